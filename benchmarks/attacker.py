@@ -49,7 +49,7 @@ async def _hold(opening: bytes, port: int) -> None:
 
 
 async def _never_read(request: bytes, port: int) -> None:
-    """Ask again and again without ever taking an answer."""
+    """Ask again and again without ever reading a response."""
     async with await _dial(port, window=4096) as stream:
         for _ in range(1_000):
             await stream.send_all(request)
@@ -57,7 +57,7 @@ async def _never_read(request: bytes, port: int) -> None:
 
 
 async def _repeat(request: bytes, port: int) -> None:
-    """Send a request and read its answer, over and over."""
+    """Send a request and read its response, over and over."""
     async with await _dial(port) as stream:
         while True:
             await stream.send_all(request)

@@ -2,7 +2,7 @@
 slower than the server, and then it is the library that is measured.
 
 Takes a job on stdin, says `in place` once every consumer has its channel, and then for each number on stdin how long
-it took from the first frame to that one. Pings are answered, as every client does.
+it took from the first frame to that one. Pings get a pong, as from every client.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Consumer:
         )
 
     def upgraded(self) -> None:
-        """Wait for the answer to the upgrade."""
+        """Wait for the response to the upgrade."""
         while b"\r\n\r\n" not in self._rest:
             self._rest += self._receive()
         head, _, self._rest = self._rest.partition(b"\r\n\r\n")
@@ -101,7 +101,7 @@ class Consumer:
         return taken
 
     def hear(self) -> None:
-        """Receive, and answer pings."""
+        """Receive, and respond to pings."""
         self._rest += self._receive()
         self._take()
 
@@ -182,7 +182,7 @@ def _count(selector: selectors.BaseSelector, wanted: int) -> tuple[float, float]
 
 
 def _serve(selector: selectors.BaseSelector) -> None:
-    """Count as often as asked, and answer pings in between."""
+    """Count as often as asked, and respond to pings in between."""
     while True:
         for key, _ in selector.select():
             if key.data is not None:

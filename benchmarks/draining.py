@@ -107,8 +107,8 @@ def _receiver(folder: Path, *, tls: bool) -> Iterator[tuple[int, str]]:
 
 def _drained(scale: Scale, folder: Path, port: int, authority: str) -> Iterator[tuple[Cell, ...]]:
     wanted = {"directory": str(folder), "port": port, "authority": authority, "scale": asdict(scale)}
-    answer = processes.answer("benchmarks.draining", json.dumps(wanted), core=processes.SERVER)
-    rates: _Rates = json.loads(answer)
+    reply = processes.answer("benchmarks.draining", json.dumps(wanted), core=processes.SERVER)
+    rates: _Rates = json.loads(reply)
     for flights, taken in rates.items():
         ours, one, each = ([rate for rate, _ in side] for side in zip(*taken, strict=True))
         of_one, of_each = (median(map(truediv, ours, theirs)) for theirs in (one, each))
@@ -173,8 +173,8 @@ class _Drain:
 
         async def keep_posting(client: httpx.AsyncClient) -> None:
             for body in left:
-                answer = await client.post(self.endpoint.url, content=body, headers=_HEADERS)
-                answer.raise_for_status()
+                response = await client.post(self.endpoint.url, content=body, headers=_HEADERS)
+                response.raise_for_status()
 
         async with AsyncExitStack() as stack:
             made = [httpx.AsyncClient(verify=self.context, timeout=_GIVE_UP_S) for _ in range(clients)]

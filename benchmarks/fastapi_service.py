@@ -33,7 +33,7 @@ class NewMessage(BaseModel):
 
 
 class Message(NewMessage):
-    """The answer."""
+    """The response."""
 
     id: int
     conversation_id: str

@@ -12,7 +12,7 @@ from benchmarks.job import BEGUN, Job, Outcome
 
 
 def load(job: Job) -> Outcome:
-    """Carry out a job. Raises RuntimeError if anything was answered but a success."""
+    """Carry out a job. Raises RuntimeError if any response is not a success."""
     outcome = wrk.load(job) if wrk.can_do(job) else carried_out(job)
     if outcome.failures:
         raise RuntimeError(f"{len(outcome.failures)} requests failed, the first with:\n{outcome.failures[0]}")
@@ -40,5 +40,5 @@ def name() -> str:
 
 
 def carried_out(job: Job) -> Outcome:
-    """Carry out a job with the project's own generator, whatever is answered. Raises RuntimeError if that fails."""
+    """Carry out a job with the project's own generator, whatever the responses are. Raises RuntimeError if that fails."""
     return Outcome(**json.loads(processes.answer("benchmarks.load", job.encode(), core=processes.LOAD)))

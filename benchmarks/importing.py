@@ -97,9 +97,9 @@ def _taken(server: Server, body: bytes, messages: int, *, events: bool) -> tuple
 
 def _post(api: httpx.Client, content: bytes, *, events: bool = False) -> None:
     params = {"events": "true"} if events else {}
-    answer = api.post("/s2s/import", content=content, headers=_HEADERS, params=params)
-    if answer.raise_for_status().json()["refused"]:
-        raise RuntimeError(f"lines were refused: {answer.text[:500]}")
+    response = api.post("/s2s/import", content=content, headers=_HEADERS, params=params)
+    if response.raise_for_status().json()["refused"]:
+        raise RuntimeError(f"lines were refused: {response.text[:500]}")
 
 
 def _beside(scale: Scale, server: Server) -> list[tuple[str, int, float, float]]:

@@ -83,8 +83,10 @@ def _ports_of(ports: list[int], kinds: Sequence[str]) -> list[int]:
 
 def _register(server: Server, ports: list[int]) -> list[str]:
     with server.api() as api:
-        answers = [api.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{port}/hook"}) for port in ports]
-    return [answer.raise_for_status().json()["id"] for answer in answers]
+        responses = [
+            api.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{port}/hook"}) for port in ports
+        ]
+    return [response.raise_for_status().json()["id"] for response in responses]
 
 
 def _remove(server: Server, ids: list[str]) -> None:
@@ -109,7 +111,7 @@ def _drain(receiver: subprocess.Popen[str]) -> list[float]:
     ages: list[float] = []
     while True:
         time.sleep(_PAUSE_S)
-        answer: dict[str, Any] = json.loads(processes.ask(receiver, "take"))
-        ages += answer["ages"]
-        if not answer["ages"]:
+        attempts: dict[str, Any] = json.loads(processes.ask(receiver, "take"))
+        ages += attempts["ages"]
+        if not attempts["ages"]:
             return ages

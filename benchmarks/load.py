@@ -23,7 +23,7 @@ from benchmarks.nats_wire import INBOX, greet, publication
 
 _READ: Final = 65_536
 _PATIENCE_S: Final = 30.0
-"""How long any answer may take before the run is given up."""
+"""Seconds that any response may take before the run is given up."""
 _LEAST: Final = 4
 """Answers that are waited for where there is no fixed rate, however long they take: a rate of nothing says nothing."""
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -31,7 +31,7 @@ _CLOSE: Final = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 _MESSAGE: Final = re.compile(rb"MSG \S+ \S+ (\d+)\r\n")
 _SENT, _NUMBER, _INBOX = SENT.encode(), NUMBER.encode(), INBOX.encode()
 
-_Answer = tuple[bool, bool, bytes]
+_Response = tuple[bool, bool, bytes]
 """Whether it is what was wanted, whether the connection ends with it, and its body."""
 
 
@@ -55,7 +55,7 @@ class _Requests:
         return request.replace(_NUMBER, b"%08d" % number) if self._numbered else request
 
 
-def answer_of_http(data: bytes) -> _Answer | None:
+def response_of_http(data: bytes) -> _Response | None:
     """The answer once it is whole."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
@@ -69,7 +69,7 @@ def answer_of_http(data: bytes) -> _Answer | None:
     return False, ends, data
 
 
-def answer_of_nats(data: bytes) -> _Answer | None:
+def response_of_nats(data: bytes) -> _Response | None:
     """Return JetStream's response to a publication once it is whole, else None."""
     found = _MESSAGE.search(data)
     if found is None:
@@ -112,8 +112,8 @@ class _Run:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._requests = _Requests(job)
-        self._answer: Callable[[bytes], _Answer | None] = (
-            answer_of_nats if job.wire == "nats" else answer_of_http
+        self._answer: Callable[[bytes], _Response | None] = (
+            response_of_nats if job.wire == "nats" else response_of_http
         )
         self._selector = selectors.DefaultSelector()
         self._idle = deque(_Connection(job, self._selector) for _ in range(job.connections))
@@ -182,7 +182,7 @@ class _Run:
         connection.got = b""
         self._note(connection, answer)
 
-    def _note(self, connection: _Connection, answer: _Answer) -> None:
+    def _note(self, connection: _Connection, answer: _Response) -> None:
         now, job, outcome = time.perf_counter(), self._job, self._outcome
         wanted, ends, body = answer
         self._under_way -= 1

@@ -92,7 +92,7 @@ def _live(server: Server, ids: list[str]) -> _Row:
 
 
 def _connections(server: Server, count: int, authority: ssl.SSLContext | None = None) -> _Row:
-    """Connections that have had one answer each and are kept."""
+    """Hold connections that have had one response each."""
     before = processes.resident_mb(server.process)
     what = "an idle kept connection" if authority is None else "an idle kept connection with TLS"
     with ExitStack() as stack:

@@ -68,11 +68,11 @@ def _ask(stream: socket.socket, inbox: str, subject: str, wanted: Mapping[str, A
     stream.sendall(f"{publication(subject, inbox, len(body))}{body}\r\n".encode())
     data = b""
     while True:
-        (*answers,), data = messages(data + stream.recv(_READ))
-        if answers:
+        (*lines,), data = messages(data + stream.recv(_READ))
+        if lines:
             break
-    if "error" in (answer := json.loads(answers[0])):
-        raise RuntimeError(f"NATS refuses: {answer['error']}")
+    if "error" in (reply := json.loads(lines[0])):
+        raise RuntimeError(f"NATS refuses: {reply['error']}")
 
 
 def _until(stream: socket.socket, mark: bytes) -> None:

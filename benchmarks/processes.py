@@ -113,7 +113,7 @@ def tell(process: subprocess.Popen[str], words: str) -> None:
 
 
 def ask(process: subprocess.Popen[str], question: str) -> str:
-    """Write it a line; the line that it answers."""
+    """Write a line to a process, and return the line that it writes back."""
     tell(process, question)
     return line(process)
 

@@ -5,10 +5,10 @@ TLS. Prints the ports in that order, and then for each line on stdin what has co
 the last one: how many requests, the ages in milliseconds of those that carry the time they were sent, and the
 share of a core that receiving took.
 
-- `prompt` answers 204 at once, and so does `measured`, the only one whose requests are told of.
-- `dead` accepts, and never answers.
-- `dripping` sends its answer at a byte a second.
-- `slow` answers 204 after 4.9 s, just within a receiver's time.
+- `prompt` responds with 204 at once, and so does `measured`, the only one whose requests are reported.
+- `dead` accepts, and never responds.
+- `dripping` sends its response at a byte a second.
+- `slow` responds with 204 after 4.9 s, just within a receiver's time.
 - `refusing` is a port that nobody listens on.
 """
 
@@ -168,9 +168,9 @@ class Receiving:
             return
         since, self._since = self._since, (time.perf_counter(), time.process_time())
         busy = (self._since[1] - since[1]) / (self._since[0] - since[0])
-        answer: dict[str, Any] = {"requests": self._requests, "ages": self._ages, "busy": busy}
+        report: dict[str, Any] = {"requests": self._requests, "ages": self._ages, "busy": busy}
         self._requests, self._ages = 0, []
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(report), flush=True)
 
 
 def main(arguments: list[str]) -> None:

@@ -16,7 +16,7 @@ _HEADERS: Final = [(b"content-type", b"application/json"), (b"content-length", b
 
 
 async def empty(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-    """Reads the body and answers `{}`."""
+    """Reads the body and responds with `{}`."""
     if scope["type"] != "http":
         await _live(receive, send)
         return

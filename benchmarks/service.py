@@ -63,8 +63,8 @@ class Server:
         channel = f"private-project-{self.project}"
         wanted = {"socket_id": "1.1", "channel_name": channel, "consumerId": "benchmark"}
         with self.api() as api:
-            answer = api.post("/s2s/stream/auth", json=wanted)
-        return str(answer.raise_for_status().json()["auth"])
+            response = api.post("/s2s/stream/auth", json=wanted)
+        return str(response.raise_for_status().json()["auth"])
 
     def posts(self, conversations: list[str], **how: Any) -> Job:
         """The job of posting messages to these conversations in turn; of NATS, of publishing under their subjects."""

@@ -12,6 +12,6 @@ from tests.support.api.service import Service, running
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service on an empty directory."""
+    """Yield a service on an empty directory."""
     async with running(tmp_path) as started:
         yield started

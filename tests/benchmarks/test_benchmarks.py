@@ -14,7 +14,7 @@ import pytest
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.filling import fill
 from benchmarks.job import Call, Job, full_size
-from benchmarks.load import answer_of_http, answer_of_nats
+from benchmarks.load import response_of_http, response_of_nats
 from benchmarks.nats_wire import messages
 from benchmarks.rendering import BEGIN, END, newest, render
 
@@ -156,22 +156,22 @@ def test_the_size_of_a_body_counts_what_its_marks_become() -> None:
 
 @pytest.mark.parametrize("size", range(len(ANSWER)))
 def test_an_answer_is_none_until_its_last_byte_has_come(size: int) -> None:
-    assert answer_of_http(ANSWER[:size]) is None
+    assert response_of_http(ANSWER[:size]) is None
 
 
 def test_an_answer_says_whether_it_is_a_success_and_ends_the_connection() -> None:
-    assert answer_of_http(ANSWER) == (True, False, b"{}")
-    assert answer_of_http(b"HTTP/1.1 204 \r\nConnection: close\r\n\r\n") == (True, True, b"")
+    assert response_of_http(ANSWER) == (True, False, b"{}")
+    assert response_of_http(b"HTTP/1.1 204 \r\nConnection: close\r\n\r\n") == (True, True, b"")
     refused = ANSWER.replace(b"200", b"503")
-    assert answer_of_http(refused) == (False, False, refused)
+    assert response_of_http(refused) == (False, False, refused)
 
 
 def test_an_acknowledgement_of_nats_is_whole_or_an_error() -> None:
     whole = b'MSG inbox.1 1 9\r\n{"seq":1}\r\n'
-    assert answer_of_nats(whole[:-1]) is None
-    assert answer_of_nats(whole) == (True, False, b'{"seq":1}')
-    assert answer_of_nats(b'MSG inbox.1 1 11\r\n{"error":1}\r\n') == (False, False, b'{"error":1}')
-    assert answer_of_nats(b"-ERR 'Permissions Violation'\r\n") == (
+    assert response_of_nats(whole[:-1]) is None
+    assert response_of_nats(whole) == (True, False, b'{"seq":1}')
+    assert response_of_nats(b'MSG inbox.1 1 11\r\n{"error":1}\r\n') == (False, False, b'{"error":1}')
+    assert response_of_nats(b"-ERR 'Permissions Violation'\r\n") == (
         False,
         True,
         b"-ERR 'Permissions Violation'\r\n",

@@ -1,1 +1,1 @@
-"""What Deskwire does: conversations, their event log, and everything that reads it."""
+"""The engine: conversations, their event log, and everything that reads it."""

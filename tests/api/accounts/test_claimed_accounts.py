@@ -21,7 +21,7 @@ KNOWN = "known to acme from the start"
 
 @dataclass
 class Case:
-    """What Acme has: a token and the password of the account. Globex has a project that it is about."""
+    """The attack: Acme has a token and the password of the account, and Globex the project under attack."""
 
     service: Service
     token: str
@@ -29,14 +29,14 @@ class Case:
     project: str
 
     async def sees_globex(self, token: str) -> bool:
-        """Whether a token opens the project of Globex."""
+        """Return whether a token opens the project of Globex."""
         async with client(self.service, token) as http:
             answer = await http.get(f"/projects/{self.project}")
         assert answer.status_code in (200, 401, 404)
         return answer.status_code == 200
 
     async def signed_in(self, password: str, new: str | None = None) -> httpx.Response:
-        """What signing in as the victim is answered with."""
+        """Return the response to a sign-in as the victim."""
         return await sign_in(self.service, VICTIM, password, new)
 
     async def add(self, handover: str | None = "new") -> dict[str, Any]:
@@ -134,7 +134,7 @@ async def test_an_account_of_nobody_that_an_admin_takes_up_is_at_home_there(case
 
 
 async def test_a_third_organisation_is_asked_again(case: Case) -> None:
-    """Whoever was given the one-time password may be at Globex."""
+    """Hold the case that the holder of the one-time password is at Globex."""
     first = await case.add()
     await operate(case.service, "org.create", name="Initech")
     order = {"user": VICTIM, "organisation": "Initech", "role": "viewer"}

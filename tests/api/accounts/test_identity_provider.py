@@ -73,7 +73,7 @@ async def test_the_public_key_is_no_secret_that_tokens_can_be_signed_with(tmp_pa
 
 
 def forged(algorithm: Any, claims: dict[str, Any], secret: bytes) -> str:
-    """A token made by hand, as libraries refuse to."""
+    """Make a token by hand, as libraries refuse to."""
 
     def part(document: Any) -> bytes:
         return base64.urlsafe_b64encode(json.dumps(document).encode()).rstrip(b"=")
@@ -101,7 +101,7 @@ UNSOUND = [
 async def test_claims_that_are_signed_and_no_text_are_refused_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], claims: dict[str, Any], claim: str
 ) -> None:
-    """What a provider has signed is still what its users may have typed. Half a surrogate pair fits into no database."""
+    """Send claims that a user may have typed, though the provider has signed them. No database takes half a surrogate pair."""
     signer = Signer("ES256")
     (tmp_path / "public.pem").write_bytes(signer.pem())
     settings = {"jwt_public_key_file": tmp_path / "public.pem", "jwt_user_claim": claim}

@@ -136,7 +136,7 @@ async def test_who_leaves_the_organisation_leaves_its_teams_and_is_not_back_in_t
 
 
 async def test_an_account_of_another_organisation_cannot_be_taken(service: Service) -> None:
-    """Whoever made it there may not own the address: see ADR 15."""
+    """Hold that the maker of the account may not own the address (ADR 15)."""
     await operate(service, "org.create", name="Elsewhere")
     await operate(
         service, "user.create", email="Boss@elsewhere.example", organisation="Elsewhere", role="owner"

@@ -21,7 +21,7 @@ DEFAULTS = {
 
 
 async def make(service: Service, **body: Any) -> httpx.Response:
-    """What making a project is answered with."""
+    """Return the response to a new project."""
     path = f"/organisations/{await organisation_of(service)}/projects"
     return await service.dashboard.post(path, json={"name": "Bank", **body})
 

@@ -90,7 +90,7 @@ async def stranger(service: Service) -> AsyncIterator[Stranger]:
 
 
 async def everything(service: Service, url: str) -> dict[str, str]:
-    """One object of each kind in the demo project, by the name of the path parameter."""
+    """Make one object of each kind in the demo project, by the name of the path parameter."""
     conversation = await service.create("u1", message={"text": "Hello"})
     endpoint = await register(service, url)
     delivery = (await service.http.post(f"/s2s/webhooks/{endpoint['id']}/test")).json()
@@ -149,7 +149,7 @@ def address(route: Route, objects: Mapping[str, str]) -> str:
 
 
 def unknown(objects: Mapping[str, str]) -> dict[str, str]:
-    """Of each kind one that nobody has."""
+    """Return an id of each kind that nobody has."""
     return {name: _nobodys(value) for name, value in objects.items()}
 
 

@@ -18,7 +18,7 @@ from tests.support.sockets.admin_socket import operate
 async def permissions(
     http: httpx.AsyncClient, organisation: str | None = None, project: str | None = None
 ) -> httpx.Response:
-    """What the question for permissions is answered with."""
+    """Return the response to a request for permissions."""
     params = {} if organisation is None else {"organisationId": organisation}
     headers = {} if project is None else {"project": project}
     return await http.get("/users/me/permissions", params=params, headers=headers)
@@ -191,7 +191,7 @@ async def test_a_password_that_guessers_try_first_is_refused_wherever_one_is_cho
 
 
 async def test_a_one_time_password_does_not_replace_itself(service: Service) -> None:
-    """Whoever has made it up knows it."""
+    """Refuse it, as whoever made it up knows it."""
     hired = await hire(service, "agent")
     refused = await sign_in(service, hired["email"], hired["password"], hired["password"])
     assert refused.json()["errors"][0]["code"] == "unchanged"

@@ -1,4 +1,4 @@
-"""Nothing that the audit trail is about is changed without its record: every route and every order, one by one."""
+"""Records of the audit trail: one for each change that the trail covers, by every route and every command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_route_that_changes_something_says_what_it_records_or_why_nothing(
 
 
 def test_what_changes_the_recorded_things_has_no_reason_to_be_silent() -> None:
-    """A route below these paths is about what the trail is about."""
+    """Check every route below the paths of recorded objects."""
     about = ("/organisations", "/projects/", "/users/me", "/auth/", "/s2s/webhooks", "/s2s/deliveries")
     silent = {
         route.operation_id
@@ -443,7 +443,7 @@ async def test_a_project_that_goes_takes_its_keys_along_and_both_are_recorded(se
 
 
 async def test_no_secret_is_in_any_record(service: Service) -> None:
-    """Every secret that was planted by what ran in this file would be found by its value."""
+    """Search the records for every secret that the tests of this file have made."""
     async with person(service, "admin") as admin, receiving() as receiver:
         endpoint = await register(service, f"{receiver.url}&token=hidden-in-query")
         rotated = (await service.http.post(f"/s2s/webhooks/{endpoint['id']}/rotate-secret")).json()

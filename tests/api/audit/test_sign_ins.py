@@ -21,7 +21,7 @@ LOCAL: Final = networks("127.0.0.0/8")
 
 
 def stored(directory: Path) -> bytes:
-    """Every byte of the database and its log."""
+    """Return every byte of the database and its log."""
     return b"".join(each.read_bytes() for each in sorted(directory.glob("deskwire.sqlite3*")))
 
 
@@ -67,7 +67,7 @@ async def test_an_account_that_does_not_exist_is_not_named_and_the_operator_alon
 
 @pytest.mark.long
 async def test_a_flood_of_failures_takes_a_bounded_number_of_records(tmp_path: Path) -> None:
-    """From more networks than there is room for, at accounts of which one exists."""
+    """Send attempts from more networks than there is room for, at accounts of which one exists."""
     many = PLACES_OF_NOBODY_MAX + 30
     async with running(tmp_path, trusted_proxies=LOCAL, auth_failures_per_minute=0) as service:
         for number in range(many):

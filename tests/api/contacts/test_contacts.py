@@ -107,7 +107,7 @@ async def test_a_contact_that_is_made_is_announced_by_nothing_of_its_own(service
 
 
 async def test_an_erasure_says_last_and_once_that_nothing_is_known_of_the_contact(service: Service) -> None:
-    """On the webhook, the stream and the feed, in the same bytes; in the log behind all deletions."""
+    """Compare webhook, stream and feed, which have the same bytes; in the log the event follows all deletions."""
     name = "mkname"
     put = await service.http.put("/s2s/contacts/u1", json={"name": "before", "email": "a@x.example"})
     await service.http.put("/s2s/contacts/u1", json={"name": name, "email": "a@x.example", "avatar": name})

@@ -1,4 +1,4 @@
-"""What holds for every call: credentials, problems, validation, limits (decisions 1 and 2)."""
+"""The conventions of every call: credentials, problems, validation, limits (decisions 1 and 2)."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ async def test_an_unknown_path_and_a_wrong_method_are_problems(service: Service)
 
 
 async def test_an_upgrade_of_what_is_no_stream_is_refused_with_its_reason(service: Service) -> None:
-    """On a used connection, too."""
+    """Send it on a new connection and on a used one."""
     upgrade = "GET /v3/s2s/events HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     host, _, port = service.url.removeprefix("http://").rpartition(":")
@@ -223,7 +223,7 @@ async def test_a_foreign_project_sees_nothing_of_ours(tmp_path: Path) -> None:
 
 
 async def foreign_key(directory: Path) -> str:
-    """A server key of another project, put into the database beside the running service."""
+    """Put a server key of another project into the database beside the running service."""
     import sqlite3
 
     from deskwire.engine.accounts.credentials import hash_server_key, new_server_key
@@ -263,7 +263,7 @@ async def test_demo_json_is_private_and_complete(service: Service) -> None:
 async def test_a_connection_is_answered_or_closed_after_the_process_stood_still(
     service: Service, monkeypatch: pytest.MonkeyPatch, bound_s: float
 ) -> None:
-    """A slow disk or a stopped machine, just when a response has gone out; below the bound nobody notices."""
+    """Stop the process just after a response, as a slow disk or a stopped machine does; below the bound nobody notices."""
     monkeypatch.setattr("deskwire.http.server.listener._LAST_S", bound_s)
     with trio.fail_after(10):
         assert (await service.http.get("/s2s/project")).status_code == 200

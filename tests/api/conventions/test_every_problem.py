@@ -21,7 +21,7 @@ BAD_DEFINITION: dict[str, Any] = {"schemaVersion": "2.0", "questions": []}
 
 
 def named(answer: httpx.Response, status: int = 422) -> set[tuple[str, str]]:
-    """What was refused, each once."""
+    """Return the refused pointers, each once."""
     assert answer.status_code == status, answer.text
     found = [(each["pointer"], each["code"]) for each in answer.json()["errors"]]
     assert len({pointer for pointer, _ in found}) == len(found), found

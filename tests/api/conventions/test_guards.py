@@ -60,7 +60,7 @@ def test_a_method_that_changes_something_never_needs_a_permission_to_read_only()
 
 
 def models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """A model and those of its fields, as their schema names them."""
+    """Return a model and those of its fields, by the names in their schema."""
     yield model
     for field in model.model_fields.values():
         for inner in _classes(field.annotation):
@@ -132,7 +132,7 @@ async def walk(tmp_path: Path) -> AsyncIterator[Walk]:
 
 
 async def revoked_key(service: Service) -> str:
-    """A server key that was good a moment ago."""
+    """Return a server key that has just been revoked."""
     path = f"/projects/{service.demo['projectId']}/keys"
     made = (await service.dashboard.post(path, json={"label": "gone"})).json()
     assert (await service.dashboard.post(f"{path}/{made['id']}/revoke")).status_code == 200
@@ -140,7 +140,7 @@ async def revoked_key(service: Service) -> str:
 
 
 def expired_token(service: Service) -> str:
-    """A token of the demo's owner that was good until a moment ago."""
+    """Return a token of the demo's owner that has just expired."""
     secret = (service.directory / "secret").read_text().strip()
     claims = jwt.decode(service.demo["token"], secret, algorithms=["HS256"])
     return jwt.encode({**claims, "exp": 1}, secret, algorithm="HS256")

@@ -43,7 +43,7 @@ async def walk(tmp_path: Path) -> AsyncIterator[Walk]:
 
 
 def bodies(route: Route) -> Iterator[bytes]:
-    """Each value in the place of every field."""
+    """Yield bodies with each value in the place of every field."""
     assert route.body is not None
     names = [field.alias or name for name, field in route.body.model_fields.items()]
     for value in VALUES:

@@ -58,7 +58,7 @@ Requests = dict[str, tuple[httpx.AsyncClient, str, dict[str, Any]]]
 
 
 async def requests(service: Service) -> Requests:
-    """A good request to every route that takes a key."""
+    """Return a valid request to every route that takes a key."""
     conversation = await service.create()
     organisation = await organisation_of(service)
     made = await survey(service)
@@ -127,7 +127,7 @@ async def test_every_route_that_takes_a_key_answers_the_same_twice_and_acts_once
 
 
 def counted(directory: Path) -> dict[str, int]:
-    """How many rows each table has, but those that go on by themselves."""
+    """Return the number of rows of each table, except those that change by themselves."""
     with closing(connect_reader(directory / FILE_NAME)) as connection:
         names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         own = {"attempts"}
@@ -262,7 +262,7 @@ async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
 async def test_a_caller_who_leaves_before_the_commit_finds_the_answer_of_what_was_done(
     stores: list[SqliteStore], service: Service
 ) -> None:
-    """Nobody hears the answer, and the command is carried out: its answer is in the commit."""
+    """Leave before the response: the command is carried out, and its response is in the commit."""
     conversation = await service.create()
     path = f"/s2s/conversations/{conversation['id']}/messages"
     async with trio.open_nursery() as nursery:
@@ -345,7 +345,7 @@ async def test_whatever_removes_something_empties_the_answers_that_show_it(tmp_p
 def removals(
     service: Service, table: Requests, made: dict[str, dict[str, Any]]
 ) -> list[tuple[httpx.AsyncClient, str]]:
-    """What removes all that those requests have made."""
+    """Yield the requests that remove everything those requests have made."""
     backend, agent = service.http, service.dashboard
     response, member = "/s2s/surveys/<survey_id>/responses", "/organisations/<organisation_id>/members"
     versions = table["/engagement/surveys/<survey_id>/versions"][1].removesuffix("/versions")

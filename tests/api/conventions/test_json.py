@@ -33,7 +33,7 @@ def send(request: pytest.FixtureRequest, service: Service) -> Any:
 
 
 def pointers(answer: httpx.Response) -> list[tuple[str, str]]:
-    """What was refused, with its codes."""
+    """Return the refused pointers with their codes."""
     assert answer.status_code == 422, answer.text
     return [(each["pointer"], each["code"]) for each in answer.json()["errors"]]
 

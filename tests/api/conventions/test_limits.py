@@ -1,4 +1,4 @@
-"""How often and how much may be called: 429 and 503 through the wire (decisions 8, ADR 24)."""
+"""Limits of calls: 429 and 503 over the wire (decisions 8, ADR 24)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIELDS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 
 def told(answer: httpx.Response) -> list[int]:
-    """What the answer says of the limit."""
+    """Return the headers of the limit in a response."""
     return [int(answer.headers[field]) for field in FIELDS]
 
 
@@ -83,7 +83,7 @@ def apps(monkeypatch: pytest.MonkeyPatch) -> Apps:
 
 
 def calling(app: QuartTrio, key: str, address: str) -> Callable[[], Any]:
-    """A call with this key from that address: its status and code."""
+    """Call with a key from an address, and return the status and code."""
 
     async def call() -> tuple[int, str | None]:
         answer = await app.test_client().get(
@@ -99,7 +99,7 @@ def calling(app: QuartTrio, key: str, address: str) -> Callable[[], Any]:
 async def test_an_address_that_guesses_is_told_to_wait_and_a_valid_key_from_there_is_served(
     apps: Apps, tmp_path: Path
 ) -> None:
-    """A key can't be guessed, so a right one is its owner's: perhaps a neighbour's behind the same address."""
+    """Serve a valid key, which can't be guessed: it may be a neighbour's behind the same address."""
     async with running(tmp_path, auth_failures_per_minute=3) as service:
         right, wrong = service.demo["serverKey"], "sk_" + "x" * 43
         guess = calling(apps[0], wrong, "192.0.2.7")
@@ -113,7 +113,7 @@ async def test_an_address_that_guesses_is_told_to_wait_and_a_valid_key_from_ther
 
 
 async def test_an_address_of_this_machine_is_never_shut_out(service: Service) -> None:
-    """It is a proxy's, so everybody's."""
+    """Fail from an address that is a proxy's, and so everybody's."""
     wrong = {"Authorization": "Bearer sk_" + "x" * 43}
     for _ in range(130):
         assert (await service.http.get("/s2s/project", headers=wrong)).status_code == 401

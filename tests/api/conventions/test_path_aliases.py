@@ -72,17 +72,17 @@ def _behind_first(path: str, more: str) -> str:
 
 
 def path_of(route: Route) -> str:
-    """A path of the route."""
+    """Return a path of the route."""
     return re.sub(r"<[^>]*>", ID, route.path)
 
 
 def routes() -> Iterator[tuple[Route, str]]:
-    """All routes that have a name to write otherwise, with a path each."""
+    """Return all routes with a name that can be written otherwise, each with a path."""
     return ((route, path_of(route)) for route in ROUTES if route.path != "/")
 
 
 def aliases() -> Iterator[tuple[Route, str]]:
-    """All routes with every other way to write their paths."""
+    """Yield all routes with every other way to write their paths."""
     for (route, path), how in product(routes(), ODD.values()):
         target = how(path)
         if target == path or (target == f"{path}/" and "<path:" in route.path):
@@ -186,7 +186,7 @@ async def test_what_follows_the_streams_path_is_a_key_and_nothing_else(service: 
 
 
 async def counted(service: Service) -> dict[tuple[str, str, str], float]:
-    """How many requests were answered so far, by method, route and status."""
+    """Return the number of requests so far, by method, route and status."""
     figures = await scrape(service)
     labels = [dict(each) for each in figures.series("http_requests_total")]
     return {

@@ -144,7 +144,7 @@ async def test_a_memory_entrys_name_leads_to_that_entry_alone(service: Service, 
 async def test_an_entry_without_a_name_does_not_stand_for_all_of_the_memory(
     service: Service, way: Way, end: str
 ) -> None:
-    """A client that takes `/memory/.` for `/memory/`, or has an empty name, must not clear it all."""
+    """Keep clients that take `/memory/.` for `/memory/`, or have an empty name, from clearing all memory."""
     path = f"/sessions/{(await service.create())['contact']['id']}/memory"
     assert (await service.dashboard.post(path, json={"name": "plan", "content": "gold"})).is_success
     user = {"Authorization": f"Bearer {service.demo['token']}", "project": service.demo["projectId"]}

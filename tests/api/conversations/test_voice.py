@@ -21,7 +21,7 @@ MP3 = (bytes.fromhex("fffb9064") + bytes(413)) * 80
 
 
 def wav(seconds: float = 1.0) -> bytes:
-    """A recording of silence."""
+    """Return a recording of silence."""
     made = io.BytesIO()
     with wave.open(made, "wb") as file:
         file.setnchannels(1)
@@ -33,7 +33,7 @@ def wav(seconds: float = 1.0) -> bytes:
 
 @asynccontextmanager
 async def with_model(directory: Path, **settings: Any) -> AsyncIterator[tuple[Service, ModelServer]]:
-    """A service that has a model."""
+    """Yield a service that has a model."""
     async with (
         model_server() as model,
         running(directory, model_url=model.url, model_name="voice-1", **settings) as service,
@@ -42,7 +42,7 @@ async def with_model(directory: Path, **settings: Any) -> AsyncIterator[tuple[Se
 
 
 async def ticket_of(service: Service, **fields: Any) -> str:
-    """A new ticket's id."""
+    """Return the id of a new ticket."""
     answer = await service.dashboard.post("/tickets", json={"title": "Parcel lost", **fields})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["id"])

@@ -78,7 +78,7 @@ class Tab:
         await self.call("Page.navigate", url=url)
 
     async def until(self, script: str) -> Any:
-        """What an expression comes to once that is something."""
+        """Wait until an expression has a value, and return the value."""
         look = f"const look = () => {{ const found = ({script}); found ? done(found) : setTimeout(look, 50); }}; look();"
         with trio.fail_after(WAIT_S):
             answer = await self.call(
@@ -106,14 +106,14 @@ class Tab:
         await self.call("Input.insertText", text=text)
 
     async def screenshot(self) -> bytes:
-        """What is to be seen, as PNG."""
+        """Return a picture of the page, as PNG."""
         answer = await self.call("Page.captureScreenshot", format="png")
         return base64.b64decode(answer["data"])
 
 
 @asynccontextmanager
 async def browsing(directory: Path) -> AsyncIterator[Tab]:
-    """A tab of a browser of its own, with an empty profile in this directory."""
+    """Yield a tab of a browser of its own, with an empty profile in this directory."""
     assert CHROMIUM is not None
     command = [CHROMIUM, *_OPTIONS, f"--user-data-dir={directory}", "about:blank"]
     process = await trio.lowlevel.open_process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -12,7 +12,7 @@ from tests.support.api.service import Service, running
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service on an empty directory, whose webhooks reach nobody: their proxy is a port that nobody listens on.
+    """Yield a service on an empty directory, whose webhooks reach nobody: their proxy is a port that nobody listens on.
 
     There is no rate limit, as more calls are made up than a project has.
     """

@@ -34,7 +34,7 @@ def operations() -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def problems_of(value: Any, schema: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a value."""
+    """Return the problems of a value."""
     validator = jsonschema_rs.Draft202012Validator({**schema, "components": described()["components"]})
     return [f"{each.instance_path}: {each.message}" for each in validator.iter_errors(value)]
 
@@ -53,7 +53,7 @@ def test_every_route_is_there_and_nothing_else() -> None:
 def test_a_route_that_does_not_say_what_it_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     silent = replace(description_routes.table[0], answer=None)
     monkeypatch.setattr(made, "ROUTES", (silent,))
-    with pytest.raises(LookupError, match=r"openapiDocument: say in routes\.add"):
+    with pytest.raises(LookupError, match=r"openapiDocument: give the model of its response as routes\.add"):
         made.document()
 
 

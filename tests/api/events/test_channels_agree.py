@@ -1,4 +1,4 @@
-"""What comes out: signed deliveries and ordered frames of the same bytes, over real sockets."""
+"""Events on all channels: signed deliveries and ordered frames of the same bytes, over real sockets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.sockets.receivers import Receiver
 
 @asynccontextmanager
 async def receiving() -> AsyncIterator[Receiver]:
-    """A webhook receiver that answers 204 to everything."""
+    """Yield a webhook receiver that responds with 204 to everything."""
 
     async def accept(stream: trio.abc.Stream, _: Any) -> None:
         await stream.send_all(b"HTTP/1.1 204 No Content\r\n\r\n")
@@ -60,7 +60,7 @@ class Consumer:
 
 @asynccontextmanager
 async def consuming(service: Service) -> AsyncIterator[Consumer]:
-    """A connection to the stream."""
+    """Yield a connection to the stream."""
     url = f"{service.url.replace('http', 'ws')}/app/{service.demo['streamKey']}?protocol=7&client=test"
     async with trio_websocket.open_websocket_url(url, message_queue_size=1_000) as socket:
         consumer = Consumer(service, socket)

@@ -26,14 +26,14 @@ SIZE: Final = 1_000_000
 async def tapped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Service, SqliteStore]]:
-    """A service, and the store beneath it."""
+    """Yield a service, and the store beneath it."""
     stores = tapping(monkeypatch)
     async with running(tmp_path) as service:
         yield service, stores[0]
 
 
 async def consumer(service: Service, channel: str, *, narrow: bool = False) -> RawPeer:
-    """A consumer of a channel; `narrow` with next to no room for what it has not read."""
+    """Yield a consumer of a channel; a `narrow` one has almost no room for unread bytes."""
     raw = await trio.open_tcp_stream("127.0.0.1", int(service.url.rpartition(":")[2]))
     if narrow:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)

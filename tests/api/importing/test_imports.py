@@ -28,7 +28,7 @@ from tests.support.api.staff import hire
 
 
 def problems(directory: Path) -> list[str]:
-    """What `deskwire check` would find wrong with the rows."""
+    """Return the problems that `deskwire check` finds in the rows."""
     with closing(connect_reader(directory / FILE_NAME)) as connection:
         return [each.message for each in broken_rules(connection)]
 

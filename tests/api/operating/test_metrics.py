@@ -1,4 +1,4 @@
-"""What Prometheus is told, through the wire."""
+"""Metrics, as Prometheus reads them over the wire."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SECURED = {"tls_certificate_end_timestamp_seconds"}
 
 
 async def scrape(service: Service, **headers: str) -> Figures:
-    """One scrape that must succeed."""
+    """Scrape the metrics; the request must succeed."""
     async with httpx.AsyncClient() as http:
         answer = await http.get(f"{service.url}/metrics", headers=headers)
     assert answer.status_code == 200, answer.text

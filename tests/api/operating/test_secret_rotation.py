@@ -38,7 +38,7 @@ async def rotate(directory: Path, overlap_s: int = DAY_S) -> dict[str, Any]:
 
 
 def sealed(directory: Path) -> list[bytes]:
-    """What is stored sealed of the endpoints."""
+    """Return the sealed secrets of the endpoints, as stored."""
     with closing(sqlite3.connect(directory / FILE_NAME)) as connection:
         rows = connection.execute("SELECT sealed_secret, old_secret FROM endpoints").fetchall()
     return [each for row in rows for each in row if each is not None]

@@ -30,7 +30,7 @@ def told(answer: httpx.Response) -> tuple[int, str, str | None]:
 
 @asynccontextmanager
 async def two(directory: Path, **settings: object) -> AsyncIterator[tuple[Service, httpx.AsyncClient]]:
-    """A service whose demo project is the greedy one, and a client of another project."""
+    """Yield a service whose demo project is the greedy one, and a client of another project."""
     async with running(directory, **settings) as service:
         headers = {"Authorization": f"Bearer {await foreign_key(service)}"}
         async with httpx.AsyncClient(base_url=f"{service.url}/v3", headers=headers, timeout=30) as other:
@@ -39,7 +39,7 @@ async def two(directory: Path, **settings: object) -> AsyncIterator[tuple[Servic
 
 @asynccontextmanager
 async def half_sent(service: Service, path: str, length: int, sent: int, *lines: str) -> AsyncIterator[None]:
-    """A request that has sent so much of its body, and goes on sending for as long as it is let."""
+    """Open a request that has sent a part of its body, and continues to send for as long as it may."""
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     head = [f"POST /v3{path} HTTP/1.1", "Host: x", f"Content-Length: {length}", *lines]
     if not any(line.startswith("Content-Type") for line in lines):

@@ -1,4 +1,4 @@
-"""Everything about a contact in one document (GDPR, article 15)."""
+"""The export of a contact: everything about it in one document (GDPR, article 15)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def exported(service: Service, user: str = "u1") -> dict[str, Any]:
 
 
 async def with_everything(service: Service) -> dict[str, Any]:
-    """A conversation of u1, who has something of every kind."""
+    """Give u1 an object of every kind, and return a conversation of theirs."""
     sent = (await service.http.post("/uploads", files={"file": ("a.txt", b"attached bytes")})).json()
     conversation = await service.create(
         contact={"userId": "u1", "name": "Ada", "email": "ada@example.org"},

@@ -20,12 +20,12 @@ _BEFORE = 3
 
 
 def marked(place: str, number: int) -> str:
-    """A text with a marker, another one each time."""
+    """Return a text with a marker, which is new each time."""
     return f"{mark(place)} {number}"
 
 
 def attempts_on(service: Service, conversation: dict[str, Any]) -> dict[str, Attempt]:
-    """A request of each kind for the conversation; the number makes it another one each time."""
+    """Return a request of each kind for the conversation; the number makes them new each time."""
     ours, agents = service.http, service.dashboard
     s2s, desk = f"/s2s/conversations/{conversation['id']}", f"/conversations/{conversation['id']}"
 
@@ -137,7 +137,7 @@ async def test_nothing_that_was_written_during_an_erasure_is_left(service: Servi
 async def test_whoever_comes_after_an_erasure_is_a_new_contact_with_nothing_of_the_old_one(
     service: Service,
 ) -> None:
-    """A survey's answer, a conversation and an identity that arrive during the erasure make a contact anew."""
+    """Send a survey response, a conversation and an identity during the erasure; they make a new contact."""
     old = await service.create("racer", title=mark("racetitle"))
     made = await survey(service)
     begun, erased = trio.Event(), trio.Event()

@@ -1,4 +1,4 @@
-"""What `POST /s2s/stream/auth` lets through, and how often (contract 4.4, decisions 5 and 8)."""
+"""Authorizations of subscriptions by `POST /s2s/stream/auth`, and their limit (contract 4.4, decisions 5 and 8)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def foreign_key(service: Service) -> str:
 
 
 def words(answer: httpx.Response) -> dict[str, Any]:
-    """A refusal without its own id."""
+    """Return a refusal without its request id."""
     return {name: value for name, value in answer.json().items() if name != "requestId"}
 
 
@@ -54,7 +54,7 @@ async def test_a_channel_of_what_does_not_exist_is_404_as_elsewhere(service: Ser
 
 
 async def test_a_hidden_conversation_is_authorized_as_it_is_fetched(service: Service) -> None:
-    """Its backend knows it already; its events begin when it becomes visible."""
+    """Authorize a conversation that its backend knows already; its events begin when it becomes visible."""
     hidden = await service.create(visible=False)
     assert await service.fetch(hidden)
     assert (await authorize(service, f"private-conversation-{hidden['id']}")).status_code == 200
@@ -79,7 +79,7 @@ async def test_the_refusal_of_an_unknown_channel_names_no_project(service: Servi
 
 
 async def test_authorizations_and_other_calls_leave_each_others_quota_alone(tmp_path: Path) -> None:
-    """A 429 here is final for pusher-js: the channel stays dead."""
+    """Keep the limits apart, as a 429 here is final for pusher-js: the channel stays dead."""
     limits = {
         "rate_limit_per_minute": 1,
         "rate_limit_burst": 3,

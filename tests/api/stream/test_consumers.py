@@ -57,7 +57,7 @@ async def test_a_consumer_is_ended_with_a_code_that_keeps_its_client_away_and_an
 
 
 async def test_it_is_free_before_the_ended_client_has_heard_of_it(service: Service, streams: Streams) -> None:
-    """One that reads nothing any more is who is to be ended."""
+    """End a client that no longer reads anything."""
     channel = project_channel(service)
     deaf, standby = await opened(streams, service), await opened(streams, service)
     await standby.subscribe(channel, "standby")

@@ -33,7 +33,7 @@ class Stream:
         self.service, self.peer, self.key, self.socket_id = service, peer, key, ""
 
     async def authorize(self, channel: str, consumer_id: str, key: str | None = None) -> str:
-        """What goes into a subscription."""
+        """Return the authorization for a subscription."""
         asked = {"socket_id": self.socket_id, "channel_name": channel, "consumerId": consumer_id}
         headers = {"Authorization": f"Bearer {key or self.key}"}
         answer = await self.service.http.post("/s2s/stream/auth", json=asked, headers=headers)
@@ -65,7 +65,7 @@ class Streams:
         self._service, self._stack = service, stack
 
     async def open(self, key: str, stream_key: str | None = None) -> Stream:
-        """A connection that knows its socket id."""
+        """Open a connection, and read its socket id."""
         host, _, port = self._service.url.removeprefix("http://").rpartition(":")
         socket = await self._stack.enter_async_context(await trio.open_tcp_stream(host, int(port)))
         stream = Stream(self._service, RawPeer(socket), key)
@@ -90,7 +90,7 @@ def project_channel(service: Service) -> str:
 
 
 async def new_key(service: Service, project: str | None = None) -> dict[str, Any]:
-    """Another server key, with its id."""
+    """Create another server key, and return it with its id."""
     path = f"/projects/{project or service.demo['projectId']}/keys"
     made: dict[str, Any] = (await service.dashboard.post(path, json={"label": "stream"})).json()
     return made
@@ -102,7 +102,7 @@ async def revoke(service: Service, key: dict[str, Any]) -> None:
 
 
 async def revoke_by_command(directory: Path, key_id: str) -> None:
-    """As an operator does it, in a process of its own."""
+    """Revoke a key as an operator does, in a process of its own."""
     command = [sys.executable, "-m", "deskwire", "key", "revoke", key_id, "--data", str(directory)]
     await trio.run_process(command, env=environment(), stdout=subprocess.DEVNULL)
 
@@ -159,7 +159,7 @@ async def test_a_standby_ends_with_its_key_as_its_channels_consumer_does(
 async def test_a_connection_with_other_keys_left_is_told_to_come_back(
     service: Service, streams: Streams
 ) -> None:
-    """It authorizes all its channels anew, and gets those that it still may have."""
+    """Let it authorize all its channels anew; it gets those that it still may have."""
     key = await new_key(service)
     await service.create("u1")
     stream = await streams.open(service.demo["serverKey"])
@@ -192,7 +192,7 @@ async def test_an_unused_token_of_a_revoked_key_subscribes_to_nothing(
 async def test_a_token_from_before_a_restart_is_worth_nothing_when_its_key_was_revoked_meanwhile(
     tmp_path: Path, stack: AsyncExitStack
 ) -> None:
-    """No server ran when it was revoked, so nobody was told of it."""
+    """Revoke the key while no server runs to be notified."""
     async with running(tmp_path) as before:
         keys = [await new_key(before), await new_key(before)]
     await revoke_by_command(tmp_path, keys[0]["id"])
@@ -219,7 +219,7 @@ async def test_a_token_from_before_a_restart_is_worth_nothing_when_its_key_was_r
 async def test_a_removed_projects_connections_end_whether_they_have_subscribed_or_not(
     service: Service, streams: Streams
 ) -> None:
-    """With what a client would hear that came only now: 4001."""
+    """End them with the code that a new client gets: 4001."""
     organisation = (await service.dashboard.get("/organisations")).json()["items"][0]["id"]
     path = f"/organisations/{organisation}/projects"
     project = (await service.dashboard.post(path, json={"name": "Bank"})).json()

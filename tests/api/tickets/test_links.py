@@ -186,7 +186,7 @@ async def test_messages_and_notes_are_activity_of_the_linked_ticket_alone(servic
 
 
 async def snoozed(service: Service, **fields: Any) -> dict[str, Any]:
-    """A ticket that is put aside for an hour."""
+    """Create a ticket that is snoozed for an hour."""
     until = iso(time_ns() // 1_000_000 + 3_600_000)
     return await make(service, snoozedUntil=until, **fields)
 

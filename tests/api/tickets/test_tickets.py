@@ -19,7 +19,7 @@ FIELDS = {
 
 
 async def make(service: Service, **fields: Any) -> dict[str, Any]:
-    """A new ticket."""
+    """Create a ticket."""
     answer = await service.dashboard.post("/tickets", json={"title": "Parcel lost", **fields})
     assert answer.status_code == 200, answer.text
     ticket: dict[str, Any] = answer.json()
@@ -51,7 +51,7 @@ async def log_of(service: Service, ticket: dict[str, Any]) -> list[dict[str, Any
 
 
 def changes_in(entry: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """What an entry says of each field: from and to."""
+    """Return the old and the new value of each field in an entry."""
     return {change["field"]: (change["from"], change["to"]) for change in entry["changes"]}
 
 

@@ -21,7 +21,7 @@ ALL = "/translations/entries"
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A project with three languages."""
+    """Yield a service whose project has three languages."""
     async with running(tmp_path) as started:
         change(tmp_path, "projects", "languages", "en,de,pt-BR")
         yield started

@@ -18,7 +18,7 @@ NAME = "name-marker.txt"
 
 
 async def fetched(url: str) -> bytes:
-    """What anybody gets by a URL."""
+    """Return the response that anybody gets by a URL."""
     async with httpx.AsyncClient() as anybody:
         answer = await anybody.get(url)
     assert answer.status_code == 200, answer.text
@@ -26,7 +26,7 @@ async def fetched(url: str) -> bytes:
 
 
 def shown(upload: dict[str, Any]) -> dict[str, Any]:
-    """An upload as a message shows it, but for its URL."""
+    """Return an upload as a message shows it, without its URL."""
     return {name: upload[name] for name in ("id", "name", "type", "size")}
 
 

@@ -44,7 +44,7 @@ async def send_chunks(service: Service, content: Iterable[bytes]) -> tuple[int, 
 
 
 def on_disk(service: Service) -> list[Path]:
-    """Every file below the folder of the uploads."""
+    """Return every file below the folder of the uploads."""
     return list(files_below(service.directory / "uploads"))
 
 
@@ -266,7 +266,7 @@ async def test_the_quota_counts_each_content_once(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk() -> Iterator[None]:
-    """No file may grow beyond 8 MiB: the disk is full then."""
+    """Let no file grow beyond 8 MiB, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, before[1]))
     yield

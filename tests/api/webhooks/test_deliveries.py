@@ -22,26 +22,26 @@ LOOK_S = 0.02  # nothing announces a delivery that is recorded but the log
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service that retries quickly."""
+    """Yield a service that retries quickly."""
     async with running(tmp_path, webhook_retry_after_s=(0.01, 0.01, 0.01)) as started:
         yield started
 
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """A receiver that accepts everything."""
+    """Yield a receiver that accepts everything."""
     async with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def nobody() -> str:
-    """A URL where nobody listens."""
+    """Return a URL where nobody listens."""
     return f"http://127.0.0.1:{free_port()}/"
 
 
 async def deliveries(service: Service, endpoint: dict[str, Any], **params: str) -> list[dict[str, Any]]:
-    """A page of the endpoint's log."""
+    """Return a page of the endpoint's log."""
     answer = await service.http.get(f"/s2s/webhooks/{endpoint['id']}/deliveries", params=params)
     assert answer.status_code == 200, answer.text
     items: list[dict[str, Any]] = answer.json()["items"]
@@ -59,7 +59,7 @@ async def ended(service: Service, endpoint: dict[str, Any], count: int) -> list[
 
 
 async def ask(service: Service, method: str, path: str, **body: Any) -> dict[str, Any]:
-    """A call that succeeds; its answer."""
+    """Make a call that must succeed, and return its response."""
     answer = await service.http.request(method, f"/s2s{path}", json=body)
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.json()
@@ -67,7 +67,7 @@ async def ask(service: Service, method: str, path: str, **body: Any) -> dict[str
 
 
 async def refusal(service: Service, method: str, path: str, **body: Any) -> tuple[int, str]:
-    """A call that is refused; status and code."""
+    """Make a call that must be refused, and return the status and code."""
     answer = await service.http.request(method, f"/s2s{path}", json=body)
     return answer.status_code, answer.json()["code"]
 

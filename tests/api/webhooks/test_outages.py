@@ -1,4 +1,4 @@
-"""What the API shows of receivers that are away, and what it does for them (decisions 6)."""
+"""Outages of receivers, as the API shows them and handles them (decisions 6)."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from tests.support.sockets.server_process import free_port
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service that retries quickly."""
+    """Yield a service that retries quickly."""
     async with running(tmp_path, webhook_retry_after_s=(0.01, 0.01, 0.01)) as started:
         yield started
 
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """A receiver that accepts everything."""
+    """Yield a receiver that accepts everything."""
     async with receiving() as started:
         yield started
 
 
 @pytest.fixture
 def nobody() -> str:
-    """A URL where nobody listens."""
+    """Return a URL where nobody listens."""
     return f"http://127.0.0.1:{free_port()}/"
 
 
 @pytest.fixture
 async def touchy(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service whose circuits open at the third failure in a row."""
+    """Yield a service whose circuits open at the third failure in a row."""
     async with running(tmp_path, webhook_circuit_failures=3, webhook_circuit_s=0.0) as started:
         yield started
 

@@ -23,7 +23,7 @@ WELCOME = {**CHAT, "trigger": {"type": "conversation.created"}}
 
 
 async def make(service: Service, document: Any = CHAT) -> dict[str, Any]:
-    """A new workflow."""
+    """Create a workflow."""
     answer = await service.dashboard.post("/workflows", json=document)
     assert answer.status_code == 200, answer.text
     made: dict[str, Any] = answer.json()
@@ -41,7 +41,7 @@ async def reply(service: Service, conversation: dict[str, Any], action_id: int, 
 
 
 async def step(service: Service, conversation: dict[str, Any]) -> Any:
-    """What `GET …/workflow` answers, the same to an agent."""
+    """Return the response to `GET …/workflow`, which is the same for an agent."""
     answer = await service.http.get(f"/s2s/conversations/{conversation['id']}/workflow")
     assert answer.status_code == 200, answer.text
     seen = await service.dashboard.get(f"/conversations/{conversation['id']}/workflow")

@@ -16,7 +16,7 @@ ADA = ("ada.lovelace@engines.example", "Ada Lovelace")
 
 
 def refused(password: str) -> str | None:
-    """Why a new password of Ada's is refused; None if it is taken."""
+    """Return the reason for which a new password of Ada's is refused; None if it is accepted."""
     try:
         check_guessable(password, ADA, "/newPassword")
     except Invalid as refusal:
@@ -99,7 +99,7 @@ def test_any_password_can_be_judged(password: str) -> None:
 
 @given(st.text(alphabet="4@8({[</369&#!1|0$5+7%2ae", min_size=10, max_size=1_024))
 def test_nobody_can_make_the_estimate_take_long(password: str) -> None:
-    """Its work is the substitutions that it tries, times the substrings of what it is given."""
+    """Bound the work: the substitutions that are tried, times the substrings of the password."""
     for piece in _pieces(password):
         tried = matching.enumerate_l33t_subs(matching.relevant_l33t_subtable(piece, matching.L33T_TABLE))
         assert len(piece) <= _PIECE

@@ -21,7 +21,7 @@ class Counting(argon2.PasswordHasher):
         self.works: list[argon2.Parameters] = []
 
     def verify(self, hash: str | bytes, password: str | bytes) -> bool:  # type: ignore[override]  # noqa: A002
-        """As of the base."""
+        """Verify as the base class does, and note the work."""
         self.works.append(argon2.extract_parameters(str(hash)))
         return super().verify(hash, password)
 

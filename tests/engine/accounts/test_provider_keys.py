@@ -1,4 +1,4 @@
-"""Which public keys are taken, and which key a token gets (RFC 7517, RFC 8725)."""
+"""The public keys that are accepted, and the key that a token gets (RFC 7517, RFC 8725)."""
 
 from __future__ import annotations
 

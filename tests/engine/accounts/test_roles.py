@@ -1,4 +1,4 @@
-"""Whatever members do to each other, an organisation keeps an owner, and nobody takes an owner's role."""
+"""The protection of owners: an organisation keeps one, and nobody takes an owner's role."""
 
 from __future__ import annotations
 

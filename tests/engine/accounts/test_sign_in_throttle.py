@@ -23,15 +23,15 @@ class Guessing:
         self.throttle = Throttle(lambda: self.now)
 
     def fails(self, count: int = 1, email: str = "a@b.example", network: str | None = HERE) -> int:
-        """How many of so many attempts are let in; all of them fail."""
+        """Count those of so many attempts that are let in; all of them fail."""
         return sum(self._fails(email, network) for _ in range(count))
 
     def fail_all(self, emails: Iterable[str], network: str | None = HERE) -> int:
-        """How many of an attempt at each of these accounts are let in."""
+        """Count those let in of an attempt at each of these accounts."""
         return sum(self._fails(email, network) for email in emails)
 
     def succeeds(self, email: str = "a@b.example", network: str | None = HERE) -> bool:
-        """Whether an attempt with the right password is let in."""
+        """Tell whether an attempt with the right password is let in."""
         try:
             with self.throttle.attempt(email, network):
                 return True

@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.actor import Actor, Ask
+from deskwire.engine.conversations.actor import Actor, Envelope
 from deskwire.engine.conversations.commands import Assign
 from deskwire.engine.conversations.pipeline import Shared
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -100,7 +100,7 @@ async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store:
         command.conversation_id,
         Shared(inline_store, HandClock(), 8, EphemeralPublisher(HandClock())),
     )
-    ask = Ask(command)
+    ask = Envelope(command)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(actor.run, lambda _: None)
         await wait_all_tasks_blocked()

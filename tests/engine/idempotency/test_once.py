@@ -42,7 +42,7 @@ class Clock:
 
 @dataclass
 class Sent:
-    """What the model knows of a request that was carried out."""
+    """The model's record of a request that was carried out."""
 
     body: bytes
     at: int
@@ -79,7 +79,7 @@ class World:
         return {"id": ticket, "secret": "whsec_plain"}
 
     def send(self, key: str, body: bytes) -> str:
-        """What the service does with it: the id of the ticket, or the code of the refusal."""
+        """Send it to the service; return the id of the ticket, or the code of the refusal."""
         with self.answers.under_way("key 1", "POST", key) as once:
             once = once.about(body)
             try:
@@ -90,7 +90,7 @@ class World:
                 return refusal.reason
 
     def expected(self, key: str, body: bytes) -> str:
-        """What it should do."""
+        """Return what the service should do."""
         sent = self.model.get(key)
         if sent is None or sent.at <= self.clock.now - WINDOW_S * 1000:
             self.model[key] = Sent(body, self.clock.now, f"tkt_{self.made:026}")
@@ -109,7 +109,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def transaction(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteTransaction]:
-    """A writer's transaction on a database with the test's projects."""
+    """Open a writer's transaction on a database with the test's projects."""
     path: Path = tmp_path_factory.mktemp("once") / FILE_NAME
     migrate(path)
     with closing(connect_writer(path)) as connection:
@@ -201,7 +201,7 @@ def test_an_answer_is_kept_for_the_window_to_the_millisecond(
 
 
 def test_names_are_made_as_those_are_that_are_stored_already() -> None:
-    """Another form would carry out again what the version before has carried out."""
+    """Pin the form: another one would carry out again what the version before has carried out."""
     with Answers(Secrets(SECRET), lambda: NOON, WINDOW_S).under_way("key 1", "POST") as once:
         (name,) = once.names
     assert name.hex() == "d709d9a36dff93729d301008ec07aba29ba173af600723d0725d0b8ca69a4be3"

@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.actor import ActorFailed, Asked
+from deskwire.engine.conversations.actor import ActorCommand, ActorFailed
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound, Unavailable
@@ -31,7 +31,7 @@ class Unruly:
         self.failures: list[Exception] = []
         self.failed = 0
 
-    async def ask(self, project: Project, conversation_id: str, command: Asked) -> Receipt:
+    async def ask(self, project: Project, conversation_id: str, command: ActorCommand) -> Receipt:
         if self.failures:
             self.failed += 1
             raise self.failures.pop()

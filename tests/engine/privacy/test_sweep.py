@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.actor import ActorFailed, Asked
+from deskwire.engine.conversations.actor import ActorCommand, ActorFailed
 from deskwire.engine.conversations.commands import Create, Expire, Patch
 from deskwire.engine.conversations.expiry import Due
 from deskwire.engine.conversations.plan import Receipt
@@ -120,11 +120,11 @@ async def test_more_than_one_look_and_batch_are_gone_through(tmp_path: Path) -> 
 class Forestalled:
     """A directory in which something happens to a conversation right before the sweep gets there."""
 
-    def __init__(self, directory: ActorRegistry, before: dict[str, Asked | Exception]) -> None:
+    def __init__(self, directory: ActorRegistry, before: dict[str, ActorCommand | Exception]) -> None:
         self._directory = directory
         self._before = before
 
-    async def ask(self, project: Project, conversation_id: str, command: Asked) -> Receipt:
+    async def ask(self, project: Project, conversation_id: str, command: ActorCommand) -> Receipt:
         assert isinstance(command, Expire)
         first = self._before.get(conversation_id)
         if isinstance(first, Exception):
@@ -141,7 +141,7 @@ async def test_whoever_answers_or_unarchives_at_the_last_moment_saves_the_conver
     async with aged(tmp_path, 0, answered, taken_out) as (engine, clock):
         await engine.directory.ask(PROJECT, taken_out.conversation_id, Patch({"archived": True}))
         clock.now += 400 * DAY_MS
-        last: dict[str, Asked | Exception] = {
+        last: dict[str, ActorCommand | Exception] = {
             answered.conversation_id: post("agent"),
             taken_out.conversation_id: Patch({"archived": False}),
         }
@@ -154,7 +154,7 @@ async def test_whoever_answers_or_unarchives_at_the_last_moment_saves_the_conver
 async def test_one_that_fails_or_is_busy_is_passed_over_and_the_others_go(tmp_path: Path) -> None:
     busy, broken, fine = create("a"), create("b"), create("c")
     async with aged(tmp_path, 34, busy, broken, fine) as (engine, clock):
-        faults: dict[str, Asked | Exception] = {
+        faults: dict[str, ActorCommand | Exception] = {
             busy.conversation_id: Unavailable("busy", code="conversation_busy"),
             broken.conversation_id: ActorFailed("a bug"),
         }

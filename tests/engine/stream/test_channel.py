@@ -98,7 +98,7 @@ async def test_typing_is_carried_by_its_project_its_conversation_and_its_contact
 ) -> None:
     held = await stage.hold("c1", channel=name, typing=True)
     event = typing(CNV, "u1")
-    stage.hub.pass_on(event)
+    stage.hub.offer_ephemeral(event)
     got = None
     with trio.move_on_after(1):
         got = await held.next_typing()

@@ -1,4 +1,4 @@
-"""The rules of one channel's seat, without a store (decisions 5; ADR 8)."""
+"""The rules of a channel's lease, without a store (decisions 5; ADR 8)."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from tests.support.streaming import CHANNEL, PROJECT_ID, Stage
 LEASE_S = 60.0
 
 
-def seat() -> ChannelLease:
+def lease() -> ChannelLease:
     return ChannelLease(Channel(1, CHANNEL, "project", PROJECT_ID), LEASE_S)
 
 
-def test_a_new_seat_has_nobody_and_keeps_nobody_out() -> None:
-    new = seat()
-    assert (new.holder, new.consumer_id, new.generation, new.position, new.since) == (None, None, 0, 0, 0)
+def test_a_new_lease_has_nobody_and_keeps_nobody_out() -> None:
+    new = lease()
+    assert (new.holder, new.consumer_id, new.generation, new.confirmed, new.since) == (None, None, 0, 0, 0)
     assert (new.waiting, new.released, new.busy) == (0, False, False)
     assert new.admitted_at("c1") == -inf
     assert (new.free_at(), new.after_taking("c1", 0.0)) == (-inf, {})
 
 
-def test_a_seat_that_somebody_waits_for_is_in_use() -> None:
-    awaited = seat()
+def test_a_lease_that_somebody_waits_for_is_in_use() -> None:
+    awaited = lease()
     awaited.waiting = 1
     assert awaited.busy
 
 
 def test_a_hundred_superseded_ids_are_remembered_the_latest_of_them() -> None:
-    crowded = seat()
+    crowded = lease()
     crowded.superseded = {f"c{n}": None for n in range(120)}
     crowded.consumer_id, crowded.dropped_at = "last", 0.0
     assert list(crowded.after_taking("new", 1.0)) == [*(f"c{n}" for n in range(21, 120)), "last"]
 
 
 def test_one_that_is_superseded_again_counts_as_the_latest() -> None:
-    again = seat()
+    again = lease()
     again.superseded, again.consumer_id, again.dropped_at = {"c1": None, "c2": None}, "c1", 0.0
     assert list(again.after_taking("c3", 1.0)) == ["c2", "c1"]
 
 
 def test_the_fence_falls_to_the_moment_and_with_it_what_was_superseded() -> None:
-    left = seat()
+    left = lease()
     left.superseded, left.consumer_id, left.dropped_at = {"c1": None}, "c2", 10.0
     assert left.fenced("c1", 69.9)
     assert not left.fenced("c1", 70.0)
@@ -53,8 +53,8 @@ def test_the_fence_falls_to_the_moment_and_with_it_what_was_superseded() -> None
     assert list(left.after_taking("c3", 70.0)) == ["c2"]
 
 
-async def test_the_seat_goes_to_the_new_holder_and_the_old_one_cannot_leave_it(stage: Stage) -> None:
-    taken, first, second = seat(), await stage.hold("c1"), await stage.hold("c2")
+async def test_the_lease_goes_to_the_new_holder_and_the_old_one_cannot_leave_it(stage: Stage) -> None:
+    taken, first, second = lease(), await stage.hold("c1"), await stage.hold("c2")
     first.current = True
     changed = taken.changed
     assert taken.take(first, 7, 1_000, 5.0) is None
@@ -68,7 +68,7 @@ async def test_the_seat_goes_to_the_new_holder_and_the_old_one_cannot_leave_it(s
 
 
 async def test_who_leaves_by_its_own_word_leaves_no_fence_and_is_not_superseded(stage: Stage) -> None:
-    left, first, second = seat(), await stage.hold("c1"), await stage.hold("c2")
+    left, first, second = lease(), await stage.hold("c1"), await stage.hold("c2")
     left.take(first, 1, 1_000, 5.0)
     left.take(second, 2, 2_000, 6.0)
     changed = left.changed
@@ -82,14 +82,14 @@ async def test_who_leaves_by_its_own_word_leaves_no_fence_and_is_not_superseded(
 
 
 async def test_whose_connection_ends_keeps_its_fence_from_that_moment(stage: Stage) -> None:
-    dropped, first = seat(), await stage.hold("c1")
+    dropped, first = lease(), await stage.hold("c1")
     dropped.take(first, 1, 1_000, 5.0)
     assert dropped.leave(first, 8.0, for_good=False)
     assert (dropped.dropped_at, dropped.released, dropped.free_at()) == (8.0, False, 68.0)
 
 
 async def test_ten_takeovers_within_a_minute_are_counted_and_the_eleventh_waits(stage: Stage) -> None:
-    crowded, holder = seat(), await stage.hold("c0")
+    crowded, holder = lease(), await stage.hold("c0")
     crowded.take(holder, 1, 1_000, 0.0)
     for n in range(1, 13):
         assert crowded.crowded_until("new") == (n - 11 + LEASE_S if n > 10 else -inf)

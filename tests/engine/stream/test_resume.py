@@ -347,7 +347,7 @@ async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
     """Decisions 5: past the log, through a small lossy buffer; the newest are those that count."""
     held, deaf = await stage.hold("c1", typing=True), await stage.hold("c2", channel="private-contact-u1")
     for n in range(100):
-        stage.hub.pass_on(typing(number=n))
+        stage.hub.offer_ephemeral(typing(number=n))
     for n in range(68, 100):
         assert await held.next_typing() == typing(number=n)
     with trio.move_on_after(1) as nothing:
@@ -370,9 +370,9 @@ async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
         await trio.testing.wait_all_tasks_blocked()
-        stage.hub.pass_on(typing(number=1))
+        stage.hub.offer_ephemeral(typing(number=1))
     stage.hub.leave(held, for_good=True)
-    stage.hub.pass_on(typing(number=2))
+    stage.hub.offer_ephemeral(typing(number=2))
     with trio.move_on_after(60):
         await wait()
     assert woken == ["evt_1"]
@@ -380,7 +380,7 @@ async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
 
 async def test_who_was_superseded_is_told_of_no_more_typing(autojump_clock: MockClock, stage: Stage) -> None:
     old, new = await stage.hold("c1", typing=True), await stage.hold("c2", typing=True)
-    stage.hub.pass_on(typing(number=1))
+    stage.hub.offer_ephemeral(typing(number=1))
     assert (await new.next_typing()).id == "evt_1"
     with trio.move_on_after(60) as nothing:
         await old.next_typing()

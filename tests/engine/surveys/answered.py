@@ -1,4 +1,4 @@
-"""Samples of responses that tests of the statistics are built from."""
+"""Samples of responses for tests of the statistics."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DAY: Final = 86_400_000
 
 
 def question(question_id: str, kind: str, **parts: Any) -> dict[str, Any]:
-    """A question with a title like its id."""
+    """Return a question with a title like its id."""
     return {"id": question_id, "type": kind, "title": {"en": f"{question_id}?"}, **parts}
 
 
 def asking(*questions: Mapping[str, Any], languages: Sequence[str] = ("en",)) -> Definition:
-    """A sound definition of these questions."""
+    """Return a sound definition of these questions."""
     value: dict[str, Any] = {
         "schemaVersion": "2.0",
         "title": "Survey",
@@ -41,10 +41,10 @@ def response(
     language: str = "en",
     contact: int | None = None,
 ) -> Response:
-    """A response by this number."""
+    """Return a response with this number."""
     return Response(number, f"rsp_{number}", version, contact, None, language, answers, at)
 
 
 def sample(definition: Definition, *answers: Mapping[str, Any], at: int = NOON) -> Sample:
-    """A sample of anonymous responses with these answers."""
+    """Return a sample of anonymous responses with these answers."""
     return Sample({1: definition}, 1, [response(number, each, at=at) for number, each in enumerate(answers)])

@@ -17,7 +17,7 @@ CHOICES = [{"id": each, "label": {"en": each.upper()}} for each in ("a", "b", "c
 
 
 def one(**question: Any) -> Definition:
-    """A definition with this one question, `q`."""
+    """Return a definition with this one question, `q`."""
     value = {**SOUND, "questions": [{"id": "q", "title": {"en": "?"}, **question}], "logic": []}
     assert definition_errors(value) == []
     return definition_of(value)

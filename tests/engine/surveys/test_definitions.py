@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.definitions.checks import ERRORS_MAX
 from deskwire.engine.surveys.definition import definition_of
-from deskwire.engine.surveys.path import asked
+from deskwire.engine.surveys.path import questions_asked
 from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.validation.rules import RULES, SOUND, Rule
 from deskwire.engine.surveys.validation.validate import definition_errors
@@ -236,7 +236,7 @@ def test_a_question_is_unreachable_exactly_if_no_answers_lead_to_it(value: dict[
             for question, answer in zip(definition.questions, chosen, strict=True)
             if answer is not None
         }
-        reached |= {question.id for question in asked(definition, given_answers)}
+        reached |= {question.id for question in questions_asked(definition, given_answers)}
     reported = {error.path for error in definition_errors(value) if error.code == "unreachable_question"}
     assert reported == {
         f"/questions/{position}"

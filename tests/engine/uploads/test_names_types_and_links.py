@@ -1,4 +1,4 @@
-"""What the pure parts of uploads decide: names, types, signed URLs."""
+"""The pure parts of uploads: names, types, signed URLs."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ BRANCH: Final[Mapping[str, Any]] = {
 def workflow(
     *flows: Sequence[Mapping[str, Any]], trigger: str = "manual", **named: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A workflow of these flows; the first ones are called f0, f1 …, the others by their names."""
+    """Return a workflow of these flows; the first ones are called f0, f1 …, the others by their names."""
     ids = {**{f"f{index}": flow for index, flow in enumerate(flows)}, **named}
     return {
         "name": "Welcome",
@@ -71,17 +71,17 @@ SUPPORT: Final = workflow(
 
 
 def send(action_id: int, text: str = "Hi") -> dict[str, Any]:
-    """An action that writes."""
+    """Return an action that writes."""
     return {"id": action_id, "type": "message", "text": text}
 
 
 def wait(action_id: int, seconds: int = 60) -> dict[str, Any]:
-    """An action that waits for a time."""
+    """Return an action that waits for a time."""
     return {"id": action_id, "type": "wait", "seconds": seconds}
 
 
 def branch(action_id: int, default: str, on: str = "attributes.plan", **cases: str) -> dict[str, Any]:
-    """An action that goes to another flow."""
+    """Return an action that leads to another flow."""
     return {
         "id": action_id,
         "type": "branch",
@@ -92,7 +92,7 @@ def branch(action_id: int, default: str, on: str = "attributes.plan", **cases: s
 
 
 def buttons(action_id: int, *gotos: str | None, free: bool = False) -> dict[str, Any]:
-    """An action with an option b0, b1 … for each of these targets; None is the next action."""
+    """Return an action with an option b0, b1 … for each of these targets; None is the next action."""
     options = [
         {"id": f"b{index}", "label": f"Button {index}"} | ({} if goto is None else {"goto": goto})
         for index, goto in enumerate(gotos)
@@ -101,7 +101,7 @@ def buttons(action_id: int, *gotos: str | None, free: bool = False) -> dict[str,
 
 
 def published(document: Mapping[str, Any] = SUPPORT, version: int = 1) -> Published:
-    """A workflow as one runs it; there is TEAM to assign to."""
+    """Return a workflow as a conversation runs it; it can assign to TEAM."""
     return Published(WORKFLOW, version, definition_of(document["flows"]), {("team", "team_1"): TEAM})
 
 
@@ -111,7 +111,7 @@ def message_ids() -> Iterator[str]:
 
 
 def random_workflow(luck: Random) -> dict[str, Any]:
-    """A workflow whose members are all right, and whose flows lead anywhere."""
+    """Draw a workflow whose members are all right, and whose flows lead anywhere."""
     ids = [f"f{index}" for index in range(luck.randint(1, 4))]
     numbers = count()
     return workflow(
@@ -120,14 +120,14 @@ def random_workflow(luck: Random) -> dict[str, Any]:
 
 
 def sound_workflow(luck: Random) -> dict[str, Any]:
-    """As `random_workflow`, one that the check accepts."""
+    """Draw a workflow as `random_workflow` does, one that the check accepts."""
     while workflow_errors(document := random_workflow(luck)):
         pass
     return document
 
 
 def _action(luck: Random, action_id: int, targets: Sequence[str]) -> dict[str, Any]:
-    """One action of any type."""
+    """Draw an action of any type."""
     gotos = [luck.choice([None, *targets]) for _ in range(luck.randint(1, 3))]
     cases = {plan: luck.choice(targets) for plan in luck.choice((("pro",), ("free",), ("pro", "free")))}
     plan = {"plan": luck.choice(("pro", "free"))}

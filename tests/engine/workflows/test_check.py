@@ -132,7 +132,7 @@ def test_a_loop_that_waits_and_can_end_is_sound(value: Any) -> None:
 
 
 def resolves(value: Any, pointer: str) -> bool:
-    """Whether a pointer names something in the document, or something missing in an object of it."""
+    """Tell whether a pointer names something in the document, or something missing in an object of it."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     for index, part in enumerate(parts):
         if isinstance(value, dict):
@@ -168,7 +168,7 @@ JSON: Final[tuple[Any, ...]] = (
 
 
 def spots(value: Any) -> list[tuple[Any, Any]]:
-    """Every place in a document: what it is in, and its key there."""
+    """Yield every place in a document: its parent, and its key there."""
     keys = (
         list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     )
@@ -176,7 +176,7 @@ def spots(value: Any) -> list[tuple[Any, Any]]:
 
 
 def spoiled(luck: Random) -> Any:
-    """A workflow with a few places of it replaced or removed."""
+    """Draw a workflow with a few places of it replaced or removed."""
     value = copy.deepcopy(luck.choice((dict(SUPPORT), random_workflow(luck))))
     for _ in range(luck.randint(0, 3)):
         inside, key = luck.choice(spots(value))

@@ -1,4 +1,4 @@
-"""What commands mean for a conversation in which a workflow runs (contract 3, decisions 7)."""
+"""Decisions on commands for a conversation in which a workflow runs (contract 3, decisions 7)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def types(drafts: list[Draft]) -> list[str]:
 
 
 def started(document: Any = SUPPORT, **fields: Any) -> Play:
-    """A new conversation in which the workflow has started."""
+    """Return a new conversation in which the workflow has started."""
     play = Play()
     play(create(**fields))
     play.workflow = published(document)
@@ -262,7 +262,7 @@ class StepConsumer(Consumer):
 
 
 class AnyCommandsAndAWorkflow(AnyCommands):
-    """As its base, with workflows that start, are answered, woken and interrupted."""
+    """The machine of its base, with workflows that start, are answered, woken and interrupted."""
 
     def __init__(self) -> None:
         super().__init__()

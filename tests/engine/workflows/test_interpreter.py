@@ -162,7 +162,7 @@ def test_a_loop_over_a_step_is_stopped_by_the_limit_of_the_whole_run() -> None:
 
 
 def some_answer(luck: Random, run: Run) -> Input:
-    """Something that the contact may do at this rest, or time that passes."""
+    """Draw something that the contact may do at this rest, or time that passes."""
     if run.step is None:
         return Elapsed()
     action = run.step["action"]

@@ -68,7 +68,7 @@ async def life(store: InlineStore) -> AsyncIterator[Life]:
 
 
 async def stored(store: InlineStore, document: Any) -> tuple[Workflow, Published]:
-    """A workflow in the store, and as one runs it."""
+    """Store a workflow; return it, and its version as a conversation runs it."""
     name, trigger, flows = document["name"], document["trigger"]["type"], document["flows"]
 
     def insert(tx: Transaction) -> tuple[Workflow, Published]:
@@ -240,7 +240,7 @@ async def test_a_version_that_is_gone_starts_nothing_and_says_to_try_again(inlin
 
 
 def test_a_process_that_ends_between_any_two_commands_changes_nothing(tmp_path: Path) -> None:
-    """Every command is one commit, so a kill at any line is one between two commits."""
+    """Kill the process between two commits: every command is one, so a kill at any line is one between two."""
     number = iter(range(10_000))
 
     @settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -264,7 +264,7 @@ def test_a_process_that_ends_between_any_two_commands_changes_nothing(tmp_path: 
 
 
 async def _history(store: InlineStore, document: Any, luck: Random, restarts: bool) -> list[Any]:
-    """What is said, and where the workflow rests, over some commands; with a new process for each of them or not."""
+    """Return what is said, and where the workflow rests, over some commands; with a new process for each of them or not."""
     command, seen = create(), list[Any]()
     _, running = await stored(store, document)
     plan: list[Command | WorkflowCommand] = [StartWorkflow(running)]

@@ -302,11 +302,13 @@ async def test_a_key_that_is_revoked_while_it_is_looked_up_gets_no_channel(
     grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
     data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
     store.read_takes_s = 2.0
+    store.write_takes_s = 2.0  # so that the takeover is under way when the revocation has been read
     await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
     await trio.testing.wait_all_tasks_blocked()
     store.revoke(KEY_ID)
     stream.rights_changed_nowait()
-    await trio.sleep(5)  # virtual time: the mock clock jumps
+    await trio.sleep(7)  # virtual time: the mock clock jumps
+    store.write_takes_s = 0.0
     await stage.emit(1)
     assert (await peer.message())["data"]["code"] == 4009
     assert await peer.until(TextMessage, CloseConnection) == CloseConnection(4009, REVOKED.message)

@@ -11,8 +11,8 @@ from deskwire.engine.accounts.people import Role
 from deskwire.engine.core.clock import milliseconds
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.accounts.audit import ActionName
-from deskwire.http.resources.accounts.bodies import Email, Name, NewPassword
 from deskwire.http.resources.accounts.projects import ProjectBody, ProjectPatch
+from deskwire.http.resources.accounts.requests import Email, Name, NewPassword
 
 DAY_S = 86_400
 AUDIT_PAGE = 500

@@ -1,4 +1,4 @@
-"""The reference that the program writes about itself, made from the code that it describes."""
+"""The reference of the program, made from the code that it describes."""
 
 from deskwire.commands.reference.settings import client_table, document, markdown, table
 

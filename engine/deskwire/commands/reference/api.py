@@ -19,9 +19,9 @@ INTRODUCTION: Final = f"""\
 
 <!-- Written by `make docs` from the route table and the models of its bodies and queries; do not edit. -->
 
-Every path of the API begins with `{BASE}`. How credentials, errors and lists work, and what the answers look like,
-is in [the guide](../guide/api.md); what a refusal means is in [errors](errors.md). Fields and parameters that are not
-listed here are refused.
+Every path of the API begins with `{BASE}`. [The guide](../guide/api.md) explains credentials, errors, lists
+and responses; [errors](errors.md) has the meaning of each error code. Fields and parameters that are not listed here
+are refused.
 """
 
 CREDENTIALS: Final = {
@@ -32,18 +32,16 @@ CREDENTIALS: Final = {
     "organisation": "access token of a member",
     "project": "access token of a member of the project's organisation",
     "either": "server key, or access token and the header `project`",
-    "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; unset, only this machine itself may call",
+    "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; without one, only calls from the same machine are allowed",
 }
 
 _KEYED: Final = " Takes an `Idempotency-Key`."
 
-_EITHER: Final = (
-    "The body is a JSON object or a form with the fields below; what it lacks is taken from the query string."
-)
+_EITHER: Final = "The body is a JSON object or a form with the fields below; fields that it lacks are taken from the query string."
 
 
 def markdown() -> str:
-    """Give the page."""
+    """Return the page."""
     return "\n".join((INTRODUCTION, *_contents(), "", *_sections()))
 
 
@@ -54,7 +52,7 @@ def _contents() -> Iterator[str]:
 
 def _sections() -> Iterator[str]:
     for tag, routes in groupby(ROUTES, key=lambda route: route.tag):
-        yield f"## {tag.title}\n"
+        yield f"## {tag.name}\n\n{plain(tag.description)}\n"
         for route in routes:
             yield _section(route)
 

@@ -1,4 +1,4 @@
-"""`deskwire reference` and `deskwire openapi`: print what the program says of itself."""
+"""The commands `deskwire reference` and `deskwire openapi`, which print the reference of the program."""
 
 from __future__ import annotations
 

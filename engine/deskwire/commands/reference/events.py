@@ -1,4 +1,4 @@
-"""The page of the events: the registry, with an envelope of each type that the engine really makes."""
+"""The reference page of events: the registry, with an envelope of each type as the engine makes it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ INTRODUCTION: Final = f"""\
 <!-- Written by `make docs` from the registry of event types and the engine itself; do not edit. -->
 
 Every event has the same envelope on every channel: webhook, stream and feed carry the same bytes. `apiVersion` is
-`{API_VERSION}`. What order, `sequence` and duplicates mean is in [concepts](../concepts.md).
+`{API_VERSION}`. [Concepts](../concepts.md) explains order, `sequence` and duplicates.
 
 A *numbered* event takes the next `sequence` of its conversation; the others have `null`. The examples are one
 conversation from its beginning to its end, as the engine makes them.
@@ -100,7 +100,7 @@ conversation from its beginning to its end, as the engine makes them.
 
 
 def markdown() -> str:
-    """Give the page."""
+    """Return the page."""
     examples = example_envelopes()
     parts = [INTRODUCTION, _table(list(CATALOG.values()))]
     parts += [_section(kind, examples[kind.type]) for kind in CATALOG.values()]
@@ -108,20 +108,20 @@ def markdown() -> str:
 
 
 def example_envelopes() -> Mapping[str, bytes]:
-    """Give one envelope of each type that the engine makes, by running its pure functions."""
+    """Return an envelope of each type that the engine makes, by running its pure functions."""
     contact = replace(_CONTACT, name="Ada Lovelace", updated_at=_NOON)
     test = announce_test(_ENDPOINT, "https://crm.example.org/deskwire")
     others = (announce_contact(contact), *_typed(), test)
     drafts = [*_played(), *((draft, _NOON) for draft in others)]
-    found: dict[str, bytes] = {}
+    envelopes: dict[str, bytes] = {}
     for number, (draft, at) in enumerate(drafts, 1):
         event_id = f"evt_01KZ00000000000000000000{number:02}"
-        found.setdefault(draft.type, encode_envelope(draft, event_id, _PROJECT, at))
-    return found
+        envelopes.setdefault(draft.type, encode_envelope(draft, event_id, _PROJECT, at))
+    return envelopes
 
 
 def _played() -> Iterator[tuple[Draft, int]]:
-    """The commands carried out one after the other: each event with its time."""
+    """Carry out the commands one after the other, and yield each event with its time."""
     state: Conversation | None = None
     for number, command in enumerate(_COMMANDS):
         at = _NOON + number * _SECOND
@@ -138,7 +138,7 @@ def _played() -> Iterator[tuple[Draft, int]]:
 
 
 def _typed() -> Iterator[Draft]:
-    """An agent types, and stops."""
+    """Yield the events of an agent who types, and stops."""
     conversation_id, agent = "cnv_01KZ00000000000000000000C1", Agent(_AGENT, "Grace")
     typists, started = set_typing(NOBODY, SetTyping(agent, True), conversation_id, 0.0)
     _, stopped = set_typing(typists, SetTyping(agent, False), conversation_id, 1.0)

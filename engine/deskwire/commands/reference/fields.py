@@ -1,4 +1,4 @@
-"""The fields of a pydantic model as rows: name, type with its limits, default, and nested ones in dots."""
+"""The fields of a pydantic model as rows of a table: name, type with its limits, default. Nested names have dots."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pydantic import BaseModel
 Schema = Mapping[str, Any]
 
 _UNBOUNDED: Final = 1 << 63
-"""What an integer may not reach because the storage can't hold it; no limit that anyone meets."""
+"""The bound of integers in storage, which is no limit that a caller meets."""
 
 
 def rows(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
-    """Yield name, type and default of each field, those of objects behind their own."""
+    """Yield the name, type and default of each field. The fields of an object follow the object."""
     schema = model.model_json_schema()
     yield from _rows(schema, schema.get("$defs", {}), "")
 
@@ -33,7 +33,7 @@ def _rows(schema: Schema, known: Schema, prefix: str) -> Iterator[tuple[str, str
 
 
 def _resolved(field: Schema, known: Schema) -> Schema:
-    """The field's shape without references, and without the null that an optional one may be."""
+    """Return the schema of a field without references, and without the null of an optional field."""
     options = [option for option in field.get("anyOf", ()) if option.get("type") != "null"]
     if options:
         return {**_resolved(options[0], known), "nullable": len(options) < len(field["anyOf"])}

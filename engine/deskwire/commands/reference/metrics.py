@@ -1,4 +1,4 @@
-"""The page of the metrics, from their table and from what the library tells of the process."""
+"""The reference page of metrics, from their table and from the library's metrics of the process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ conversation, contact or endpoint.
 
 
 def markdown() -> str:
-    """Give the page. The process's metrics are those of a system with `/proc`."""
+    """Return the page. The metrics of the process are those of a system with `/proc`."""
     return f"{INTRODUCTION}\n{markdown_table(('Metric', 'Kind', 'Labels', 'What it says'), _rows())}"
 
 

@@ -1,4 +1,4 @@
-"""The settings as people and scripts read them: a table, JSON, or the page of the reference."""
+"""The settings as a table for people, as JSON for scripts, and as a reference page."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -33,7 +33,7 @@ No settings of the server, which leaves them alone; each is an option of those c
 
 
 def table(config: Config) -> Table:
-    """Give the settings of `config` for a terminal: name, variable, value, origin, meaning."""
+    """Return the settings of `config` for a terminal: name, variable, value, origin, meaning."""
     made = Table("Setting", "Variable", "Value", "Origin", "Meaning", title="Deskwire settings")
     for each in SETTINGS.values():
         value = Text(_value(each, config))  # not str, in which rich would look for markup
@@ -42,7 +42,7 @@ def table(config: Config) -> Table:
 
 
 def client_table() -> Table:
-    """Give the variables that the server has no use for, for a terminal: name and meaning."""
+    """Return the variables that the server does not use, for a terminal: name and meaning."""
     made = Table("Variable", "Meaning", title="Variables of other commands")
     for variable, meaning in CLIENT_VARIABLES.items():
         made.add_row(variable, meaning)
@@ -50,7 +50,7 @@ def client_table() -> Table:
 
 
 def document(config: Config) -> list[Mapping[str, object]]:
-    """Give the settings of `config` for scripts, in types that JSON has; a secret is only `set` or null."""
+    """Return the settings of `config` for scripts, in the types of JSON; a secret is only `set` or null."""
     return [
         {
             "name": each.name,
@@ -65,7 +65,7 @@ def document(config: Config) -> list[Mapping[str, object]]:
 
 
 def markdown() -> str:
-    """Give the page of the reference: every setting with its default, whatever holds here."""
+    """Return the reference page: every setting with its default, whatever its value is here."""
     heads = ("Variable", "Option", "Default", "Meaning")
     settings = markdown_table(heads, map(_cells, SETTINGS.values()))
     clients = ((f"`{variable}`", meaning) for variable, meaning in CLIENT_VARIABLES.items())

@@ -1,4 +1,4 @@
-"""The page of survey definitions: every rule with an example that breaks it, from the registry of rules."""
+"""The reference page of survey definitions: every rule with an example that breaks it, from the registry of rules."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ What a jump's `when` may compare an answer with. An unanswered question meets `n
 
 
 def markdown() -> str:
-    """Give the page."""
+    """Return the page."""
     presence = ", ".join(f"`{op}`" for op in PRESENCE)
     rows = [(f"`{kind}`", ", ".join(f"`{op}`" for op in rules.operators)) for kind, rules in TYPES.items()]
     table = markdown_table(("Type", "Operators"), [*rows, ("every type", f"{presence}, without `value`")])
@@ -57,7 +57,7 @@ def _sections() -> Iterator[str]:
 
 
 def _block(value: Any) -> str:
-    """JSON, a line for each of the outer members; one that is long by intent is cut."""
+    """Return JSON with a line for each of the outer members, cut if it is long on purpose."""
     members = [f"  {orjson.dumps(name).decode()}: {_short(each)}" for name, each in value.items()]
     return "```json\n{\n" + ",\n".join(members) + "\n}\n```\n"
 

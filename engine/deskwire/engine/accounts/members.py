@@ -175,11 +175,11 @@ def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
     Raises Conflict (`last_owner`) if an organisation would be left without an owner; then nothing changes.
     """
     memberships = tx.memberships(user.rowid, (-1, -1), _ALL)
-    for each in memberships:
-        member = Member(user, each.role, each.joined_at)
-        check_change(None, member, None, tx.owners(each.organisation.rowid))
-    for each in memberships:
-        tx.delete_membership(each.organisation.rowid, user.rowid)
+    for membership in memberships:
+        member = Member(user, membership.role, membership.joined_at)
+        check_change(None, member, None, tx.owners(membership.organisation.rowid))
+    for membership in memberships:
+        tx.delete_membership(membership.organisation.rowid, user.rowid)
     tx.delete_user(user.rowid, at)
 
 
@@ -192,7 +192,7 @@ def member_of(tx: OrganisationTransaction, organisation: int, user_id: str) -> M
 
 
 def with_password(user: User, password_hash: str | None, *, temporary: bool = False) -> User:
-    """The user with another password, which ends all tokens issued before."""
+    """Return the user with another password, which ends all tokens issued before."""
     temporary = temporary and password_hash is not None
     return replace(
         user, password_hash=password_hash, password_temporary=temporary, generation=user.generation + 1

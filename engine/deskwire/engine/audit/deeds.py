@@ -32,13 +32,13 @@ def project_changed(before: Project, after: Project) -> list[Deed]:
 
 def account_changed(before: User, after: User) -> list[Deed]:
     """Return the deeds of a change of an account's name or password; of a password nothing but that it is another one."""
-    found = []
+    deeds = []
     if after.name != before.name:
-        found.append(_account("account.changed", after, {"name": (before.name, after.name)}))
+        deeds.append(_account("account.changed", after, {"name": (before.name, after.name)}))
     if after.generation == before.generation:  # the same password may be hashed anew
-        return found
+        return deeds
     if after.password_hash != before.password_hash:
-        found.append(
+        deeds.append(
             _account(
                 "account.password_changed",
                 after,
@@ -49,8 +49,8 @@ def account_changed(before: User, after: User) -> list[Deed]:
             )
         )
     else:
-        found.append(_account("account.tokens_revoked", after, {}))
-    return found
+        deeds.append(_account("account.tokens_revoked", after, {}))
+    return deeds
 
 
 def endpoint_made(endpoint: Endpoint) -> Deed:
@@ -66,19 +66,19 @@ def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[De
     """
     if after.status == "removed":
         return [_endpoint("webhook.deleted", after, {}, pendingDropped=pending)]
-    found = []
+    deeds = []
     changes = differences(_fields(before), _fields(after))
     if changes or after.url != before.url:
-        found.append(_endpoint("webhook.changed", after, changes))
+        deeds.append(_endpoint("webhook.changed", after, changes))
     if after.sealed_secret != before.sealed_secret:
-        found.append(_endpoint("webhook.secret_rotated", after, {}))
+        deeds.append(_endpoint("webhook.secret_rotated", after, {}))
     if after.status != before.status:
         status: Changes = {"status": (before.status, after.status)}
         if after.status == "enabled":
-            found.append(_endpoint("webhook.enabled", after, status))
+            deeds.append(_endpoint("webhook.enabled", after, status))
         else:
-            found.append(_endpoint("webhook.disabled", after, status, pendingDropped=pending))
-    return found
+            deeds.append(_endpoint("webhook.disabled", after, status, pendingDropped=pending))
+    return deeds
 
 
 def replayed(endpoint: str, project: int, deliveries: int) -> Deed:

@@ -15,14 +15,14 @@ class Refusals:
     """A memory of the refusals that the trail has."""
 
     def __init__(self) -> None:
-        self._told: OrderedDict[tuple[int, str | None, str | None], None] = OrderedDict()
+        self._recorded: OrderedDict[tuple[int, str | None, str | None], None] = OrderedDict()
 
     def is_news(self, account: str | None, network: str | None, at: int) -> bool:
         """Tell whether the trail lacks this refusal in this quarter of an hour, and remember it."""
         key = (at // COUNTED_MS, account, network)
-        if key in self._told:
+        if key in self._recorded:
             return False
-        self._told[key] = None
-        if len(self._told) > KEPT_MAX:
-            self._told.popitem(last=False)
+        self._recorded[key] = None
+        if len(self._recorded) > KEPT_MAX:
+            self._recorded.popitem(last=False)
         return True

@@ -32,7 +32,7 @@ class Contact:
 
 
 def identify(contact: Contact, identity: Mapping[str, str | None], at: int) -> Contact:
-    """`contact` with the given identity fields; the very same object if that changes nothing."""
+    """Return the contact with these identity fields; the very same object if they change nothing."""
     changed = {name: value for name, value in identity.items() if getattr(contact, name) != value}
     return replace(contact, **changed, updated_at=at) if changed else contact  # type: ignore[arg-type]
 

@@ -18,7 +18,7 @@ class ContactReader(Protocol):
         """Return the contact with this `con_` id."""
 
     def erasing(self) -> Sequence[tuple[str, Contact]]:
-        """Contacts whose erasure has begun and not ended, each with its project's id."""
+        """Return contacts whose erasure has begun and not ended, each with its project's id."""
 
 
 class ContactTransaction(ContactReader, Protocol):

@@ -28,16 +28,16 @@ from deskwire.engine.core.wrapper import Wrapper
 
 log: Final = structlog.get_logger(__name__)
 
-Asked = Command | WorkflowCommand | SetTyping
-"""All that may be asked of an actor."""
+ActorCommand = Command | WorkflowCommand | SetTyping
+"""The commands that an actor takes."""
 
 
 class ActorFailed(Exception):
     """A bug ended the actor's state; the log line says which. Callers see no detail."""
 
 
-class Ask(OneShot[Receipt]):
-    """A command with a place for its answer; every ask is answered exactly once. Typing has no commit.
+class Envelope(OneShot[Receipt]):
+    """A command with a place for its answer; each is answered exactly once. Typing has no commit.
 
     Args:
         wrapper: what else is done in the commit.
@@ -45,7 +45,7 @@ class Ask(OneShot[Receipt]):
 
     __slots__ = ("command", "wrapper")
 
-    def __init__(self, command: Asked, wrapper: Wrapper[Receipt] | None = None) -> None:
+    def __init__(self, command: ActorCommand, wrapper: Wrapper[Receipt] | None = None) -> None:
         super().__init__()
         self.command = command
         self.wrapper = wrapper
@@ -74,9 +74,9 @@ class Actor:
         self.used_at = 0.0
         self._pipeline = Pipeline(project, conversation_id, shared)
         self._shared = shared
-        self._unanswered: list[Ask] | None = None
+        self._unanswered: list[Envelope] | None = None
         self._indicator: Indicator | None = None
-        self._outbox, self._inbox = trio.open_memory_channel[Ask](inf)  # bounded by what is unanswered
+        self._outbox, self._inbox = trio.open_memory_channel[Envelope](inf)  # bounded by what is unanswered
 
     @property
     def project(self) -> Project:
@@ -88,15 +88,15 @@ class Actor:
         """The conversation's id."""
         return self._pipeline.conversation_id
 
-    def send_nowait(self, ask: Ask) -> None:
+    def send_nowait(self, envelope: Envelope) -> None:
         """Queue a command. Raises Unavailable (`conversation_busy`) if the mailbox is full."""
         unanswered = self._unanswered or []
         if len(unanswered) > self._shared.mailbox:  # one of them is at work, and does not wait
             raise Unavailable(
                 "Too many commands are waiting for this conversation.", code="conversation_busy"
             )
-        self._outbox.send_nowait(ask)
-        unanswered.append(ask)
+        self._outbox.send_nowait(envelope)
+        unanswered.append(envelope)
         self._unanswered = unanswered
 
     @property
@@ -130,11 +130,11 @@ class Actor:
         try:
             while self._pipeline.phase is not Phase.GONE:
                 # Typing apart, without a call in between: each is kept as long as the actor waits.
-                ask = await (
+                envelope = await (
                     self._inbox.receive() if self._indicator is None else self._next(self._indicator)
                 )
-                await self._begin(ask)
-                del ask  # with its request: nothing of it is kept while the next is waited for
+                await self._begin(envelope)
+                del envelope  # with its request: nothing of it is kept while the next is waited for
         except trio.EndOfChannel:
             pass  # closed
         except trio.Cancelled:
@@ -145,8 +145,8 @@ class Actor:
 
     def _give_up(self) -> None:
         """Tell whoever waits that nothing more is answered here."""
-        for each in self._unanswered or ():
-            each.put(shutting_down())
+        for envelope in self._unanswered or ():
+            envelope.put(shutting_down())
 
     def refuse_rest(self, refusal: DomainError) -> None:
         """Answer all waiting commands with `refusal`."""
@@ -156,7 +156,7 @@ class Actor:
             except (trio.WouldBlock, trio.EndOfChannel):
                 return
 
-    async def _next(self, indicator: Indicator) -> Ask:
+    async def _next(self, indicator: Indicator) -> Envelope:
         """The next command, while typing may lapse; when it has, nothing is left of it. Raises trio.EndOfChannel."""
         while indicator.on:
             with trio.move_on_at(indicator.lapses_at):
@@ -165,15 +165,17 @@ class Actor:
         self._indicator = None
         return await self._inbox.receive()
 
-    async def _begin(self, ask: Ask) -> None:
+    async def _begin(self, envelope: Envelope) -> None:
         """Have a command carried out, or refuse it; one that takes long is waited for."""
         try:
-            if isinstance(ask.command, SetTyping):
-                self._answer(ask, await self._set_typing(ask.command))
+            if isinstance(envelope.command, SetTyping):
+                self._answer(envelope, await self._set_typing(envelope.command))
             else:
-                await self._pipeline.begin(Request(ask.command, ask.wrapper, partial(self._ended, ask)))
+                await self._pipeline.begin(
+                    Request(envelope.command, envelope.wrapper, partial(self._ended, envelope))
+                )
         except Exception as error:  # noqa: BLE001  # the task's top, logged there: a bug ends this state and nothing else
-            self._answer(ask, self._refusal(error))
+            self._answer(envelope, self._refusal(error))
 
     async def _set_typing(self, command: SetTyping) -> Receipt:
         """Set the indicator. Nothing is written; one row is read, which also brings the contact as it is now.
@@ -187,7 +189,7 @@ class Actor:
         self._indicator.set(state, contact, command)
         return Receipt(state, state, contact, self.project)
 
-    def _ended(self, ask: Ask, outcome: Receipt | Exception) -> None:
+    def _ended(self, envelope: Envelope, outcome: Receipt | Exception) -> None:
         """Answer at the end of a commit."""
         try:
             if isinstance(outcome, Receipt):
@@ -196,7 +198,7 @@ class Actor:
                 outcome = self._refusal(outcome)
         except Exception as error:  # noqa: BLE001  # the call's top, logged there: a bug must not end the writer
             outcome = self._refusal(error)
-        self._answer(ask, outcome)
+        self._answer(envelope, outcome)
 
     def _note(self, facts: tuple[Fact, ...]) -> None:
         """Take note of what has happened; the log says which workflow could not go on."""
@@ -211,12 +213,12 @@ class Actor:
                     reason=fact.stopped,
                 )
 
-    def _answer(self, ask: Ask, answer: Receipt | Exception) -> None:
+    def _answer(self, envelope: Envelope, answer: Receipt | Exception) -> None:
         assert self._unanswered is not None, "it was waited for"
-        self._unanswered.remove(ask)
+        self._unanswered.remove(envelope)
         if not self._unanswered:
             self._unanswered = None
-        ask.put(answer)
+        envelope.put(answer)
 
     def _refusal(self, error: Exception) -> Exception:
         """The exception that an asker is told. After what is no plain refusal the next command reads the state again."""

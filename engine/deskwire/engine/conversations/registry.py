@@ -17,7 +17,7 @@ from typing import Final
 import trio
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.actor import Actor, Ask, Asked, shutting_down
+from deskwire.engine.conversations.actor import Actor, ActorCommand, Envelope, shutting_down
 from deskwire.engine.conversations.commands import Create
 from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.pipeline import Shared
@@ -96,7 +96,7 @@ class ActorRegistry:
         self,
         project: Project,
         conversation_id: str,
-        command: Asked,
+        command: ActorCommand,
         wrapper: Wrapper[Receipt] | None = None,
     ) -> Receipt:
         """Have the conversation carry out `command`; return the receipt once that is durable.
@@ -111,14 +111,14 @@ class ActorRegistry:
 
         Cancellation: the command may still be carried out.
         """
-        ask = Ask(command, wrapper)
+        envelope = Envelope(command, wrapper)
         actor = self._actor(project, conversation_id)
         try:
-            actor.send_nowait(ask)
+            actor.send_nowait(envelope)
         except Unavailable:
             self.commands.mailbox_full += 1
             raise
-        return await ask.take()
+        return await envelope.take()
 
     async def create(
         self, project: Project, command: Create, wrapper: Wrapper[Receipt] | None = None

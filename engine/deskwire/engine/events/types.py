@@ -39,24 +39,35 @@ CATALOG: Final[Mapping[str, Kind]] = {
     kind.type: kind
     for kind in (
         Kind("conversation.created", "The conversation becomes visible to the customer."),
-        Kind("conversation.updated", "A customer-visible field changed; `data.changed` names them."),
-        Kind("conversation.closed", "Closed for the customer; `closedBy` is agent, bot or system."),
-        Kind("conversation.reopened", "Reopened, also by a reply of the customer."),
-        Kind("conversation.assigned", "The assignee changed; the conversation carries the new one."),
-        Kind("conversation.deleted", "Permanently removed: prune it from every mirror."),
-        Kind("message.created", "A new customer-visible message."),
+        Kind(
+            "conversation.updated",
+            "Fields that the customer can see changed; `data.changed` has their names.",
+        ),
+        Kind(
+            "conversation.closed",
+            "The conversation was closed for the customer; `closedBy` is agent, bot or system.",
+        ),
+        Kind("conversation.reopened", "The conversation was reopened, perhaps by a message of the customer."),
+        Kind(
+            "conversation.assigned",
+            "The assignee of the conversation changed; the conversation has the new one.",
+        ),
+        Kind(
+            "conversation.deleted", "The conversation was deleted permanently: remove it from every mirror."
+        ),
+        Kind("message.created", "A message that the customer can see was added."),
         Kind("workflow.step.presented", "A workflow step is waiting for the customer."),
         Kind("workflow.completed", "A workflow ended; `reason` is completed or handed_off."),
         Kind(
             "contact.updated",
-            "Identity fields of a known contact changed; an erasure leaves them null.",
+            "Identity fields of an existing contact changed; after an erasure they are null.",
             numbered=False,
         ),
         Kind("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
         Kind("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
         Kind(
             "webhook.test",
-            "A test was asked for; the endpoint it is for gets it.",
+            "A test was requested; only the endpoint under test gets it.",
             numbered=False,
             directed=True,
         ),

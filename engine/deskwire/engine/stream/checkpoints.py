@@ -80,7 +80,7 @@ class Checkpoints:
             return
         at = self._clock()
         rows = [
-            (channel.project, channel.name, lease.generation, lease.position, tuple(lease.superseded), at)
+            (channel.project, channel.name, lease.generation, lease.confirmed, tuple(lease.superseded), at)
             for channel, lease in dirty.items()
         ]
 

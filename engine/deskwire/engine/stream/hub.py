@@ -28,9 +28,9 @@ from deskwire.engine.stream.token import Grant
 log: Final = structlog.get_logger(__name__)
 
 _COMMIT_S: Final = 10.0
-"""How long a takeover may wait for its commit, with its cancellation held back."""
+"""How long a takeover may wait for its commit, shielded from cancellation."""
 _LEASES: Final = 10_000
-"""Channels remembered in memory; beyond it those that nobody holds or waits for are read anew."""
+"""Channels held in memory; beyond that, those that nobody holds or waits for are forgotten."""
 
 
 class ConsumerSuperseded(Conflict):
@@ -70,7 +70,7 @@ class Hub:
     Args:
         lease_s: how long a dropped consumer is protected from those it superseded.
         resume_window_s: age of the oldest missed event up to which `auto` goes back for it.
-        save_s: pause between two saves of confirmed positions; a crash repeats that much.
+        save_s: pause between two saves of confirmed positions; after a crash the events of that time come again.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Hub:
         self._started_ms = clock()
         self._checkpoints = Checkpoints(store, clock, save_s)
         self._leases: dict[Channel, ChannelLease] = {}
-        self._typists: dict[int, set[Subscription]] = {}
+        self._typing_subscribers: dict[int, set[Subscription]] = {}
         self.counters: Final = SubscriptionCounters()
 
     async def subscribe(
@@ -100,7 +100,7 @@ class Hub:
         """Take the channel over for the grant's consumer; on return it is the one holder.
 
         Args:
-            lost: called when the consumer has lost the channel, to the next one or by `end`.
+            lost: called when the consumer has lost the channel to the next one, or by `end`.
 
         Raises:
             ConsumerSuperseded: the consumer is fenced.
@@ -118,13 +118,12 @@ class Hub:
             if trio.current_time() < lease.crowded_until(grant.consumer_id):
                 raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
             with ExitStack() as undo:
-                tail = self._log.open(
-                    channel.source
-                )  # first: what comes while the start is found is in memory
+                # Before the start is found: what is committed meanwhile is in memory then.
+                tail = self._log.open(channel.source)
                 undo.callback(self._log.close, channel.source)
                 start = await self._start(lease, grant)
                 continues = grant.resume == "auto" and lease.consumer_id is not None
-                position = lease.position if continues else start.position
+                position = lease.confirmed if continues else start.position
                 generation, since = await self._commit(lease, grant.consumer_id, position)
                 holder = Subscription(
                     self._log, tail, channel, grant.consumer_id, start, lost, typing=grant.typing
@@ -136,23 +135,23 @@ class Hub:
             return holder
 
     def leave(self, holder: Subscription, *, for_good: bool) -> None:
-        """End a subscription: `for_good` by the consumer's own word, else because its connection ended."""
+        """End a subscription: `for_good` if the consumer unsubscribed, else its connection has ended."""
         holder.close()
         lease = self._leases.get(holder.channel)
-        self._typists.get(holder.channel.project, set()).discard(holder)
+        self._typing_subscribers.get(holder.channel.project, set()).discard(holder)
         if lease is not None and lease.leave(holder, trio.current_time(), for_good=for_good):
             self._checkpoints.touch(lease)
 
     def confirm(self, holder: Subscription, position: int) -> None:
         """Note that the consumer has everything up to `position`; from a superseded one this means nothing."""
         lease = self._leases.get(holder.channel)
-        if lease is not None and lease.holder is holder and position > lease.position:
-            lease.position = position
+        if lease is not None and lease.holder is holder and position > lease.confirmed:
+            lease.confirmed = position
             self._checkpoints.touch(lease)
 
-    def pass_on(self, event: EphemeralEvent) -> None:
+    def offer_ephemeral(self, event: EphemeralEvent) -> None:
         """Give a typing event to those consumers of its project that asked for them (contract 6.1)."""
-        for holder in self._typists.get(event.project, ()):
+        for holder in self._typing_subscribers.get(event.project, ()):
             holder.offer(event)
 
     async def until_unfenced(self, channel: Channel, consumer_id: str) -> None:
@@ -177,18 +176,18 @@ class Hub:
             ]
 
         live = {
-            channel.name: (lease.position, lease.holder is not None)
+            channel.name: (lease.confirmed, lease.holder is not None)
             for channel, lease in self._leases.items()
             if channel.project == project.rowid
         }
         return await self._store.read(query)
 
     async def end(self, project: Project, consumer_id: str, channel: str | None = None) -> Sequence[str]:
-        """End a consumer on all channels of the project, or on that one; returns those that it was connected to.
+        """End a consumer on all channels of the project, or on that one; return those that it was connected to.
 
-        Its confirmed positions stay: whoever takes a channel next begins there.
+        Its confirmed positions stay: the next consumer of a channel begins there.
 
-        Raises NotFound (`consumer_not_found`): it holds no such channel, and was not the last to.
+        Raises NotFound (`consumer_not_found`) if it holds no such channel, and was not the last to.
         """
 
         def query(reader: StreamReader) -> list[str]:
@@ -205,7 +204,7 @@ class Hub:
         for name in names:
             holder = await self._end_on(open_channel(project, name), consumer_id)
             ended += [] if holder is None else [holder]
-        for holder in ended:  # now that each can see which others on its connection go with it
+        for holder in ended:  # once all are over, so that each can see what is left of its connection
             holder.lost("ended")
         return [holder.channel.name for holder in ended]
 
@@ -213,18 +212,18 @@ class Hub:
         lease = await self._lease(channel)
         async with lease.lock:
             if lease.consumer_id != consumer_id:
-                return None  # somebody else has just taken it
+                return None  # another consumer has just taken it
             holder = lease.end(trio.current_time())
         self._checkpoints.touch(lease)
         if holder is not None:
-            self._typists.get(channel.project, set()).discard(holder)
+            self._typing_subscribers.get(channel.project, set()).discard(holder)
             log.info("stream.ended", channel=channel.name, consumer=consumer_id)
         return holder
 
     async def lags(self) -> Mapping[Kind, Lag]:
         """Return how far the connected consumers are behind, by the kind of their channels."""
         held = [
-            (channel, lease.position) for channel, lease in self._leases.items() if lease.holder is not None
+            (channel, lease.confirmed) for channel, lease in self._leases.items() if lease.holder is not None
         ]
         return await find_lags(self._store, self._log, held)
 
@@ -263,7 +262,7 @@ class Hub:
         lease = ChannelLease(channel, self._lease_s)
         if row is not None:
             lease.consumer_id, lease.generation = row.consumer_id, row.generation
-            lease.position, lease.since = row.position, row.since
+            lease.confirmed, lease.since = row.position, row.since
             lease.superseded = dict.fromkeys(row.superseded)
             gone_ms = max(0, self._clock() - max(self._started_ms, row.updated_at))
             lease.dropped_at = trio.current_time() - gone_ms / 1000
@@ -277,7 +276,7 @@ class Hub:
                 del self._leases[channel]
 
     async def _start(self, lease: ChannelLease, grant: Grant) -> Start:
-        confirmed = lease.position if lease.consumer_id is not None else None
+        confirmed = lease.confirmed if lease.consumer_id is not None else None
         oldest_ms = self._clock() - self._window_ms
         return await find_start(
             self._store, self._log, lease.channel, grant.resume, confirmed, oldest_ms=oldest_ms
@@ -290,7 +289,7 @@ class Hub:
         def job(tx: StreamTransaction) -> int:
             return tx.take_channel(channel.project, channel.name, consumer_id, position, superseded, at)
 
-        # Shielded: a generation that is stored but not seated would lose the holder its saves.
+        # Shielded: were the generation stored but not the lease's, the holder's positions could not be saved.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
             return await self._store.write(Brief(job)), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
@@ -303,18 +302,18 @@ class Hub:
         confirmed more during the commit.
         """
         if not continues:
-            lease.position = stored
-        elif lease.position != stored:
+            lease.confirmed = stored
+        elif lease.confirmed != stored:
             self._checkpoints.touch(lease)
 
     def _hand_over(self, lease: ChannelLease, holder: Subscription, generation: int, since: int) -> None:
         self._checkpoints.drop(lease)
         previous = lease.take(holder, generation, since, trio.current_time())
         if holder.typing:
-            self._typists.setdefault(holder.channel.project, set()).add(holder)
+            self._typing_subscribers.setdefault(holder.channel.project, set()).add(holder)
         if previous is not None:
             self.counters.note_takeover(previous.consumer_id, holder.consumer_id)
-            self._typists.get(holder.channel.project, set()).discard(previous)
+            self._typing_subscribers.get(holder.channel.project, set()).discard(previous)
             log.info(
                 "stream.superseded",
                 channel=lease.channel.name,

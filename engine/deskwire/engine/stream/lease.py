@@ -32,7 +32,7 @@ class ChannelLease:
     """The right to consume a channel, which one subscription at a time holds. Times are in seconds on Trio's clock.
 
     Args:
-        position: what the holder, present or last, has confirmed.
+        confirmed: the log position that the holder, present or last, has confirmed.
         dropped_at: when the last holder's connection ended.
         takeovers: times of the last takeovers from a connected holder.
         released: whether the last holder unsubscribed, so that nobody takes over from it.
@@ -41,13 +41,13 @@ class ChannelLease:
     __slots__ = (
         "_changed",
         "channel",
+        "confirmed",
         "consumer_id",
         "dropped_at",
         "generation",
         "holder",
         "lease_s",
         "lock",
-        "position",
         "released",
         "since",
         "superseded",
@@ -61,7 +61,7 @@ class ChannelLease:
         self.holder: Subscription | None = None
         self.consumer_id: str | None = None
         self.generation = 0
-        self.position = 0
+        self.confirmed = 0
         self.since = 0
         self.released = False
         self.dropped_at = -inf
@@ -69,7 +69,7 @@ class ChannelLease:
         self.takeovers: tuple[float, ...] = ()
         self.waiting = 0
         self.lock = Mutex()
-        self._changed: trio.Event | None = None  # there while somebody waits for it
+        self._changed: trio.Event | None = None  # set while somebody waits for it
 
     @property
     def busy(self) -> bool:
@@ -97,7 +97,7 @@ class ChannelLease:
         It is -inf if there is no such time.
         """
         if self.holder is None or self.holder.consumer_id == consumer_id:
-            return -inf  # nobody is disturbed
+            return -inf  # no other consumer is disturbed
         return self.takeovers[0] + _TAKEOVERS_S if len(self.takeovers) == _TAKEOVERS else -inf
 
     def admitted_at(self, consumer_id: str) -> float:
@@ -146,7 +146,7 @@ class ChannelLease:
         if holder is not None:
             holder.current = False
         ended = {} if self.consumer_id is None else {self.consumer_id: None}
-        if holder is not None or self.superseded != ended:  # a second time means nothing
+        if holder is not None or self.superseded != ended:  # ending it a second time changes nothing
             self.superseded, self.dropped_at, self.released = ended, now, False
             self._notify()
         return holder

@@ -176,7 +176,7 @@ class Subscription:
 
 def _fitting(events: Sequence[StoredEvent]) -> int:
     """Return how many of the events fit into one batch; the first always does."""
-    if len(events) < 2:  # as it is for readers that keep up
+    if len(events) < 2:  # the usual case: the reader keeps up
         return len(events)
     size = 0
     for count, event in enumerate(events):

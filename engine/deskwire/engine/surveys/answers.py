@@ -9,7 +9,7 @@ from typing import Any
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.definitions.checks import escaped
 from deskwire.engine.surveys.definition import Definition
-from deskwire.engine.surveys.path import asked
+from deskwire.engine.surveys.path import questions_asked
 from deskwire.engine.surveys.question_types import TYPES
 
 
@@ -33,7 +33,7 @@ def answer_problems(definition: Definition, answers: Mapping[str, Any]) -> list[
         if name not in known
     ]
     seen: set[str] = set()
-    for question in asked(definition, answers):
+    for question in questions_asked(definition, answers):
         seen.add(question.id)
         if question.id not in answers and question.required:
             problems.append(Problem(_pointer(question.id), "required", "This question must be answered."))

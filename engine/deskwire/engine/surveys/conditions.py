@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import eq, ge, gt, le, lt, ne
-from typing import Any, Final
+from typing import Any, Final, assert_never, get_args
 
-from deskwire.engine.surveys.definition import Condition, Question
+from deskwire.engine.surveys.definition import Condition, Operator, Question
 from deskwire.engine.surveys.question_types import TYPES
 
-PRESENCE: Final = ("answered", "not_answered")
+OPERATORS: Final[tuple[Operator, ...]] = get_args(Operator)
+PRESENCE: Final[tuple[Operator, ...]] = ("answered", "not_answered")
 """The operators that every type has and that take no value."""
 
-_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+_COMPARE: Final[Mapping[Operator, Callable[[Any, Any], bool]]] = {
     "eq": eq,
     "ne": ne,
     "lt": lt,
@@ -20,9 +21,6 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "gt": gt,
     "gte": ge,
 }
-
-OPERATORS: Final = frozenset((*_COMPARE, "in", "contains", *PRESENCE))
-"""Every operator; each type of question has some of them."""
 
 
 def holds(condition: Condition | None, answer: Any) -> bool:
@@ -32,17 +30,23 @@ def holds(condition: Condition | None, answer: Any) -> bool:
     """
     if condition is None:
         return True
-    if condition.op in PRESENCE:
-        return (answer is not None) == (condition.op == "answered")
     if answer is None:
-        return False
-    if condition.op == "in":
-        return answer in condition.value
-    if condition.op == "contains":
-        if isinstance(answer, str):
-            return str(condition.value).casefold() in answer.casefold()
-        return condition.value in answer
-    return _COMPARE[condition.op](answer, condition.value)
+        return condition.op == "not_answered"
+    match condition.op:
+        case "answered":
+            return True
+        case "not_answered":
+            return False
+        case "in":
+            return answer in condition.value
+        case "contains":
+            if isinstance(answer, str):
+                return str(condition.value).casefold() in answer.casefold()
+            return condition.value in answer
+        case "eq" | "ne" | "lt" | "lte" | "gt" | "gte":
+            return _COMPARE[condition.op](answer, condition.value)
+        case _:
+            assert_never(condition.op)
 
 
 def telling_answers(question: Question, conditions: Iterable[Condition | None]) -> list[Any] | None:
@@ -59,8 +63,8 @@ def telling_answers(question: Question, conditions: Iterable[Condition | None]) 
 
 def _values(conditions: Iterable[Condition | None]) -> list[Any]:
     """Return the single values that the conditions compare with."""
-    found: list[Any] = []
+    values: list[Any] = []
     for condition in conditions:
         if condition is not None and condition.op not in PRESENCE:
-            found += condition.value if condition.op == "in" else [condition.value]
-    return found
+            values += condition.value if condition.op == "in" else [condition.value]
+    return values

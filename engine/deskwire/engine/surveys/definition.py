@@ -23,6 +23,9 @@ QuestionType = Literal[
 ]
 """The types of questions; `question_types.TYPES` has the rules of each."""
 
+Operator = Literal["eq", "ne", "lt", "lte", "gt", "gte", "in", "contains", "answered", "not_answered"]
+"""The operators of conditions; each type of question has some of them."""
+
 SCHEMA_VERSION: Final = "2.0"
 END: Final = "end"
 """The target of a jump that ends the survey."""
@@ -32,7 +35,7 @@ END: Final = "end"
 class Condition:
     """A condition on which a jump is taken. `value` is None for an operator that takes none."""
 
-    op: str
+    op: Operator
     value: Any = None
 
 

@@ -33,19 +33,19 @@ class Column:
 
 def columns(definitions: Mapping[int, Definition]) -> list[Column]:
     """Return the columns for these versions: the newest's questions in their order, then those of older ones alone."""
-    found: dict[str, Column] = {}
-    for number in sorted(definitions, reverse=True):
-        language = definitions[number].primary_language
-        for question in definitions[number].questions:
-            if question.id not in found:
+    by_question: dict[str, Column] = {}
+    for newest in sorted(definitions, reverse=True):
+        language = definitions[newest].primary_language
+        for question in definitions[newest].questions:
+            if question.id not in by_question:
                 versions = {
-                    each: same
-                    for each, definition in definitions.items()
+                    number: same
+                    for number, definition in definitions.items()
                     if (same := definition.question(question.id)) is not None
                 }
                 head = f"{localized(question.title, language)} [{question.id}]"
-                found[question.id] = Column(head, question.id, versions, language)
-    return list(found.values())
+                by_question[question.id] = Column(head, question.id, versions, language)
+    return list(by_question.values())
 
 
 def head_line(shown: Sequence[Column]) -> str:

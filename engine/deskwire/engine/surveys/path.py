@@ -9,7 +9,7 @@ from deskwire.engine.surveys.conditions import holds
 from deskwire.engine.surveys.definition import END, Definition, Question
 
 
-def asked(definition: Definition, answers: Mapping[str, Any]) -> Iterator[Question]:
+def questions_asked(definition: Definition, answers: Mapping[str, Any]) -> Iterator[Question]:
     """Yield the questions in the order in which they are asked.
 
     From each question the first jump whose condition holds is taken; without one the next question follows.

@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Final, cast
 
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.definitions.checks import NUMBER_MAX, is_date, is_number, is_whole
-from deskwire.engine.surveys.definition import Condition, Question, QuestionType, localized
+from deskwire.engine.surveys.definition import Condition, Operator, Question, QuestionType, localized
 from deskwire.engine.surveys.scoring import CES, CSAT, NPS, RATING, Scale, Scoring
 
 TEXT_MAX: Final = 20_000
 """Characters of an answer, unless the question allows fewer."""
 
 _RATING_MAX: Final = 100
-_ORDERED: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
+_ORDERED: Final[tuple[Operator, ...]] = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
 _DAY: Final = timedelta(days=1)
 
 
@@ -65,7 +65,7 @@ class Feature:
 class TypeRules(ABC):
     """The rules of one type of question."""
 
-    operators: ClassVar[tuple[str, ...]]
+    operators: ClassVar[tuple[Operator, ...]]
     """The operators of conditions that the type has besides `answered` and `not_answered`."""
 
     has_choices: ClassVar[bool] = False
@@ -152,7 +152,7 @@ class ScaleRules(TypeRules):
 class ChoiceRules(TypeRules):
     """The id of one of the question's choices."""
 
-    operators: ClassVar[tuple[str, ...]] = ("eq", "ne", "in")
+    operators: ClassVar[tuple[Operator, ...]] = ("eq", "ne", "in")
     has_choices = True
 
     def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:

@@ -29,9 +29,9 @@ def sniff(head: bytes) -> str:
 
     Text of any kind is `text/plain`, so that no HTML or SVG is ever shown as such.
     """
-    found = filetype.guess(head[:HEAD])
-    if found is not None:
-        name: str = found.mime
+    match = filetype.guess(head[:HEAD])
+    if match is not None:
+        name: str = match.mime
         return _ALIASES.get(name, name)
     return TEXT if head and _is_text(head[:HEAD]) else UNKNOWN
 

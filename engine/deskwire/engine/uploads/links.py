@@ -60,8 +60,8 @@ class Links:
 
         Raises Forbidden: `link_invalid` if it is altered or incomplete, `link_expired`.
         """
-        made = [_signature(key, upload_id, name, expires or "") for key in self._keys()]
-        if not _is_one_of(made, signature or ""):
+        signatures = [_signature(key, upload_id, name, expires or "") for key in self._keys()]
+        if not _is_one_of(signatures, signature or ""):
             raise Forbidden("This URL is not one that this service has signed.", code="link_invalid")
         if int(expires or "") * _SECOND_MS <= now:
             raise Forbidden(
@@ -78,8 +78,8 @@ class Links:
             (expires,) = parse_qs(parts.query)["expires"]
         except (KeyError, ValueError):
             return None
-        made = [self._signed(key, upload_id, name, expires) for key in self._keys()]
-        return upload_id if _is_one_of(made, url) and int(expires) * _SECOND_MS > now else None
+        signed = [self._signed(key, upload_id, name, expires) for key in self._keys()]
+        return upload_id if _is_one_of(signed, url) and int(expires) * _SECOND_MS > now else None
 
     def _signed(self, key: bytes, upload_id: str, name: str, expires: str) -> str:
         signature = _signature(key, upload_id, name, expires)
@@ -92,9 +92,9 @@ def _signature(key: bytes, upload_id: str, name: str, expires: str) -> str:
     return urlsafe_b64encode(hmac.digest(key, signed, sha256)).decode().rstrip("=")
 
 
-def _is_one_of(made: Sequence[str], given: str) -> bool:
+def _is_one_of(genuine: Sequence[str], text: str) -> bool:
     """Tell whether a text is one of these, in a time that reveals nothing but their number."""
-    return any(hmac.compare_digest(each.encode(), given.encode(errors="replace")) for each in made)
+    return any(hmac.compare_digest(one.encode(), text.encode(errors="replace")) for one in genuine)
 
 
 def _quoted(text: str) -> str:

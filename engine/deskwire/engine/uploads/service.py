@@ -239,10 +239,10 @@ class UploadService:
 
     async def _remove_doomed(self) -> None:
         while doomed := await self._store.read(lambda reader: reader.doomed_contents(BATCH)):
-            for each in doomed:
+            for doom in doomed:
                 async with self._lock:
-                    await self._remove_if_unused(each.content)
-                await self._store.write(_forgetting(each.rowid))
+                    await self._remove_if_unused(doom.content)
+                await self._store.write(_forgetting(doom.rowid))
 
     async def _remove_if_unused(self, content: Content) -> None:
         """Remove a content's file, unless an upload refers to it. The lock must be held."""

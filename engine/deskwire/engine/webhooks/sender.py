@@ -109,7 +109,7 @@ class Sender(ABC):
             if probe:
                 self.breaker.probe_over()
         now = self._context.clock()
-        if now < attempt.at:  # it was set back meanwhile: the retry goes by the new time
+        if now < attempt.at:  # the clock was set back meanwhile: the retry goes by the new time
             attempt = replace(attempt, at=now - attempt.latency_ms)
         follows = verdict(
             attempt,
@@ -125,9 +125,8 @@ class Sender(ABC):
     async def _post(self, delivery: Sendable) -> Attempt:
         at, began = self._context.clock(), trio.current_time()
         assert self._signing is not None, "the worker runs"
-        with contained(
-            partial(self._log_failure, delivery)
-        ):  # a bug in one delivery must not stop the others
+        # A bug in one delivery must not stop the others.
+        with contained(partial(self._log_failure, delivery)):
             return await self._client.post(delivery, self._signing.at(at))
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")

@@ -224,7 +224,7 @@ class EndpointWorker(Sender):
                 if delivery is not None:
                     self._slots.begin(delivery.position, trio.current_time())
                     if self._outbox.next_due() == 0:
-                        self._wake_if_useful()  # there is more than this task can start
+                        self._wake_if_useful()  # more is due than this task alone can send
         finally:
             self._tasks -= 1
             self._wakeup.set()
@@ -271,7 +271,7 @@ class EndpointWorker(Sender):
     def _plan(self, result: Result) -> None:
         now, planned = self._context.clock(), result.planned()
         self._outbox.heed_clock(now)
-        set_back = max(0, result.at - now)  # while the result was being recorded
+        set_back = max(0, result.at - now)  # the clock, while the result was being recorded
         planned = replace(planned, due_at=planned.due_at - set_back)
         if planned.attempts == result.delivery.attempts:
             self._outbox.repeat(planned, now)

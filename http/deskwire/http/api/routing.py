@@ -275,18 +275,13 @@ Look = Callable[[Call[Any, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """The group that routes are listed in, by its public name, and what is said of it.
+    """The group that routes are listed in: its public name, and its description.
 
-    Groups with the same name are one in OpenAPI, where the last description counts.
+    Routes of several modules may be in one group; they share its tag.
     """
 
     name: str
     description: str
-
-    @property
-    def title(self) -> str:
-        """The first sentence of its description, as a heading."""
-        return self.description.split(". ")[0].rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
 
-routes = Routes(Tag("Metrics", "The service's metrics, for Prometheus."), SCRAPER, prefix="", watching=True)
+routes = Routes(Tag("Metrics", "Metrics of the service, for Prometheus."), SCRAPER, prefix="", watching=True)
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 """Memory, CPU time and file descriptors, on systems that have `/proc`."""
 
@@ -34,13 +34,15 @@ class _Gathered:
 
 @routes.add("GET", "/metrics", operation_id="metrics", answer=Media("text/plain"))
 async def metrics(call: Call[Body, Query]) -> Answer:
-    """Get the service's counts and its present state, in the text format of Prometheus."""
+    """Fetch the metrics of the service, in the text format of Prometheus."""
     services = call.services
     measured = services.measured
     lags = await services.hub.lags()
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
     scrape = Scrape(services, lags, room, await services.readiness.refusal() is None)
-    rows = [(metric, list(metric.read(scrape))) for metric in METRICS]  # here, where the numbers change
+    rows = [
+        (metric, list(metric.read(scrape))) for metric in METRICS
+    ]  # on Trio's thread, on which the numbers change
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
     return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -48,7 +50,7 @@ async def metrics(call: Call[Body, Query]) -> Answer:
 def _room(measured: Measurements) -> Room | None:
     try:
         return measured.room()
-    except OSError:  # the metrics that need it are left out; the disk's trouble is logged where it hurts
+    except OSError:  # the metrics that need it are left out; the disk's error is logged elsewhere
         return None
 
 

@@ -42,14 +42,14 @@ _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 @routes.add("GET", f"{BASE}/openapi.json", operation_id="openapiDocument", answer=Media(_JSON, bare=(304,)))
 async def openapi_document(call: Call[Body, Query]) -> Answer:
-    """Get this document: the whole API in OpenAPI 3.1."""
+    """Fetch this document, the description of the whole API in OpenAPI 3.1."""
     document = await call.services.description.get()
     return _page(call, document, _CHECKED)
 
 
 @routes.add("GET", "/docs", operation_id="explorer", answer=Media("text/html", bare=(304,)))
 async def explorer(call: Call[Body, Query]) -> Answer:
-    """Get the page to explore the API with; it loads nothing from elsewhere."""
+    """Show the page to explore the API with. It loads nothing from other hosts."""
     page = (await _explorer.get())[_PAGE]
     return _page(call, page, {**_CHECKED, "Content-Security-Policy": _POLICY})
 
@@ -62,7 +62,7 @@ async def explorer(call: Call[Body, Query]) -> Answer:
     errors=("not_found",),
 )
 async def explorer_asset(call: Call[Body, Query]) -> Answer:
-    """Get a file of the explorer; its name is made from its content, so it never changes."""
+    """Fetch a file of the explorer page. Its name has a digest of its content, so it never changes."""
     asset = (await _explorer.get()).get(call.path["asset"])
     if asset is None or asset.content_type == _HTML:
         raise NotFound("The explorer has no such file.")

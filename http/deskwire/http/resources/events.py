@@ -1,4 +1,4 @@
-"""The project feed: every stored event in commit order, with long polling (decisions 4)."""
+"""The event feed of a project: every stored event in commit order, with long polling (decisions 4)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from pydantic import Field
 from deskwire.engine.core.errors import Gone, NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.events.log import Chunk
+from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import STORED
-from deskwire.engine.ports import Reader
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
-from deskwire.http.resources.conversations.common import raw_list
+from deskwire.http.resources.conversations.operations import raw_list
 from deskwire.http.schemas.base import page_of
 from deskwire.http.schemas.events import Event
 
-routes = Routes(
-    Tag("Events", "The project feed: every stored event in commit order, with long polling."), S2S
-)
+routes = Routes(Tag("Events", "Read the stored events of a project in commit order, with long polling."), S2S)
 _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 _NAME: Final = "|".join(sorted(STORED)).replace(".", "[.]")
 _TYPES: Final[dict[str, Any]] = {
@@ -32,7 +30,7 @@ _TYPES: Final[dict[str, Any]] = {
 
 
 class Feed(Query):
-    """Which events to list, and how long to wait for the first of them."""
+    """The part of the events to list, and the seconds to wait for the first of them."""
 
     after: str | None = Field(None, json_schema_extra=_EVENT_ID)
     cursor: str | None = Field(None, json_schema_extra=_EVENT_ID)
@@ -42,7 +40,7 @@ class Feed(Query):
 
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
-        """See `Query`."""
+        """Check the event ids and types. Raises BadRequest."""
         problems = [
             Problem("?types", "unknown_event_type", f"There is no stored event type {name!r}.")
             for name in _names(given.get("types"))
@@ -64,10 +62,10 @@ class Feed(Query):
     errors=("event_not_found", "window_passed"),
 )
 async def list_events(call: Call[Body, Feed]) -> Answer:
-    """List the project's events behind one that is known, oldest first.
+    """List the events of a project after a given event, oldest first.
 
-    `nextCursor` is the last event's id if more are there already, for `cursor` or `after`; with none, ask again
-    with `wait` after the last event you have.
+    If more events are stored, `nextCursor` is the id of the last one listed, for `cursor` or `after`. If it is null,
+    call again with `wait`, after the last event you have.
     """
     query = call.query
     query.further(query.model_dump(exclude_none=True))
@@ -96,8 +94,8 @@ def _names(listed: str | None) -> list[str]:
     return [name.strip() for name in listed.split(",")] if listed else []
 
 
-def _position(reader: Reader, event_id: str | None) -> int:
-    """The position to read from. Raises NotFound or Gone for an id that gives none."""
+def _position(reader: EventReader, event_id: str | None) -> int:
+    """Return the position to read from. Raises NotFound or Gone for an event that has none."""
     if event_id is None:
         return 0
     pruned, newest = reader.event_window()

@@ -1,4 +1,4 @@
-"""Content in several languages (contract 4.6; decisions 7)."""
+"""Translations: content in several languages (contract 4.6; decisions 7)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pydantic import AfterValidator, Field
 
 from deskwire.engine.core.errors import BadRequest, Invalid, NotFound, Problem
 from deskwire.engine.core.language import canonical_tag
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.translations.translation import (
     Entry,
     EntryFilter,
     EntryRef,
     EntryType,
     Translation,
+    TranslationReader,
+    TranslationTransaction,
     entry_view,
     parse_entry_id,
     translation_view,
@@ -30,7 +31,7 @@ B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
 routes = Routes(
-    Tag("Translations", "Content in several languages."),
+    Tag("Translations", "Store and fetch content in several languages."),
     unrecorded="It is content: it grants nothing, and is no setting.",
 )
 _ALL: Final = "/translations/entries"
@@ -52,7 +53,7 @@ FieldText = Annotated[str, Field(max_length=100_000)]
 
 
 class EntryList(Paged):
-    """Which entries to list: of a type, those in a language, those that lack one."""
+    """The filters of a list of entries, and its page: by type, by a language they have, or by one they lack."""
 
     type: EntryType | None = None
     language: Language | None = None
@@ -60,19 +61,19 @@ class EntryList(Paged):
 
 
 class InLanguage(Query):
-    """In which language; the project's primary one if none is given."""
+    """The language to fetch, by default the primary language of the project."""
 
     language: Language | None = None
 
 
 class OneLanguage(Query):
-    """Which language to remove; without one the whole entry."""
+    """The language to delete; without one, the whole entry is deleted."""
 
     language: Language | None = None
 
 
 class TranslationBody(Body):
-    """What the entry says in a language, by field name; it replaces what it said before."""
+    """The content of an entry in one language, by field name. It replaces the content stored before."""
 
     language: Language
     fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100), few(100)]
@@ -80,7 +81,7 @@ class TranslationBody(Body):
 
 @routes.add("GET", _ALL, _READ, operation_id="listEntries", query=EntryList, answer=page_of(shapes.Entry))
 async def list_entries(call: Call[Body, EntryList]) -> Answer:
-    """List the translatable entries, newest first, without their content."""
+    """List the translatable entries of a project, newest first, without their content."""
     query, project = call.query, call.project.rowid
     before = query.row
     wanted = EntryFilter(query.type, query.language, query.missing)
@@ -92,9 +93,9 @@ async def list_entries(call: Call[Body, EntryList]) -> Answer:
 
 @routes.add("GET", "/translations/missing", _READ, operation_id="reportMissing", answer=shapes.MissingReport)
 async def report_missing(call: Call[Body, Query]) -> Answer:
-    """Count, for each of the project's languages, the entries that have it and those that lack it.
+    """Count the entries that are translated into each of the project's languages, and those that are not.
 
-    The list of entries with `missing` names them.
+    To find the untranslated entries, list the entries with the parameter `missing`.
     """
     project = call.project
     entries, translated = await call.services.store.read(lambda reader: reader.translated(project.rowid))
@@ -122,10 +123,10 @@ async def report_missing(call: Call[Body, Query]) -> Answer:
     errors=("bad_entry_id", "translation_not_found"),
 )
 async def get_entry(call: Call[Body, InLanguage]) -> Answer:
-    """Fetch an entry's content in one language, by default the project's primary one."""
+    """Fetch the content of an entry in one language, by default the primary language of the project."""
     language, find = call.query.language or call.project.settings.primary_language, _entry(call)
 
-    def read(reader: Reader) -> tuple[Entry, Translation]:
+    def read(reader: TranslationReader) -> tuple[Entry, Translation]:
         entry = find(reader)
         return entry, _translation(reader, entry, language)
 
@@ -151,7 +152,7 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
     further=(_look_at_language,),
 )
 async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
-    """Store an entry's content in one language; makes the entry if it is new."""
+    """Store the content of an entry in one language. A new entry is created."""
     ref, body = _ref(call), call.body
     await _look_at_language(call)
     translation = Translation(body.language, body.fields, call.services.clock())
@@ -171,10 +172,10 @@ async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     errors=("bad_entry_id", "translation_not_found"),
 )
 async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
-    """Remove an entry, or one language of it; with its last language the entry goes, too."""
+    """Delete an entry, or one language of it. The last language takes the entry with it."""
     find, language = _entry(call), call.query.language
 
-    def delete(tx: Transaction) -> Entry:
+    def delete(tx: TranslationTransaction) -> Entry:
         entry = find(tx)
         if language is None:
             tx.delete_entry(entry)
@@ -189,18 +190,18 @@ async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
 
 
 def _ref(call: Call[B, Q]) -> EntryRef:
-    """The entry that the path names. Raises BadRequest."""
+    """Return the entry that the path names. Raises BadRequest."""
     try:
         return parse_entry_id(call.path["entry_id"])
     except ValueError as error:
         raise BadRequest(str(error), code="bad_entry_id") from None
 
 
-def _entry(call: Call[B, Q]) -> Callable[[Reader], Entry]:
-    """The query for the entry in the path; it raises NotFound."""
+def _entry(call: Call[B, Q]) -> Callable[[TranslationReader], Entry]:
+    """Return the query for the entry in the path; it raises NotFound."""
     ref, project = _ref(call), call.project.rowid
 
-    def find(reader: Reader) -> Entry:
+    def find(reader: TranslationReader) -> Entry:
         entry = reader.entry(project, ref)
         if entry is None:
             raise NotFound("There is no such entry.", code="entry_not_found")
@@ -209,7 +210,7 @@ def _entry(call: Call[B, Q]) -> Callable[[Reader], Entry]:
     return find
 
 
-def _translation(reader: Reader, entry: Entry, language: str) -> Translation:
+def _translation(reader: TranslationReader, entry: Entry, language: str) -> Translation:
     found = reader.translation(entry.rowid, language)
     if found is None:
         there = ", ".join(entry.languages)

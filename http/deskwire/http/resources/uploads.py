@@ -1,4 +1,4 @@
-"""Uploads: files that are sent once, and fetched by signed URLs (decisions 7)."""
+"""Uploads: files that are uploaded once, and downloaded by signed URLs (decisions 7)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from deskwire.http.schemas.base import Deleted
 from deskwire.http.server.steady_body import Steady, too_slow
 
 routes = Routes(
-    Tag("Uploads", "Uploads: files that are sent once, and fetched by signed URLs."),
+    Tag("Uploads", "Upload files, and download them by signed URLs."),
     unrecorded="It is content: it grants nothing, and is no setting.",
 )
 _SEND: Final = either("conversations.reply")
 
 
 class LinkQuery(Query):
-    """What a signed URL carries; never to be made by hand."""
+    """The parameters of a signed URL, which only the service makes."""
 
     expires: str | None = None
     signature: str | None = None
@@ -54,9 +54,9 @@ class LinkQuery(Query):
     idempotent=True,
 )
 async def upload_file(call: Call[Body, Query]) -> Answer:
-    """Send a file as `multipart/form-data`, in the field `file`.
+    """Upload a file as `multipart/form-data`, in the field `file`.
 
-    The type is found from the bytes. What no message refers to within a day is removed.
+    The media type is detected from the bytes. A file that no message refers to within a day is deleted.
     """
     services, limits = call.services, call.services.limits
     boundary = boundary_of(call.incoming.headers)
@@ -76,7 +76,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     answer=shapes.Upload,
 )
 async def get_upload(call: Call[Body, Query]) -> Answer:
-    """Fetch what is known of an upload, with a fresh URL."""
+    """Fetch an upload, with a fresh URL of its file."""
     project, upload_id = call.project.rowid, call.path["upload_id"]
     return _view(
         call, await call.services.store.read(Inline(lambda reader: find_upload(reader, project, upload_id)))
@@ -92,7 +92,7 @@ async def get_upload(call: Call[Body, Query]) -> Answer:
     errors=("upload_attached",),
 )
 async def delete_upload(call: Call[Body, Query]) -> Answer:
-    """Remove an upload that no message has. One that a message has goes with its last conversation: 409."""
+    """Delete an upload that no message refers to. Otherwise it is deleted with the last conversation that does: 409."""
     upload = await call.services.shelf.remove(call.project, call.path["upload_id"])
     return {"id": upload.id, "deleted": True}
 
@@ -107,7 +107,7 @@ async def delete_upload(call: Call[Body, Query]) -> Answer:
     errors=("link_invalid", "link_expired", "upload_not_found", "range_not_satisfiable", "storage_failed"),
 )
 async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
-    """Fetch a file by its signed URL, whole or in parts; `Range` and `If-None-Match` are understood."""
+    """Download a file by its signed URL, whole or in part. `Range` and `If-None-Match` are supported."""
     shelf, headers = call.services.shelf, call.incoming.headers
     upload_id, name = call.path["upload_id"], call.path["name"]
     shelf.links.check(upload_id, name, call.query.expires, call.query.signature, call.services.clock())
@@ -127,7 +127,7 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
 
 
 def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
-    """The upload's commit. What makes one the same is name and content: a form's delimiters are new each time."""
+    """Return the commit of an upload. Repeated requests are told by name and content, as a form's delimiters are new each time."""
     if call.once is None:
         return job
     once = call.once.about(upload.name.encode(), upload.sha256.encode())
@@ -135,7 +135,7 @@ def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
 
 
 def _view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
-    """The upload object; its URL is valid from when the upload was made."""
+    """Return the upload object. Its URL is valid from the time of the upload."""
     url, expires = call.services.shelf.links.url(upload.id, upload.name, upload.created_at)
     return {
         "id": upload.id,

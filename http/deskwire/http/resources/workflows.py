@@ -1,4 +1,4 @@
-"""Workflows: made, checked, changed, removed (decisions 7; ADR 20)."""
+"""Workflows: created, validated, changed, deleted (decisions 7; ADR 20)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from deskwire.engine.conversations.automation.lookup import assignee_errors, fin
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.definitions.rules import DefinitionError
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.workflows.definition import Trigger
+from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 from deskwire.engine.workflows.validation.check import workflow_errors
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.api.input.decoding import INTEGERS, large_integers
@@ -27,7 +27,7 @@ from deskwire.http.schemas.base import Deleted, page_of
 from deskwire.http.schemas.surveys import Validation
 
 routes = Routes(
-    Tag("Workflows", "Workflows: made, checked, changed, removed."),
+    Tag("Workflows", "Create, validate, change and delete workflows."),
     unrecorded="It is content: its versions are kept, and conversations tell which they ran.",
 )
 _ONE: Final = "/workflows/<workflow_id>"
@@ -36,9 +36,9 @@ _MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every custom
 
 
 class WorkflowDraft(Body):
-    """What is to be looked at as a workflow, whatever it is."""
+    """The workflow to validate, an object with any fields."""
 
-    model_config = ConfigDict(extra="allow")  # all that is wrong is found by the workflow's own check
+    model_config = ConfigDict(extra="allow")  # the workflow's own check finds every problem
     as_sent = True
 
     name: Any = None
@@ -47,7 +47,7 @@ class WorkflowDraft(Body):
 
 
 class WorkflowBody(WorkflowDraft):
-    """Fields of a workflow. What must be in them is in the guide of workflows."""
+    """The fields to change. The guide to workflows describes them."""
 
     model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
 
@@ -57,7 +57,7 @@ class WorkflowBody(WorkflowDraft):
 
 
 class NewWorkflowBody(WorkflowBody):
-    """A new workflow. What must be in it is in the guide of workflows."""
+    """The new workflow. The guide to workflows describes its fields."""
 
     model_config = ConfigDict(
         json_schema_extra={"additionalProperties": False, "required": ["name", "trigger", "flows"]}
@@ -65,7 +65,7 @@ class NewWorkflowBody(WorkflowBody):
 
 
 class WorkflowList(Paged):
-    """Which workflows to list."""
+    """The filter of a list of workflows, and its page."""
 
     trigger: Trigger | None = None
 
@@ -82,12 +82,12 @@ class WorkflowList(Paged):
     idempotent=True,
 )
 async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
-    """Make a workflow."""
+    """Create a workflow."""
     given, now, project = _given(call), call.services.clock(), call.project
     await _check(call, given)
     workflow_id = new_id("wfl", now)
 
-    def create(tx: Transaction) -> Workflow:
+    def create(tx: WorkflowTransaction) -> Workflow:
         if len(tx.workflows(project.rowid, None, None, WORKFLOWS_MAX)) == WORKFLOWS_MAX:
             raise Conflict(f"A project has at most {WORKFLOWS_MAX} workflows.", code="workflow_limit_reached")
         tx.forget_versions(now)
@@ -107,7 +107,7 @@ async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     answer=page_of(shapes.WorkflowSummary),
 )
 async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
-    """List the project's workflows, newest first, without their flows."""
+    """List the workflows of a project, newest first, without their flows."""
     query, project = call.query, call.project.rowid
     before = query.row
     workflows = await call.services.store.read(
@@ -133,7 +133,7 @@ async def get_workflow(call: Call[Body, Query]) -> Answer:
     answer=shapes.Workflow,
 )
 async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
-    """Change a workflow's name, trigger or flows. Conversations in which it runs keep the version they have."""
+    """Change the name, trigger or flows of a workflow. Conversations in which it runs keep their version."""
     given, now = _given(call), call.services.clock()
     if not given:
         raise Invalid(Problem("", "required", "Give at least one field to change."))
@@ -141,7 +141,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     whole = {"name": before.name, "trigger": {"type": before.trigger}, "flows": flows, **given}
     await _check(call, whole, {"name", "trigger", "flows"} - set(given))
 
-    def change(tx: Transaction) -> tuple[Workflow, Any]:
+    def change(tx: WorkflowTransaction) -> tuple[Workflow, Any]:
         before, flows = _stored(tx, call)
         after = replace(
             before,
@@ -161,10 +161,10 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 
 @routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteWorkflow", answer=Deleted)
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
-    """Remove a workflow. Conversations in which it runs go on with it to its end."""
+    """Delete a workflow. In conversations in which it runs, it continues to its end."""
     now = call.services.clock()
 
-    def delete(tx: Transaction) -> Workflow:
+    def delete(tx: WorkflowTransaction) -> Workflow:
         workflow = find_workflow(tx, call.project, call.path["workflow_id"])
         tx.delete_workflow(workflow, now)
         tx.forget_versions(now)
@@ -184,27 +184,27 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
     answer=Validation,
 )
 async def validate_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
-    """Find everything that is wrong with a workflow. It is a 200 also when something is; nothing is stored."""
+    """Validate a workflow, and list every problem with it. Nothing is stored, and problems also return 200."""
     errors = await _errors(call, _given(call))
     listed = [{"path": each.path, "code": each.code, "message": each.message} for each in errors]
     return {"ok": not errors, "errors": listed}
 
 
 def _given(call: Call[WorkflowDraft, Query]) -> Mapping[str, Any]:
-    """The body as it was sent, unknown fields included."""
+    """Return the body as it was sent, unknown fields included."""
     given: Mapping[str, Any] = orjson.loads(call.raw or b"{}")
     return given
 
 
-def _stored(reader: Reader, call: Call[Any, Any]) -> tuple[Workflow, Any]:
+def _stored(reader: WorkflowReader, call: Call[Any, Any]) -> tuple[Workflow, Any]:
     workflow = find_workflow(reader, call.project, call.path["workflow_id"])
     return workflow, reader.workflow_flows(workflow)[1]
 
 
 async def _check(call: Call[Any, Any], document: Mapping[str, Any], kept: Collection[str] = ()) -> None:
-    """Raise Invalid with all that is wrong with a workflow, but for the fields that stay as they are."""
+    """Raise Invalid with every problem of a workflow, except in the fields that stay as they are."""
     errors = await _errors(call, document)
-    # What was saved before may name a team that is gone; that is no reason against another name.
+    # A stored flow may name a team that is gone; that does not prevent a change of the name.
     errors = [each for each in errors if each.path.split("/")[1] not in kept]
     if errors:
         raise Invalid(*(Problem(each.path, each.code, each.message) for each in errors))

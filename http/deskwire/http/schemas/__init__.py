@@ -1,4 +1,4 @@
-"""What the API answers with, a model for each object: the source of the answers' schemas.
+"""The objects in the API's responses, a model for each: the source of the schemas of responses.
 
-The handlers make plain dictionaries, for speed; every answer in the tests is held against these.
+The handlers make plain dictionaries, for speed; the tests check every response against these models.
 """

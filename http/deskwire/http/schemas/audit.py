@@ -19,10 +19,10 @@ RequestId = Annotated[
 
 
 class AuditActor(Shape):
-    """Who did it. `name` is a user's address, or a server key's label; null once the account is deleted.
+    """The actor of an audit record. `name` is the address of a user, null once the account is deleted, or the label of a server key.
 
-    The `operator` did it at the command line, as the user of the machine that `id` names; the `system` by itself. An
-    `anonymous` one has not proved to be anybody.
+    An `operator` acts at the command line; `id` is the name of their account on the machine. `system` is the service
+    itself. An `anonymous` actor has not proved an identity.
     """
 
     type: ActorType
@@ -31,7 +31,7 @@ class AuditActor(Shape):
 
 
 class AuditObject(Shape):
-    """What it was done to. The `id` is null for an account that does not exist, and `erased_…` for an erased contact."""
+    """The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact."""
 
     type: ObjectType
     id: Annotated[str, Field(examples=["key_01KZ00000000000000000000K1"])] | None
@@ -39,17 +39,17 @@ class AuditObject(Shape):
 
 
 class AuditChange(Shape):
-    """A field before and after, null for nothing."""
+    """The value of a field before and after the action; null if it had none."""
 
     before: Any
     after: Any
 
 
 class AuditRecord(Shape):
-    """What was done, by whom, to what, when and from where.
+    """An audit record: an action with its actor, object, time and address.
 
-    Repetitions within a quarter of an hour may share a record: it has the `requestId` of the first, their `count`, and
-    in `details` their numbers added up.
+    Repetitions within a quarter of an hour may share a record. It has the `requestId` of the first one, their `count`,
+    and their numbers added up in `details`.
     """
 
     id: AuditId

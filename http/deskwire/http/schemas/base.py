@@ -1,4 +1,4 @@
-"""What all shapes of answers are made of: ids, times, lists, deletions."""
+"""The parts that the objects in responses are made of: ids, times, pages, deletions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ULID: Final = "_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 
 
 class Shape(BaseModel):
-    """An object that the API answers with: every field it may have, and no other.
+    """An object in a response: every field it may have, and no other.
 
-    A field with a default may be left out; it is never null for that.
+    A field with a default may be left out, but is never null.
     """
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True)
@@ -24,14 +24,14 @@ class Shape(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """The schema, in which what may be left out has neither null nor a default."""
+        """Return the schema, in which optional fields have neither null nor a default."""
         schema: dict[str, Any] = handler.resolve_ref_schema(handler(core_schema))
         required = schema.get("required", ())
         for name, field in schema.get("properties", {}).items():
             if name not in required and field.get("default", ...) is None:
                 field.pop("default")
-                for given in field.pop("anyOf", ()):
-                    field.update({} if given.get("type") == "null" else {**given, **field})
+                for option in field.pop("anyOf", ()):
+                    field.update({} if option.get("type") == "null" else {**option, **field})
         return schema
 
 
@@ -72,28 +72,30 @@ Url = Annotated[
 
 
 def public_name(model: type[BaseModel]) -> str:
-    """The name of a model's schema in the API's description: its `title` if it has one, else the class's name.
+    """Return the name of a model's schema in the API's description: its `title` if it has one, else the class's name.
 
-    A class that is renamed says the public name from then on: `class New(Shape, title="Old")`.
+    A class that is renamed keeps its public name by a title: `class New(Shape, title="Old")`.
     """
     return model.model_config.get("title") or model.__name__
 
 
 class Listed(Shape):
-    """A page of a list. `nextCursor` is null on the last one, else what to give as `cursor` for the next."""
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
 
     next_cursor: Annotated[str, Field(examples=["WzE3NjI1XQ"])] | None
 
 
 @cache
 def page_of(item: type[BaseModel]) -> type[Listed]:
-    """A page of a list of these."""
+    """Return the model of a page of these objects."""
     fields: Any = {"items": (list[item], ...)}  # type: ignore[valid-type]  # made at run time
     return create_model(f"{public_name(item)}Page", __base__=Listed, __doc__=Listed.__doc__, **fields)
 
 
 class Deleted(Shape):
-    """What was removed is gone for good."""
+    """The confirmation of a permanent deletion."""
 
-    id: Annotated[str, Field(description="Its id.", examples=["cnv_01KZ00000000000000000000C1"])]
+    id: Annotated[
+        str, Field(description="The id of the deleted object.", examples=["cnv_01KZ00000000000000000000C1"])
+    ]
     deleted: Annotated[bool, Field(json_schema_extra={"const": True})]

@@ -12,12 +12,12 @@ from deskwire.http.schemas.base import Count, Listed, MemoryId, Moment, Shape
 EntryId = Annotated[
     str,
     Field(
-        description="`<type>:<id>`: the type and an id of 24 hex digits, or for `statictranslation` a key.",
+        description="The type and id, as `<type>:<id>`. The id has 24 hex digits; that of a `statictranslation` is a key.",
         examples=["statictranslation:checkout.title"],
     ),
 ]
 EntryKey = Annotated[str, Field(examples=["checkout.title"])]
-Language = Annotated[str, Field(description="BCP 47.", examples=["en"])]
+Language = Annotated[str, Field(description="A language tag (BCP 47).", examples=["en"])]
 
 
 class Entry(Shape):
@@ -38,7 +38,7 @@ class Translation(Entry):
 
 
 class DeletedEntry(Shape):
-    """An entry, or with `language` one language of it, is removed."""
+    """The confirmation that an entry is deleted, or only the `language` of it that is given."""
 
     entry_id: EntryId
     id: EntryKey
@@ -47,7 +47,7 @@ class DeletedEntry(Shape):
 
 
 class LanguageProgress(Shape):
-    """How many entries a language has and lacks."""
+    """The numbers of entries that are translated into a language, and that are not."""
 
     language: Language
     translated: Count
@@ -55,21 +55,21 @@ class LanguageProgress(Shape):
 
 
 class MissingReport(Shape):
-    """How far the project is translated."""
+    """The progress of a project's translation."""
 
     entries: Count
     languages: list[LanguageProgress]
 
 
 class MemoryOff(Shape):
-    """The project has switched memory off (contract 2.6). It is no failure of the caller's."""
+    """The response if the project has switched memory off (contract 2.6). It is not an error of the caller."""
 
     ok: Annotated[bool, Field(json_schema_extra={"const": False})]
     reason: Literal["disabled"]
 
 
 class MemoryEntry(Shape):
-    """Something that is remembered of a contact."""
+    """A memory entry: a named note about a contact."""
 
     id: MemoryId
     name: Annotated[str, Field(examples=["shoe size"])]
@@ -80,13 +80,13 @@ class MemoryEntry(Shape):
 
 
 class KnownMemoryEntry(MemoryEntry):
-    """The memory entry that was asked for, made or changed."""
+    """The memory entry that was fetched, stored or changed."""
 
     ok: Annotated[bool, Field(json_schema_extra={"const": True})]
 
 
 class MemoryPage(Listed):
-    """A page of what is remembered of a contact. `reason` says why nothing is."""
+    """A page of the memory entries of a contact. `reason` is set if the project has switched memory off."""
 
     items: list[MemoryEntry]
     ok: Annotated[bool, Field(examples=[True])]
@@ -94,7 +94,7 @@ class MemoryPage(Listed):
 
 
 class MemoryCleared(Shape):
-    """How many memory entries were removed (contract 2.6)."""
+    """The confirmation that memory entries are deleted, with their number (contract 2.6)."""
 
     ok: Annotated[bool, Field(examples=[True])]
     consolidation_enqueued: bool
@@ -103,7 +103,7 @@ class MemoryCleared(Shape):
 
 
 class MemoryEntryDeleted(Shape):
-    """A memory entry is removed."""
+    """The confirmation that a memory entry is deleted."""
 
     ok: Annotated[bool, Field(json_schema_extra={"const": True})]
     id: MemoryId

@@ -21,11 +21,11 @@ from deskwire.http.schemas.base import (
     UploadId,
 )
 
-BackendUserId = Annotated[str, Field(description="The backend's own id of its user.", examples=["u1"])]
+BackendUserId = Annotated[str, Field(description="The id of the user in your own system.", examples=["u1"])]
 
 
 class Contact(Shape):
-    """A customer."""
+    """A contact: a customer of the project."""
 
     id: ContactId
     user_id: BackendUserId
@@ -38,7 +38,7 @@ class Contact(Shape):
 
 
 class ConversationContact(Shape):
-    """Whose conversation it is."""
+    """The contact of a conversation."""
 
     id: ContactId
     user_id: BackendUserId
@@ -47,7 +47,7 @@ class ConversationContact(Shape):
 
 
 class Assignee(Shape):
-    """The user or team that a conversation is given to, by the name that it had then."""
+    """The user or team that a conversation is assigned to, with their name at that time."""
 
     type: Literal["user", "team"]
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])]
@@ -55,16 +55,16 @@ class Assignee(Shape):
 
 
 class Conversation(Shape):
-    """A conversation. `sequence` is that of its newest event, so a mirror can tell whether it is behind."""
+    """A conversation. `sequence` is that of its newest event, by which a mirror can tell whether it is up to date."""
 
     id: ConversationId
     project_id: ProjectId
     contact: ConversationContact
     title: Annotated[str, Field(examples=["Where is my order?"])] | None
     status: Status
-    closed: Annotated[bool, Field(description="Whether `status` is `CLOSED`.")]
+    closed: Annotated[bool, Field(description="True if `status` is `CLOSED`.")]
     closed_by: Closer | None
-    unread: Annotated[bool, Field(description="Whether the contact has something to read.")]
+    unread: Annotated[bool, Field(description="True if the contact has messages to read.")]
     archived: bool
     assignee: Assignee | None
     attributes: Annotated[dict[str, Any], Field(examples=[{"order": "A-1001"}])]
@@ -78,7 +78,7 @@ class Conversation(Shape):
 
 
 class Author(Shape):
-    """Who wrote a message."""
+    """The author of a message."""
 
     type: AuthorType
     id: Annotated[str, Field(examples=["con_01KZ0000000000000000C0NTCT"])] | None
@@ -86,20 +86,22 @@ class Author(Shape):
 
 
 class Attachment(Shape):
-    """A file of a message. The URL is signed anew whenever it is shown, and expires after 30 days."""
+    """A file attached to a message. The URL is signed anew in each response, and expires after 30 days."""
 
     id: UploadId
     name: Annotated[str, Field(examples=["label.png"])]
     type: Annotated[str, Field(description="The media type.", examples=["image/png"])]
-    size: Annotated[int, Field(ge=0, description="In bytes.", examples=[18_211])]
+    size: Annotated[int, Field(ge=0, description="The size in bytes.", examples=[18_211])]
     url: Annotated[str, Field(examples=["https://support.example.com/v3/uploads/upl_…/label.png?expires=…"])]
 
 
-Index = Annotated[int, Field(ge=0, description="Its place among the messages.", examples=[0])]
+Index = Annotated[
+    int, Field(ge=0, description="The position among the messages of the conversation, from 0.", examples=[0])
+]
 
 
 class MessageContent(Shape):
-    """What messages and notes have in common."""
+    """The fields that messages and notes have in common."""
 
     id: MessageId
     conversation_id: ConversationId
@@ -110,27 +112,27 @@ class MessageContent(Shape):
 
 
 class Message(MessageContent):
-    """A message as the customer's side sees it."""
+    """A message as the customer sees it."""
 
     index: Index
 
 
 class AgentMessage(MessageContent):
-    """A message as agents see it; an internal one is a note to other agents and has no index."""
+    """A message as agents see it. An internal message is a note to other agents, and has no index."""
 
     index: Index | None
     internal: bool
 
 
 class Rating(Shape):
-    """The contact's rating."""
+    """The contact's rating of a conversation."""
 
     rating: Annotated[int, Field(ge=0, le=10, examples=[9])]
     rated_at: Moment
 
 
 class NetworkRequestEntry(Shape):
-    """One request that a customer's client made, as it was sent (contract 2.3)."""
+    """A request that a customer's client made, as it was reported (contract 2.3)."""
 
     url: Annotated[str, Field(examples=["https://shop.example.org/cart"])]
     type: Annotated[str, Field(examples=["fetch"])] | None = None
@@ -143,6 +145,6 @@ class NetworkRequestEntry(Shape):
 
 
 class NetworkLogs(Shape):
-    """The network log snapshot of a conversation."""
+    """The snapshot of network requests of a conversation."""
 
     requests: list[NetworkRequestEntry]

@@ -1,4 +1,4 @@
-"""Events: what each type carries, in the envelope that all have (contract 2.10, 6.1; decisions 4)."""
+"""Events: the data of each type, and the envelope that all share (contract 2.10, 6.1; decisions 4)."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ class ConversationData(Shape):
 
 
 class ConversationUpdatedData(ConversationData):
-    """The conversation, and which of its fields changed."""
+    """The conversation as it is after the event, and the names of the fields that changed."""
 
     changed: list[Annotated[str, Field(examples=["title"])]]
 
 
 class ConversationClosedData(ConversationData):
-    """The conversation, and who closed it."""
+    """The conversation, and the agent, bot or system that closed it."""
 
     closed_by: Closer
 
 
 class RemovedContact(Shape):
-    """Whose conversation it was."""
+    """The contact of a deleted conversation."""
 
     user_id: BackendUserId
 
 
 class RemovedConversation(Shape):
-    """What a mirror needs to prune it; no personal data."""
+    """The fields of a deleted conversation that a mirror needs to remove it, without personal data."""
 
     id: ConversationId
     status: Status
@@ -60,26 +60,26 @@ class RemovedConversation(Shape):
 
 
 class ConversationDeletedData(Shape):
-    """What is gone, and why."""
+    """The deleted conversation, and the reason for the deletion."""
 
     conversation: RemovedConversation
     reason: Reason
 
 
 class MessageData(ConversationData):
-    """The message and its conversation."""
+    """The message, and its conversation."""
 
     message: Message
 
 
 class StepData(ConversationData):
-    """The step that waits for the customer."""
+    """The workflow step that waits for the customer, and the conversation."""
 
     step: WorkflowStep
 
 
 class WorkflowData(ConversationData):
-    """The workflow that ended, and how."""
+    """The workflow that ended, the reason, and the conversation."""
 
     workflow_id: WorkflowId
     reason: Literal["completed", "handed_off"]
@@ -92,21 +92,21 @@ class ContactData(Shape):
 
 
 class Typist(Shape):
-    """The agent who types."""
+    """The agent who is typing, or has stopped."""
 
     id: UserId
     name: PersonName
 
 
 class TypingData(Shape):
-    """Who types where."""
+    """The agent who is typing or has stopped, and the conversation."""
 
     conversation_id: ConversationId
     agent: Typist
 
 
 class WebhookTestData(Shape):
-    """The endpoint that was asked to be tested."""
+    """The endpoint that the test event is sent to."""
 
     endpoint_id: EndpointId
     url: Url
@@ -127,12 +127,14 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "agent.typing.stopped": TypingData,
     "webhook.test": WebhookTestData,
 }
-"""What `data` is in each type of the registry; a test fails for a type that is missing."""
+"""The model of `data` for each type of the registry; a test fails for a type that is missing."""
 
 
 def _envelope(kind: Kind) -> type[Shape]:
     name = "".join(word.title() for word in kind.type.split("."))
-    sequence = Annotated[int, Field(ge=1, description="Its number in its conversation.", examples=[1])]
+    sequence = Annotated[
+        int, Field(ge=1, description="The number of the event within its conversation, from 1.", examples=[1])
+    ]
     fields: dict[str, Any] = {
         "id": (EventId, ...),
         "type": (Literal[kind.type], ...),
@@ -152,7 +154,7 @@ ENVELOPES: Final[Mapping[str, type[Shape]]] = {
 
 
 class Event(RootModel[Any]):
-    """An event as it is stored, and sent on every channel."""
+    """An event as it is stored, and as it is sent on every channel."""
 
     root: Annotated[
         Union[tuple(ENVELOPES[each] for each in sorted(STORED & ENVELOPES.keys()))],  # type: ignore[valid-type]  # noqa: UP007

@@ -1,4 +1,4 @@
-"""All that is stored about a contact, as its export shows it."""
+"""The export of a contact: everything that is stored about it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from deskwire.http.schemas.tickets import Ticket, TicketActivity
 
 
 class ExportedTicket(Ticket):
-    """A ticket, for agents with its activity."""
+    """A ticket in an export. An export for agents includes its activity."""
 
     activity: list[TicketActivity] | None = None
 
 
 class ExportedConversation(Conversation):
-    """A conversation with its messages, for agents with their notes."""
+    """A conversation in an export, with its messages. An export for agents includes their notes."""
 
     rated_at: Moment | None
     visible: bool
@@ -29,7 +29,7 @@ class ExportedConversation(Conversation):
 
 
 class ContactExport(Shape):
-    """All that is stored about a contact. It is made while it is sent; without `complete` it was cut off."""
+    """The export of everything stored about a contact. It is streamed; if `complete` is missing, it was cut off."""
 
     exported_at: Moment
     contact: Contact

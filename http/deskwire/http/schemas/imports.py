@@ -1,4 +1,4 @@
-"""What an import answers."""
+"""The report of an import."""
 
 from __future__ import annotations
 
@@ -12,30 +12,46 @@ from deskwire.http.schemas.service import InputProblem
 
 
 class ImportCounts(Shape):
-    """How many conversations, and how many messages."""
+    """The numbers of conversations and of messages."""
 
     conversations: Count
     messages: Count
 
 
 class ImportRefusal(Shape):
-    """A line that was not taken in, and what is wrong with it."""
+    """A line that was not imported, and the problems with it."""
 
-    line: Annotated[int, Field(ge=1, description="Its number in this request.", examples=[17])]
+    line: Annotated[
+        int, Field(ge=1, description="The number of the line in this request, from 1.", examples=[17])
+    ]
     external_id: Annotated[str, Field(examples=["zendesk-comment-2001"])] | None
     errors: Annotated[list[InputProblem], Field(max_length=PROBLEMS_MAX)]
-    errors_total: Annotated[int, Field(ge=1, description="How many there are.", examples=[1])]
+    errors_total: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="The number of problems found, of which `errors` may have only the first.",
+            examples=[1],
+        ),
+    ]
 
 
 class ImportReport(Shape):
-    """What came of all lines. What is in `imported` and `existing` is on disk."""
+    """The result of an import. The lines counted in `imported` and `existing` are on disk."""
 
-    lines: Annotated[int, Field(ge=0, description="Lines that are not blank.", examples=[3])]
-    imported: Annotated[ImportCounts, Field(description="What is new.")]
-    existing: Annotated[ImportCounts, Field(description="What was there already, just as it came.")]
+    lines: Annotated[int, Field(ge=0, description="The number of lines that are not blank.", examples=[3])]
+    imported: Annotated[ImportCounts, Field(description="The conversations and messages that are new.")]
+    existing: Annotated[
+        ImportCounts,
+        Field(description="The conversations and messages that were imported before with the same content."),
+    ]
     refused: Count
     refusals: Annotated[
         list[ImportRefusal],
-        Field(description="The refused lines in their order, the first 1,000 of them, or 1 MiB."),
+        Field(
+            description="The refused lines in their order, limited to the first 1,000 of them and to 1 MiB."
+        ),
     ]
-    refusals_left_out: Annotated[Count, Field(description="How many more there are, which are not named.")]
+    refusals_left_out: Annotated[
+        Count, Field(description="The number of refused lines that are not in `refusals`.")
+    ]

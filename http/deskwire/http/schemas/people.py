@@ -20,7 +20,7 @@ from deskwire.http.schemas.base import (
 
 
 class AccessToken(Shape):
-    """A token for the dashboard endpoints."""
+    """An access token for the dashboard endpoints."""
 
     token: Annotated[str, Field(examples=["eyJhbGciOi…"])]
     token_type: Literal["Bearer"]
@@ -28,7 +28,7 @@ class AccessToken(Shape):
 
 
 class User(Shape):
-    """An account."""
+    """A user: an account to sign in with."""
 
     id: UserId
     email: Email
@@ -37,14 +37,14 @@ class User(Shape):
 
 
 class Permissions(Shape):
-    """What a user may do in an organisation (contract 2.7)."""
+    """The permissions and roles of a user in an organisation (contract 2.7)."""
 
     permissions: list[Annotated[str, Field(examples=["conversations.read"])]]
     roles: list[Role]
 
 
 class Organisation(Shape):
-    """An organisation, with the caller's role in it."""
+    """An organisation, with the role of the signed-in user in it."""
 
     id: OrganisationId
     name: Annotated[str, Field(examples=["Example Ltd"])]
@@ -63,23 +63,23 @@ class Member(Shape):
 
 
 class NewMember(Member):
-    """A member as it was added. The one-time password is shown this once; null if users sign in elsewhere."""
+    """A new member. The one-time password is shown only once; it is null if users sign in elsewhere."""
 
     password: Annotated[str, Field(examples=["4tXb2LqW9sKd"])] | None
 
 
 class ProjectSettings(Shape):
-    """What a project has chosen for itself."""
+    """The settings of a project."""
 
     memory_enabled: Annotated[bool, Field(examples=[True])]
     archived_retention_days: Annotated[int, Field(ge=1, examples=[365])] | None
-    primary_language: Annotated[str, Field(description="BCP 47.", examples=["en"])]
+    primary_language: Annotated[str, Field(description="A language tag (BCP 47).", examples=["en"])]
     languages: list[Annotated[str, Field(examples=["en"])]]
     upload_quota_bytes: Annotated[int, Field(ge=0, examples=[10_737_418_240])]
 
 
 class Project(Shape):
-    """A project: what conversations, keys and endpoints belong to."""
+    """A project, which owns conversations, contacts, server keys and webhook endpoints."""
 
     id: ProjectId
     organisation_id: OrganisationId
@@ -90,7 +90,7 @@ class Project(Shape):
 
 
 class ServerKey(Shape):
-    """A server key. It is whole in the answer that makes it, and masked elsewhere."""
+    """A server key. The response that creates it shows the whole key; all others mask it."""
 
     id: KeyId
     project_id: ProjectId

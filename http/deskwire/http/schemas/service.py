@@ -1,4 +1,4 @@
-"""Problem documents, and what the service says of itself."""
+"""Problem documents, and the health and version of the service."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from deskwire.http.schemas.base import Shape
 
 
 class InputProblem(Shape):
-    """One thing that is wrong with an input."""
+    """A problem with the input."""
 
     pointer: Annotated[
         str,
-        Field(description="A JSON pointer into the body, or `?name` for a parameter.", examples=["/title"]),
+        Field(
+            description="A JSON pointer into the body, `?name` for a query parameter, or `header:Name`.",
+            examples=["/title"],
+        ),
     ]
     code: Annotated[str, Field(examples=["too_long"])]
     message: Annotated[str, Field(examples=["String should have at most 500 characters"])]
 
 
 class ProblemDocument(Shape):
-    """A refusal (RFC 9457). `code` is stable; `detail` is for people."""
+    """An error (RFC 9457). `code` is stable, so act on it; `detail` is for people and may change."""
 
     type: Annotated[str, Field(examples=["about:blank"])]
     title: Annotated[str, Field(examples=["Not Found"])]
@@ -34,7 +37,7 @@ class ProblemDocument(Shape):
         Annotated[
             list[InputProblem],
             Field(
-                description=f"The problems found with the input, {PROBLEMS_MAX} at most.",
+                description=f"The problems with the input, at most {PROBLEMS_MAX} of them.",
                 max_length=PROBLEMS_MAX,
             ),
         ]
@@ -42,26 +45,31 @@ class ProblemDocument(Shape):
     ) = None
     errors_total: (
         Annotated[
-            int, Field(ge=1, description="How many there are; it stands beside `errors`.", examples=[1])
+            int,
+            Field(
+                ge=1,
+                description="The number of problems found, of which `errors` may have only the first.",
+                examples=[1],
+            ),
         ]
         | None
     ) = None
 
 
 class Health(Shape):
-    """The process answers."""
+    """The process is alive."""
 
     status: Literal["ok"]
 
 
 class Readiness(Shape):
-    """The service takes requests."""
+    """The service is ready for requests."""
 
     status: Literal["ready"]
 
 
 class About(Shape):
-    """What this is."""
+    """The name and version of the service, and the path of its API."""
 
     service: Literal["deskwire"]
     version: Annotated[str, Field(examples=["0.1.0"])]

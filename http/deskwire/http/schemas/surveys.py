@@ -15,22 +15,24 @@ from deskwire.http.schemas.conversations import BackendUserId
 
 Texts = Annotated[
     dict[str, Annotated[str, Field(min_length=1)]],
-    Field(description="A text by language.", examples=[{"en": "How satisfied are you?"}]),
+    Field(
+        description="The text in each language, by language tag.", examples=[{"en": "How satisfied are you?"}]
+    ),
 ]
 QuestionId = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,64}$", examples=["q1"])]
-Language = Annotated[str, Field(description="BCP 47.", examples=["en"])]
+Language = Annotated[str, Field(description="A language tag (BCP 47).", examples=["en"])]
 VersionNumber = Annotated[int, Field(ge=1, examples=[1])]
 
 
 class Choice(Shape):
-    """What may be chosen."""
+    """A choice of a question."""
 
     id: QuestionId
     label: Texts
 
 
 class Question(Shape):
-    """A question. `min` and `max` are a scale's ends, a number's, a text's length, or how many are chosen."""
+    """A question. `min` and `max` bound a scale, a number, the length of a text, or the number of choices."""
 
     id: QuestionId
     type: Annotated[QuestionType, Field(examples=["csat"])]
@@ -42,14 +44,14 @@ class Question(Shape):
 
 
 class Condition(Shape):
-    """When a jump is taken; the operators of each type are in the reference of surveys."""
+    """The condition of a jump. The reference of surveys lists the operators of each type of question."""
 
     op: Annotated[str, Field(examples=["lte"])]
     value: Annotated[Any, Field(examples=[2])] = None
 
 
 class Jump(Shape):
-    """Where it goes on from a question: to a later one, or to `end`."""
+    """A jump from a question to a later one, or to `end`."""
 
     from_: Annotated[QuestionId, Field(alias="from")]
     to: Annotated[QuestionId, Field(examples=["end"])]
@@ -57,7 +59,7 @@ class Jump(Shape):
 
 
 class SurveyDefinition(Shape):
-    """A Surveys 2.0 definition. What holds beyond these shapes is in the reference of surveys."""
+    """A Surveys 2.0 definition. The reference of surveys has the rules that go beyond this schema."""
 
     schema_version: Literal["2.0"]
     title: Annotated[str, Field(min_length=1, max_length=500, examples=["After the chat"])]
@@ -69,7 +71,7 @@ class SurveyDefinition(Shape):
 
 
 class SurveySummary(Shape):
-    """A survey without its definition; `version` is the published one."""
+    """A survey without its definition. `version` is the published version."""
 
     id: SurveyId
     name: Annotated[str, Field(examples=["After the chat"])]
@@ -102,7 +104,7 @@ class SurveyVersion(SurveyVersionSummary):
 
 
 class DefinitionProblem(Shape):
-    """Something that is wrong with a definition."""
+    """A problem with a definition."""
 
     path: Annotated[str, Field(description="A JSON pointer into the definition.", examples=["/questions/0"])]
     code: Annotated[str, Field(examples=["missing_translation"])]
@@ -110,14 +112,14 @@ class DefinitionProblem(Shape):
 
 
 class Validation(Shape):
-    """Whether a definition is right, and everything that is wrong with it."""
+    """The result of a validation: `ok` is true if there are no `errors`."""
 
     ok: bool
     errors: list[DefinitionProblem]
 
 
 class Respondent(Shape):
-    """Whose response it is."""
+    """The contact who gave a response."""
 
     user_id: BackendUserId
 
@@ -135,7 +137,7 @@ class SurveyResponse(Shape):
 
 
 class Theme(Shape):
-    """Something that several comments speak of; `count` is how many."""
+    """A theme that several comments mention. `count` is the number of mentions."""
 
     id: Annotated[str, Field(examples=["delivery"])]
     title: Annotated[str, Field(examples=["Delivery"])]
@@ -146,7 +148,7 @@ class Theme(Shape):
 
 
 class Driver(Shape):
-    """Something that the score goes up (`impact` above 0) or down with."""
+    """A factor that raises the score (`impact` above 0) or lowers it."""
 
     id: Annotated[str, Field(examples=["delivery"])]
     title: Annotated[str, Field(examples=["Delivery"])]
@@ -164,7 +166,7 @@ class Segment(Shape):
 
 
 class Alert(Shape):
-    """Something to look at."""
+    """An alert about a survey."""
 
     id: Annotated[str, Field(examples=["score-fell"])]
     severity: Literal["info", "warning", "critical"]
@@ -173,7 +175,7 @@ class Alert(Shape):
 
 
 class Insights(Shape):
-    """The stored insights of a survey. With the parameter `version` each theme counts that version alone."""
+    """The stored insights of a survey. With the parameter `version`, each theme counts mentions of that version only."""
 
     themes: list[Theme]
     summary: Annotated[str, Field(examples=["Most are content; deliveries are late."])]
@@ -187,7 +189,7 @@ class Insights(Shape):
 
 
 class Score(Shape):
-    """What the answers to a scale come to, null without any."""
+    """The score of a scale question, null without answers."""
 
     question_id: QuestionId
     title: Annotated[str, Field(examples=["How satisfied are you?"])]
@@ -197,7 +199,7 @@ class Score(Shape):
 
 
 class Refresh(Shape):
-    """How a refresh of insights stands, or how it ended; `progress` goes from 0 to 1."""
+    """The state of a refresh of insights, running or ended. `progress` goes from 0 to 1."""
 
     status: Literal["running", "done", "failed"]
     progress: Annotated[float, Field(ge=0, le=1, examples=[1.0])]

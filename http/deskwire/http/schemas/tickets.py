@@ -44,7 +44,7 @@ class Ticket(Shape):
 
 
 class BulkOutcome(Shape):
-    """What a change of many tickets came to. `matched` is `updated` and `unchanged` together."""
+    """The result of a bulk change. `matched` is `updated` and `unchanged` together."""
 
     matched: Count
     updated: Count
@@ -53,7 +53,7 @@ class BulkOutcome(Shape):
 
 
 class Actor(Shape):
-    """Who acted: a user by the name that it had then, or the system."""
+    """The author of a change: a user, with their name at that time, or the system."""
 
     type: Literal["user", "system"]
     id: UserId | None
@@ -61,7 +61,7 @@ class Actor(Shape):
 
 
 class FieldChange(Shape):
-    """A field that changed."""
+    """The change of a field."""
 
     field: Annotated[str, Field(examples=["status"])]
     from_: Annotated[Any, Field(alias="from", examples=["OPEN"])]
@@ -69,7 +69,7 @@ class FieldChange(Shape):
 
 
 class TicketActivity(Shape):
-    """One entry of a ticket's activity log."""
+    """An entry in the activity log of a ticket."""
 
     id: ActivityId
     at: Moment
@@ -79,14 +79,14 @@ class TicketActivity(Shape):
 
 
 class TeamMember(Shape):
-    """A user of a team."""
+    """A member of a team."""
 
     id: UserId
     name: PersonName
 
 
 class Team(Shape):
-    """A team, to which conversations and tickets are given."""
+    """A team that conversations and tickets can be assigned to."""
 
     id: TeamId
     name: Annotated[str, Field(examples=["Returns"])]
@@ -96,18 +96,20 @@ class Team(Shape):
 
 
 class Upload(Shape):
-    """A file. Whoever has the URL may fetch it until it expires."""
+    """An uploaded file. Anyone with the URL can download it until the URL expires."""
 
     id: UploadId
     name: Annotated[str, Field(examples=["label.png"])]
-    type: Annotated[str, Field(description="The media type, found from the bytes.", examples=["image/png"])]
-    size: Annotated[int, Field(ge=0, description="In bytes.", examples=[18_211])]
+    type: Annotated[
+        str, Field(description="The media type, detected from the bytes.", examples=["image/png"])
+    ]
+    size: Annotated[int, Field(ge=0, description="The size in bytes.", examples=[18_211])]
     url: Annotated[str, Field(examples=["https://support.example.com/v3/uploads/upl_…/label.png?expires=…"])]
     expires_at: Moment
 
 
 class VoiceReply(Shape):
-    """What was made of a recording (contract 2.2)."""
+    """The reply and the transcript of a recording (contract 2.2)."""
 
     reply: Annotated[str, Field(examples=["Your parcel left us today."])]
     transcript: Annotated[str, Field(examples=["parcel left today"])]

@@ -25,28 +25,31 @@ EventType = Annotated[str, Field(examples=["message.created"])]
 
 
 class LastDelivery(Shape):
-    """How the newest delivery ended."""
+    """The result of the newest delivery that ended."""
 
     at: Moment
     status: Literal["delivered", "dropped", "skipped"]
 
 
 class Waiting(Shape):
-    """How many deliveries wait, and when the oldest of them was made."""
+    """The number of deliveries that wait, and the time of the oldest one."""
 
     count: Annotated[int, Field(ge=1, examples=[914])]
     since: Moment
 
 
 class WebhookEndpoint(Shape):
-    """Where events are posted to. The secret is whole in the answers that make one, and masked elsewhere."""
+    """A webhook endpoint. The responses that create a secret show all of it; all others mask it."""
 
     id: EndpointId
     url: Url
-    events: Annotated[list[EventType], Field(description="None listed means all but typing.")]
+    events: Annotated[
+        list[EventType],
+        Field(description="The event types sent. An empty list means all types except typing."),
+    ]
     secret: Annotated[str, Field(examples=["whsec_…7Q2x"])]
     old_secret_until: Annotated[
-        Moment | None, Field(description="Until when the secret that was replaced signs, too.")
+        Moment | None, Field(description="The time until which the replaced secret also signs.")
     ]
     status: Literal["enabled", "disabled"]
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
@@ -55,42 +58,47 @@ class WebhookEndpoint(Shape):
     updated_at: Moment
     last_delivery: LastDelivery | None
     circuit: State
-    circuit_open_until: Annotated[Moment | None, Field(description="When the next probe is sent.")]
+    circuit_open_until: Annotated[Moment | None, Field(description="The time of the next probe.")]
     circuit_reason: (
         Annotated[str, Field(examples=["20 attempts in a row failed within 61 s; the last: status 500"])]
         | None
     )
-    failing_since: Annotated[Moment | None, Field(description="Since when no attempt has succeeded.")]
+    failing_since: Annotated[
+        Moment | None, Field(description="The time since which no attempt has succeeded.")
+    ]
     paused_until: Annotated[
         Moment | None,
-        Field(description="Until when nothing is sent, as the receiver asked with `Retry-After`."),
+        Field(description="The time until which nothing is sent, as the receiver asked with `Retry-After`."),
     ]
     catch_up: Annotated[
-        CatchUp, Field(description="Whether what an outage made it miss is sent once more by itself.")
+        CatchUp,
+        Field(
+            description="`automatic` if events missed in an outage are sent again without a call to recover them."
+        ),
     ]
     held: Annotated[
         Waiting | None,
-        Field(description="Deliveries that the circuit has held, and that are still to be sent."),
+        Field(description="The deliveries held back by the open circuit, still to be sent."),
     ]
     missed: Annotated[
         Waiting | None,
-        Field(description="Deliveries that were dropped in an outage, and that are to be sent once more."),
+        Field(description="The deliveries dropped in an outage, to be sent again."),
     ]
 
 
 class Attempt(Shape):
-    """One try of a delivery. `error` is null only after a 2xx."""
+    """An attempt of a delivery. `error` is null only after a 2xx status."""
 
     number: Annotated[int, Field(ge=1, examples=[1])]
     at: Moment
     status: Annotated[int, Field(examples=[200])] | None
     latency_ms: Annotated[int, Field(ge=0, examples=[41])]
     error: Annotated[str, Field(examples=["status 500"])] | None
-    answer: Annotated[str, Field(description="The first KiB of what the receiver answered.", examples=["ok"])]
+    answer: Annotated[str, Field(description="The first KiB of the receiver's response.", examples=["ok"])]
 
 
 class Delivery(Shape):
-    """One event on its way to one endpoint."""
+    """A delivery of an event to an endpoint."""
 
     id: DeliveryId
     endpoint_id: EndpointId
@@ -100,7 +108,11 @@ class Delivery(Shape):
     sequence: Annotated[int, Field(ge=1, examples=[2])] | None
     status: DeliveryStatus
     reason: (
-        Annotated[str, Field(description="Why it was dropped or skipped.", examples=["status 500"])] | None
+        Annotated[
+            str,
+            Field(description="The reason why the delivery was dropped or skipped.", examples=["status 500"]),
+        ]
+        | None
     )
     attempts: list[Attempt]
     next_attempt_at: Moment | None
@@ -111,7 +123,7 @@ class Delivery(Shape):
 
 
 class Recovery(Shape):
-    """How many deliveries are sent again, and how many can't be as their events are gone."""
+    """The number of deliveries made, and the number of events that are no longer stored."""
 
     count: Count
     not_stored: Count
@@ -119,7 +131,7 @@ class Recovery(Shape):
 
 
 class StreamAuthorization(Shape):
-    """What a Pusher client subscribes with."""
+    """The authorization that a Pusher client subscribes with."""
 
     auth: Annotated[
         str, Field(description="The stream key and a token.", examples=["x7Gt2kQ1bVnA:eyJhbGciOi…"])
@@ -127,24 +139,24 @@ class StreamAuthorization(Shape):
 
 
 class StreamConsumer(Shape):
-    """Who holds a channel, and how far it has confirmed."""
+    """The consumer of a channel, and the newest event it has confirmed."""
 
     channel: Annotated[str, Field(examples=["private-project-prj_01KZ000000000000000000SH0P"])]
     consumer_id: Annotated[str, Field(examples=["crm-1"])]
     connected: bool
     since: Moment
     confirmed_event_id: EventId | None
-    lag: Annotated[int, Field(ge=0, description="Events that it has not confirmed.", examples=[0])]
+    lag: Annotated[int, Field(ge=0, description="The number of events not yet confirmed.", examples=[0])]
 
 
 class EndedConsumer(Shape):
-    """A consumer that has been ended."""
+    """The consumer that was ended."""
 
     consumer_id: Annotated[str, Field(examples=["crm-1"])]
     ended: Annotated[
         list[str],
         Field(
-            description="Channels that it was connected to.",
+            description="The channels that the consumer was connected to.",
             examples=[["private-project-prj_01KZ000000000000000000SH0P"]],
         ),
     ]

@@ -16,7 +16,7 @@ Text = Annotated[str, Field(min_length=1, examples=["What is it about?"])]
 
 
 class MessageAction(Shape):
-    """The bot writes."""
+    """An action that sends a message of the bot."""
 
     id: ActionId
     type: Literal["message"]
@@ -31,13 +31,13 @@ class OptionLabel(Shape):
 
 
 class Option(OptionLabel):
-    """A button; `goto` is a flow's id, or `end`, and without it the next action comes."""
+    """A button. `goto` is the id of a flow, or `end`; without it, the next action follows."""
 
     goto: PartId | None = None
 
 
 class ButtonsAction(Shape):
-    """Waits until the contact picks an option, or with `allowText` writes something."""
+    """An action that waits until the contact picks an option, or with `allowText` writes a message."""
 
     id: ActionId
     type: Literal["buttons"]
@@ -47,7 +47,7 @@ class ButtonsAction(Shape):
 
 
 class ShownButtons(Shape):
-    """Buttons as the contact sees them, without where they lead."""
+    """Buttons as the contact sees them, without their `goto`."""
 
     id: ActionId
     type: Literal["buttons"]
@@ -57,7 +57,7 @@ class ShownButtons(Shape):
 
 
 class FormField(Shape):
-    """One thing that a form asks for."""
+    """A field of a form."""
 
     id: PartId
     type: FieldType
@@ -66,7 +66,7 @@ class FormField(Shape):
 
 
 class FormAction(Shape):
-    """Waits until the contact has filled it in."""
+    """An action that waits until the contact has filled in a form."""
 
     id: ActionId
     type: Literal["form"]
@@ -75,7 +75,7 @@ class FormAction(Shape):
 
 
 class WaitAction(Shape):
-    """Goes on after some time."""
+    """An action that waits for a time."""
 
     id: ActionId
     type: Literal["wait"]
@@ -90,7 +90,7 @@ class Recipient(Shape):
 
 
 class AssignAction(Shape):
-    """Gives the conversation to a user or team."""
+    """An action that assigns the conversation to a user or team."""
 
     id: ActionId
     type: Literal["assign"]
@@ -98,7 +98,7 @@ class AssignAction(Shape):
 
 
 class AttributesAction(Shape):
-    """Merges attributes into the conversation's; null removes one."""
+    """An action that merges attributes into those of the conversation. Null removes an attribute."""
 
     id: ActionId
     type: Literal["set_attributes"]
@@ -106,7 +106,7 @@ class AttributesAction(Shape):
 
 
 class BranchAction(Shape):
-    """Goes on in the flow of the case that the value of `on` is, or in `default`."""
+    """An action that continues in the flow of the case that equals the value of `on`, or in `default`."""
 
     id: ActionId
     type: Literal["branch"]
@@ -116,14 +116,14 @@ class BranchAction(Shape):
 
 
 class CloseAction(Shape):
-    """Closes the conversation, and ends."""
+    """An action that closes the conversation and ends the workflow."""
 
     id: ActionId
     type: Literal["close"]
 
 
 class HandOffAction(Shape):
-    """Ends, so that an agent takes over."""
+    """An action that ends the workflow, for an agent to take over."""
 
     id: ActionId
     type: Literal["hand_off"]
@@ -144,20 +144,20 @@ Action = Annotated[
 
 
 class WorkflowFlow(Shape):
-    """Actions, one after the other."""
+    """A sequence of actions."""
 
     id: PartId
     actions: Annotated[list[Action], Field(min_length=1, max_length=200)]
 
 
 class WorkflowTrigger(Shape):
-    """When a workflow starts."""
+    """The trigger that starts a workflow."""
 
     type: Trigger
 
 
 class WorkflowSummary(Shape):
-    """A workflow without its flows; `version` grows with each change of them."""
+    """A workflow without its flows. `version` increases with each change of the flows."""
 
     id: WorkflowId
     name: Annotated[str, Field(examples=["Orders"])]
@@ -168,13 +168,13 @@ class WorkflowSummary(Shape):
 
 
 class Workflow(WorkflowSummary):
-    """A workflow."""
+    """A workflow with its flows."""
 
     flows: list[WorkflowFlow]
 
 
 class WorkflowStep(Shape):
-    """A step that waits for the contact."""
+    """A workflow step that waits for the contact."""
 
     workflow_id: WorkflowId
     step_type: Literal["buttons", "form"]
@@ -184,6 +184,6 @@ class WorkflowStep(Shape):
 
 
 class PendingStep(Shape):
-    """The workflow step that waits for the contact, null if none does."""
+    """The pending workflow step, which waits for the contact; null if none does."""
 
     step: WorkflowStep | None

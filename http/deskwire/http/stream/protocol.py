@@ -83,7 +83,7 @@ class PusherProtocol:
             return False
         else:
             reason = pusher.REVOKED if keys.issuperset(self.keys) else pusher.PARTLY_REVOKED
-        for subscription in self.session.subscriptions.values():  # now, not when the client has heard of it
+        for subscription in self.session.subscriptions.values():  # now, not only once the client was told
             self._hub.leave(subscription, for_good=False)
         self.session.end(reason)
         return True
@@ -132,7 +132,7 @@ class PusherProtocol:
         except Forbidden as refusal:
             await self._refuse(name, "AuthError", refusal, 403)
         except Unavailable:
-            self.session.end(pusher.OVER_CAPACITY)  # they come back and subscribe anew
+            self.session.end(pusher.OVER_CAPACITY)  # the client comes back and subscribes anew
 
     async def _granted(self, project: Project, channel: str, auth: str) -> Grant:
         stream_key, _, token = auth.partition(":")

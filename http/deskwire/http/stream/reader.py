@@ -121,9 +121,7 @@ class Reader:
     async def _closed(self, event: CloseConnection) -> bool:
         wire = self._inlet.wire
         if wire.state is ConnectionState.CLOSED:
-            if (
-                event.code == self._lifetime.sent_code
-            ):  # a response (RFC 6455 5.5.1), not one that crossed ours
+            if event.code == self._lifetime.sent_code:  # RFC 6455 5.5.1; another code may have crossed ours
                 self._timekeeper.confirm_all()
             return True
         if wire.state is ConnectionState.REMOTE_CLOSING:

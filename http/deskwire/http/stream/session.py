@@ -102,14 +102,14 @@ class Session:
                 try:
                     await handler.greet()
                     await self._reader.run(handler)
-                finally:  # before the nursery closes: whoever flushes in between would find it closed
+                finally:  # before the nursery closes, as a flush in between would find it closed
                     self._writer.break_off()
         finally:
             for subscription in self.subscriptions.values():
                 self._hub.leave(subscription, for_good=False)
 
     def settle(self) -> None:
-        """Let it stay, for as long as it likes and whoever needs room: its client has shown a good token."""
+        """Let the connection stay as long as it likes, even if others need room: its client has shown a valid token."""
         if isinstance(self._stream, FrontStream):
             self._stream.keep()
         if self._stranger is not None:

@@ -189,15 +189,16 @@ def test_a_delivery_is_too_late_only_behind_the_horizon() -> None:
     assert SCHEDULE.horizon(START) == START - day_ms
     assert SCHEDULE.too_late(START, START + day_ms) is None
     assert SCHEDULE.too_late(START, START + day_ms + 1) == Ended(
-        "skipped", "it was still pending 86400 s after it was made"
+        "skipped", "it was still pending 86400 s after it was made", missed=False
     )
     assert SCHEDULE.too_late(START, 0) is None
 
 
 def test_a_retry_counts_the_attempt_unless_it_repeats_it() -> None:
     planned = delivery(1, attempts=2)
-    for repeats, attempts in ((False, 3), (True, 2)):
-        following = Retry(START + 2_000, START, START + 100, repeats=repeats).applied_to(planned)
+    counting = Retry(START + 2_000, START, START + 100)
+    for retry, attempts in ((counting, 3), (replace(counting, repeats=True), 2)):
+        following = retry.applied_to(planned)
         assert following == replace(
             planned,
             attempts=attempts,

@@ -1,4 +1,4 @@
-"""Request bodies: from the models, and those that are no plain JSON."""
+"""Request bodies: made from the models, and those that are not plain JSON."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NDJSON: Final = "application/x-ndjson"
 _FORM: Final = "application/x-www-form-urlencoded"
 _STREAM: Final[Schema] = {
     "type": "object",
-    "description": "What to subscribe to, and as whom.",
+    "description": "The channel to subscribe to, and the consumer that subscribes.",
     "properties": {
         "socket_id": {"type": "string", "pattern": "^[0-9]{1,20}\\.[0-9]{1,20}$"},
         "channel_name": {"type": "string", "minLength": 1},
         "consumerId": {"type": "string", "minLength": 1, "maxLength": 128},
-        "typingEvents": {"type": "boolean", "description": "Whether typing is to be told, too."},
+        "typingEvents": {"type": "boolean", "description": "Set it to true to receive typing events."},
         "resume": {
             "type": "string",
-            "description": "Where to begin: `auto`, `live`, or the id of an event.",
+            "description": "The event to resume after: `auto`, `live`, or the id of an event.",
             "pattern": "^(auto|live|evt_[0-7][0-9A-HJKMNP-TV-Z]{25})$",
         },
     },
@@ -48,43 +48,45 @@ _FILE: Final[Schema] = {
 
 
 def request_body(route: Route, schemas: Schemas) -> Schema | None:
-    """What a route takes as body, None if nothing."""
+    """Return the request body of a route; None if it takes none."""
     taken = _taken(route, schemas)
     return taken if taken is None or route.limit is None else {"description": _bound(route.limit), **taken}
 
 
 def _bound(limit: int | str) -> str:
-    """How much it may be."""
+    """Return the description of a bound."""
     if isinstance(limit, int):
         return f"At most {limit:,} bytes."
     setting = SETTINGS["upload_limit_bytes" if limit == "upload_body_bytes" else limit]
-    return f"At most {getattr(_DEFAULTS, setting.name):,} bytes, unless `{setting.variable}` says otherwise."
+    return (
+        f"At most {getattr(_DEFAULTS, setting.name):,} bytes, unless `{setting.variable}` sets another limit."
+    )
 
 
 def _taken(route: Route, schemas: Schemas) -> Schema | None:
-    """What kind of body it is."""
+    """Return the body of a route without its bound."""
     if route.lines:
         return {"required": True, "content": {_NDJSON: _lines(route, schemas)}}
     if route.streamed:
         return {"required": True, "content": {"multipart/form-data": {"schema": _FILE}}}
     if not route.json_only:
-        told: dict[str, Any] = {"schema": _STREAM, "example": _SUBSCRIPTION}
-        return {"required": False, "content": {"application/json": told, _FORM: told}}
+        media: dict[str, Any] = {"schema": _STREAM, "example": _SUBSCRIPTION}
+        return {"required": False, "content": {"application/json": media, _FORM: media}}
     if route.body is None or route.body is Empty:
         return None
     schema = schemas.of(route.body)
-    found = schemas.components[public_name(route.body)]
+    component = schemas.components[public_name(route.body)]
     return {
-        "required": bool(found.get("required")),
+        "required": bool(component.get("required")),
         "content": {"application/json": {"schema": schema, "example": BODIES[public_name(route.body)]}},
     }
 
 
 def _lines(route: Route, schemas: Schemas) -> Schema:
-    """A body of lines, each a JSON text by itself, of any length."""
+    """Return the media type of a body of lines, each a JSON text by itself."""
     schema = {
         "type": "string",
-        "description": "One JSON object a line, each of one of these shapes.",
+        "description": "One JSON object per line, each in one of these forms.",
         "contentMediaType": _NDJSON,
         "contentSchema": {"oneOf": [schemas.of(each) for each in route.lines]},
     }

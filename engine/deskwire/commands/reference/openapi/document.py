@@ -1,4 +1,4 @@
-"""The document as a whole."""
+"""The OpenAPI document as a whole."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Final
 import orjson
 
 from deskwire.commands.reference.openapi import refusals
-from deskwire.commands.reference.openapi.answers import answers, header_components, headers
 from deskwire.commands.reference.openapi.bodies import request_body
 from deskwire.commands.reference.openapi.events import webhooks
 from deskwire.commands.reference.openapi.parameters import parameters
+from deskwire.commands.reference.openapi.responses import header_components, headers, responses
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.commands.reference.tables import plain
 from deskwire.http.api.app import ROUTES
@@ -28,16 +28,16 @@ _INTRODUCTION: Final = """\
 Self-hosted customer support: conversations, tickets, surveys, signed webhooks and a realtime stream over one durable
 event log.
 
-- Calls of a backend (`/v3/s2s/...`) carry a **server key**, calls of people an **access token** and, where it is
+- Calls from a backend (`/v3/s2s/...`) need a **server key**, calls of people an **access token** and, where it is
   listed, the header `project`.
 - Bodies are JSON in camelCase. Fields and parameters that are not listed here are refused.
-- Lists answer `items` and `nextCursor`; give that as `cursor` for the next page.
-- An id that you choose yourself (of a user, a memory entry, a translation) is percent-encoded as a whole where it stands
-  in a path: a path is split before it is decoded. Two slashes in a row, or one at the end, lead nowhere.
-- Refusals are problem documents (RFC 9457). Their `code` is stable; each response lists those that it may have. An
-  unknown path is a 404 `not_found`, an unknown method a 405 `method_not_allowed` with the header `Allow`.
-- Every answer has the header `X-Request-Id`.
-- The realtime stream is the Pusher Channels protocol, version 7, at `/app/{streamKey}`.
+- Lists return `items` and `nextCursor`. Pass `nextCursor` as `cursor` to get the next page.
+- In a path, percent-encode an id of your own (of a user, a memory entry, a translation) as a whole: a path is split
+  before it is decoded. A path with two slashes in a row, or one at the end, is not found.
+- Errors are problem documents (RFC 9457). Their `code` is stable, and each response lists the codes it may have. An
+  unknown path returns 404 `not_found`, an unknown method 405 `method_not_allowed` with the header `Allow`.
+- Every response has the header `X-Request-Id`.
+- The realtime stream speaks the Pusher Channels protocol, version 7, at `/app/{streamKey}`.
 """
 
 _SCHEMES: Final[Mapping[str, Schema]] = {
@@ -45,18 +45,18 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "sk_…",
-        "description": "A project's server key, for calls of its backend.",
+        "description": "The server key of a project, for calls from its backend.",
     },
     "accessToken": {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A user's access token, from `POST /v3/auth/token` or the identity provider.",
+        "description": "The access token of a user, from `POST /v3/auth/token` or the identity provider.",
     },
     "metricsToken": {
         "type": "http",
         "scheme": "bearer",
-        "description": "The token of `DESKWIRE_METRICS_TOKEN`; unset, only this machine itself may call.",
+        "description": "The token of `DESKWIRE_METRICS_TOKEN`. Without one, only calls from the same machine are allowed.",
     },
 }
 
@@ -66,17 +66,17 @@ _SECURITY: Final[Mapping[str, list[dict[str, list[str]]]]] = {
     "either": [{"serverKey": []}, {"accessToken": []}],
     "metrics": [{"metricsToken": []}, {}],
 }
-"""What a kind of access asks for; all others ask for an access token."""
+"""The credentials that a kind of access requires; all others require an access token."""
 
 
 @cache
 def description() -> Static:
-    """The document as it is served; made once, which takes a moment."""
+    """Return the document as it is served. It is made once, which takes a moment."""
     return Static.of("application/json", orjson.dumps(document()))
 
 
 def document() -> dict[str, Any]:
-    """The document. Raises LookupError for a route that does not say what it answers, and how to mend that."""
+    """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
     schemas = Schemas(_types(ROUTES))
     problems = refusals.Refusals(schemas.of(ProblemDocument), headers)
     paths: dict[str, Schema] = {}
@@ -106,7 +106,7 @@ def document() -> dict[str, Any]:
 
 
 def _types(routes: Sequence[Route]) -> Iterator[Any]:
-    """Everything that has a schema."""
+    """Yield every type that has a schema."""
     yield ProblemDocument
     yield SurveyDefinition
     yield WorkflowFlow
@@ -114,7 +114,9 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
     yield from ENVELOPES.values()
     for route in routes:
         if route.answer is None:
-            raise LookupError(f"{route.operation_id}: say in routes.add(…, answer=…) what it answers")
+            raise LookupError(
+                f"{route.operation_id}: give the model of its response as routes.add(…, answer=…)"
+            )
         if not isinstance(route.answer, Media):
             yield route.answer
         if route.body is not None:
@@ -123,18 +125,21 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
 
 
 def _tags(routes: Sequence[Route]) -> list[Schema]:
-    """All groups, in the order of the routes."""
-    described = {route.tag.name: route.tag.description for route in routes}
-    return [{"name": name, "description": description} for name, description in described.items()]
+    """Return all groups, in the order of the routes. Raises LookupError for two tags of one name."""
+    tags = {route.tag.name: route.tag for route in routes}
+    twice = sorted({route.tag.name for route in routes if route.tag != tags[route.tag.name]})
+    if twice:
+        raise LookupError(f"two tags have the name {twice[0]}: share one")
+    return [{"name": tag.name, "description": tag.description} for tag in tags.values()]
 
 
 def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> Schema:
-    told = plain(route.handler.__doc__)
+    text = plain(route.handler.__doc__)
     operation: Schema = {
         "operationId": route.operation_id,
         "tags": [route.tag.name],
         "summary": route.summary,
-        "description": _description(route, told),
+        "description": _description(route, text),
         "security": _SECURITY.get(route.access.kind, [{"accessToken": []}]),
     }
     listed = parameters(route)
@@ -143,10 +148,10 @@ def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> S
     body = request_body(route, schemas)
     if body is not None:
         operation["requestBody"] = body
-    operation["responses"] = {**answers(route, schemas, ROUTES), **problems.of(route)}
+    operation["responses"] = {**responses(route, schemas, ROUTES), **problems.of(route)}
     return operation
 
 
-def _description(route: Route, told: str) -> str:
+def _description(route: Route, text: str) -> str:
     permission = route.access.permission
-    return told if permission is None else f"{told}\n\nPermission: `{permission}`."
+    return text if permission is None else f"{text}\n\nPermission: `{permission}`."

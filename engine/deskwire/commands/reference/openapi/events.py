@@ -1,4 +1,4 @@
-"""The section `webhooks`: what a receiver is posted, for each type of the registry."""
+"""The section `webhooks`: the request that a receiver gets, for each type of the registry."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from deskwire.engine.events.types import CATALOG, Kind
 from deskwire.http.schemas.events import ENVELOPES
 
 _SIGNATURE: Final = (
-    "`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 with the endpoint's whole secret over `<t>.<raw body>`; there is a second "
-    "`v1` while a replaced secret still signs."
+    "The signature `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 with the whole secret of the endpoint over `<t>.<raw body>`. "
+    "There is a second `v1` while a replaced secret also signs."
 )
 _HEADERS: Final[tuple[tuple[str, str, Schema, str], ...]] = (
     (
@@ -25,28 +25,28 @@ _HEADERS: Final[tuple[tuple[str, str, Schema, str], ...]] = (
     ),
     (
         "Service-Delivery-Id",
-        "The same over all attempts of a delivery.",
+        "The id of the delivery, the same for all its attempts.",
         {"type": "string", "pattern": "^dlv_[0-9A-HJKMNP-TV-Z]{26}$"},
         "dlv_01KZ00000000000000000000D1",
     ),
-    ("Service-Event", "The event's type.", {"type": "string"}, ""),
+    ("Service-Event", "The type of the event.", {"type": "string"}, ""),
     (
         "Service-Attempt",
-        "Which attempt this is, from 1.",
+        "The number of the attempt, from 1.",
         {"type": "integer", "minimum": 1},
         "1",
     ),
 )
 _PREVIOUS: Final = (
     "Service-Previous-Sequence",
-    "The sequence of the event of this conversation that this endpoint was sent before, 0 for none.",
+    "The sequence of the previous event of this conversation that was sent to this endpoint; 0 if there is none.",
     {"type": "integer", "minimum": 0},
     "0",
 )
 
 
 def webhooks(schemas: Schemas) -> dict[str, Schema]:
-    """What is posted, by event type."""
+    """Return the requests to receivers, by event type."""
     examples = example_envelopes()
     return {
         kind.type: {"post": _delivery(kind, schemas, examples.get(kind.type))} for kind in CATALOG.values()
@@ -78,6 +78,8 @@ def _delivery(kind: Kind, schemas: Schemas, envelope: bytes | None) -> Schema:
             "content": {"application/json": {"schema": schema, "example": example}},
         },
         "responses": {
-            "2XX": {"description": "Taken. Anything else, and no answer within 5 seconds, is tried again."}
+            "2XX": {
+                "description": "The event was received. After any other status, or no response within 5 seconds, the delivery is retried."
+            }
         },
     }

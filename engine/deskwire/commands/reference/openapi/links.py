@@ -1,4 +1,4 @@
-"""Where to go on from an answer: what can be done with the object that a call makes."""
+"""Links from a response to the operations that take the object in it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.http.api.routing import Media, Route
 
 Found = tuple[type[BaseModel], str]
-"""The model of an object, and where in an answer it stands."""
+"""The model of an object, and the place of the object in a response."""
 
 
 def links(route: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Schema]]:
-    """The links of a route's answer, by the operation that each leads to."""
+    """Yield the links of a route's response, by the operation that each leads to."""
     here = {name for name, _ in path_parameters(route)}
     for other in routes:
         needed = dict(path_parameters(other))
@@ -33,9 +33,9 @@ def links(route: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Schema]]
 
 
 def _sources(route: Route, shape: type[BaseModel], routes: Sequence[Route]) -> list[Route]:
-    """Where an object for a route's path comes from.
+    """Return the routes whose responses have an object for a route's path.
 
-    From calls of the same credential if there are any, and from those that make one sooner than from lists.
+    Routes with the same credential are preferred, and among them those that create an object to lists.
     """
     every = [each for each in routes if _object(each, shape) is not None]
     same = [each for each in every if each.access.kind == route.access.kind] or every
@@ -43,7 +43,7 @@ def _sources(route: Route, shape: type[BaseModel], routes: Sequence[Route]) -> l
 
 
 def _object(route: Route, shape: type[BaseModel]) -> Found | None:
-    """The object of this shape that a route makes, or lists first."""
+    """Return the object of this model that a route creates, or lists first; None if there is none."""
     answer: Any = route.answer
     if isinstance(answer, Media):
         return None

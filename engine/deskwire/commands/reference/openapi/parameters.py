@@ -1,4 +1,4 @@
-"""Parameters: in paths and headers from two tables, in queries from the models."""
+"""Parameters: those in paths and headers from two tables, those in queries from the models."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ _IN_PATH: Final = re.compile(r"(?:([a-z0-9-]+)/)?<(?:\w+:)?(\w+)>")
 
 @dataclass(frozen=True, slots=True)
 class PathParameter:
-    """What stands in a path.
+    """A parameter in a path.
 
     Args:
-        example: what it looks like.
         missing: the code of the refusal if there is no such object.
-        shape, field: the object that it names, and which of its fields has the value.
+        shape, field: the model of the object that it names, and the field that has its value.
     """
 
     description: str
@@ -34,67 +33,75 @@ class PathParameter:
     field: str = "id"
 
 
-_ENCODED: Final = "Percent-encode it as a whole: a slash in it is `%2F`, a percent sign `%25`, an id that is only dots `%2E` or `%2E%2E`."
-"""How an id of the caller's own choosing stands in a path (RFC 3986 2)."""
+_ENCODED: Final = "Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`."
+"""The encoding of an id of the caller's own choosing in a path (RFC 3986 2)."""
 
 PATH: Final[Mapping[str, PathParameter]] = {
     "conversation_id": PathParameter(
-        "The conversation.",
+        "The id of the conversation.",
         "cnv_01KZ00000000000000000000C1",
         "conversation_not_found",
         conversations.Conversation,
     ),
     "contacts/user_id": PathParameter(
-        f"The backend's own id of its user; at most 255 characters. {_ENCODED}",
+        f"The id of the user in your own system, with at most 255 characters. {_ENCODED}",
         "u1",
         "contact_not_found",
         conversations.Contact,
         "userId",
     ),
     "members/user_id": PathParameter(
-        "The user.", "usr_01KZ0000000000000000AGENT1", "member_not_found", people.Member
+        "The id of the user.", "usr_01KZ0000000000000000AGENT1", "member_not_found", people.Member
     ),
     "contact_id": PathParameter(
-        "The contact.", "con_01KZ0000000000000000C0NTCT", "contact_not_found", conversations.Contact
+        "The id of the contact.", "con_01KZ0000000000000000C0NTCT", "contact_not_found", conversations.Contact
     ),
     "workflow_id": PathParameter(
-        "The workflow.", "wfl_01KZ00000000000000000000F1", "workflow_not_found", workflows.WorkflowSummary
+        "The id of the workflow.",
+        "wfl_01KZ00000000000000000000F1",
+        "workflow_not_found",
+        workflows.WorkflowSummary,
     ),
     "endpoint_id": PathParameter(
-        "The webhook endpoint.",
+        "The id of the webhook endpoint.",
         "whk_01KZ0000000000000000000W01",
         "webhook_not_found",
         webhooks.WebhookEndpoint,
     ),
     "delivery_id": PathParameter(
-        "The delivery.", "dlv_01KZ00000000000000000000D1", "delivery_not_found", webhooks.Delivery
+        "The id of the delivery.", "dlv_01KZ00000000000000000000D1", "delivery_not_found", webhooks.Delivery
     ),
     "consumer_id": PathParameter(
-        f"The consumer's `consumerId`; at most 128 characters. {_ENCODED}",
+        f"The `consumerId` of the consumer, with at most 128 characters. {_ENCODED}",
         "crm-1",
         "consumer_not_found",
         webhooks.StreamConsumer,
         "consumerId",
     ),
     "ticket_id": PathParameter(
-        "The ticket.", "tkt_01KZ00000000000000000000T1", "ticket_not_found", tickets.Ticket
+        "The id of the ticket.", "tkt_01KZ00000000000000000000T1", "ticket_not_found", tickets.Ticket
     ),
-    "team_id": PathParameter("The team.", "team_01KZ0000000000000000TEAM01", "team_not_found", tickets.Team),
+    "team_id": PathParameter(
+        "The id of the team.", "team_01KZ0000000000000000TEAM01", "team_not_found", tickets.Team
+    ),
     "upload_id": PathParameter(
-        "The upload.", "upl_01KZ00000000000000000000VP", "upload_not_found", tickets.Upload
+        "The id of the upload.", "upl_01KZ00000000000000000000VP", "upload_not_found", tickets.Upload
     ),
-    "upload_id/name": PathParameter("The file's name.", "label.png"),
+    "upload_id/name": PathParameter("The name of the file.", "label.png"),
     "survey_id": PathParameter(
-        "The survey.", "srv_01KZ00000000000000000000S1", "survey_not_found", surveys.SurveySummary
+        "The id of the survey.", "srv_01KZ00000000000000000000S1", "survey_not_found", surveys.SurveySummary
     ),
     "versions/version": PathParameter(
         "The number of the version.", 1, "survey_version_not_found", surveys.SurveyVersionSummary, "version"
     ),
     "response_id": PathParameter(
-        "The response.", "rsp_01KZ00000000000000000000R1", "response_not_found", surveys.SurveyResponse
+        "The id of the survey response.",
+        "rsp_01KZ00000000000000000000R1",
+        "response_not_found",
+        surveys.SurveyResponse,
     ),
     "session_id": PathParameter(
-        "The session: the id of a contact.",
+        "The id of the session, which is the id of a contact.",
         "con_01KZ0000000000000000C0NTCT",
         "session_not_found",
         conversations.Contact,
@@ -107,29 +114,32 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "name",
     ),
     "entry_id": PathParameter(
-        f"The entry: `<type>:<id>`. {_ENCODED}",
+        f"The id of the entry, as `<type>:<id>`. {_ENCODED}",
         "statictranslation:checkout.title",
         "entry_not_found",
         content.Entry,
         "entryId",
     ),
     "organisation_id": PathParameter(
-        "The organisation.", "org_01KZ0000000000000000000RG1", "organisation_not_found", people.Organisation
+        "The id of the organisation.",
+        "org_01KZ0000000000000000000RG1",
+        "organisation_not_found",
+        people.Organisation,
     ),
     "project_id": PathParameter(
-        "The project.", "prj_01KZ000000000000000000SH0P", "project_not_found", people.Project
+        "The id of the project.", "prj_01KZ000000000000000000SH0P", "project_not_found", people.Project
     ),
     "key_id": PathParameter(
-        "The server key.", "key_01KZ00000000000000000000K1", "key_not_found", people.ServerKey
+        "The id of the server key.", "key_01KZ00000000000000000000K1", "key_not_found", people.ServerKey
     ),
-    "docs/asset": PathParameter("The file's name.", "explorer.js"),
+    "docs/asset": PathParameter("The name of the file.", "explorer.js"),
 }
-"""What stands in paths, by name, or where names repeat by what stands in front of it, too."""
+"""The parameters in paths, by name; where a name has several meanings, with the segment before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderParameter:
-    """A header of some requests, those of the routes that `on` is true for."""
+    """A header of requests to the routes that `on` is true for."""
 
     name: str
     description: str
@@ -142,63 +152,64 @@ class HeaderParameter:
 HEADERS: Final = (
     HeaderParameter(
         "project",
-        "The project that the call is about. With a server key it is not looked at.",
+        "The id of the project. Ignored with a server key.",
         "prj_01KZ000000000000000000SH0P",
         lambda route: route.access.kind == "either",
     ),
     HeaderParameter(
         "project",
-        "The project that the call is about.",
+        "The id of the project.",
         "prj_01KZ000000000000000000SH0P",
         lambda route: route.access.kind == "dashboard",
         required=True,
     ),
     HeaderParameter(
         "project",
-        "Whose organisation it is about, if `organisationId` does not say.",
+        "The id of the project whose organisation is meant, if there is no `organisationId`.",
         "prj_01KZ000000000000000000SH0P",
         lambda route: route.operation_id == "getPermissions",
     ),
     HeaderParameter(
         "Idempotency-Key",
-        "Anything unique: the same request with the same key is carried out once, and answered the same for 24 hours.",
+        "A unique key of your choice. Within 24 hours, the same request with the same key is carried out only once, and gets "
+        "the same response.",
         "5f0c6a1e-order-A-1001",
         lambda route: route.idempotent,
         schema={"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x20-\\x7e]+$"},
     ),
     HeaderParameter(
         "Range",
-        "A part of the file (RFC 9110).",
+        "The part of the file to download (RFC 9110).",
         "bytes=0-1023",
         lambda route: route.operation_id == "fetchFile",
     ),
     HeaderParameter(
         "If-None-Match",
-        "The `ETag` of what is there already.",
+        "The `ETag` of the copy that you have already.",
         '"5891b5b5"',
         lambda route: route.operation_id in ("fetchFile", "openapiDocument"),
     ),
 )
-"""The headers that requests may have beside `Authorization`; another one is another line."""
+"""The headers that requests may have beside `Authorization`. To add one, add a line."""
 
 
 def path_parameters(route: Route) -> Iterator[tuple[str, PathParameter]]:
-    """Name on the wire and meaning of what stands in the route's path, from left to right.
+    """Yield the public name and the description of each parameter in the route's path, from left to right.
 
-    Raises LookupError for one that is not in the table.
+    Raises LookupError for a parameter that is not in the table.
     """
     before = ""
     for segment, name in _IN_PATH.findall(route.path):
         where = segment or before
         known = PATH.get(f"{where}/{name}") or PATH.get(name)
         if known is None:
-            raise LookupError(f"{route.path}: say in {__name__}.PATH what <{name}> is")
+            raise LookupError(f"{route.path}: describe <{name}> in {__name__}.PATH")
         yield to_camel(name), known
         before = name
 
 
 def parameters(route: Route) -> list[Schema]:
-    """The route's parameters: of its path, query and headers."""
+    """Return the parameters of a route: of its path, query and headers."""
     return [*_in_path(route), *_in_query(route.query), *_in_headers(route)]
 
 
@@ -231,7 +242,7 @@ def _in_query(model: type[BaseModel]) -> Iterator[Schema]:
 
 
 def _without_null(told: Schema, known: Mapping[str, Schema]) -> Schema:
-    """A parameter is left out, or it is a text: it is never null."""
+    """Return the schema of a parameter, which may be left out but is never null."""
     rest: dict[str, Any] = {key: value for key, value in told.items() if key != "anyOf"}
     if rest.get("default", ...) is None:
         del rest["default"]

@@ -1,4 +1,4 @@
-"""Which refusals a route may answer with: those that its access, path, query and body bring along, and its own."""
+"""The refusals of a route: those that come with its access, path, query and body, and its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ACCESS: Final[Mapping[str, tuple[str, ...]]] = {
     "either": (*_KEY, *_TOKEN, "missing_project", "project_not_found"),
     "metrics": ("missing_credential", "bad_credential", "invalid_metrics_token", "metrics_local_only"),
 }
-"""What each kind of access may refuse with."""
+"""The codes that each kind of access may refuse with."""
 
 
 _COUNTED: Final = frozenset({"server_key", "dashboard", "either", "project"})
@@ -40,7 +40,7 @@ _COUNTED: Final = frozenset({"server_key", "dashboard", "either", "project"})
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Codes of all routes that `on` is true for."""
+    """The codes of all routes that `on` is true for."""
 
     codes: tuple[str, ...]
     on: Callable[[Route], bool]
@@ -73,7 +73,7 @@ RULES: Final = (
     ),
     Rule(("conversation_busy",), lambda route: route.operation_id == "createConversation"),
 )
-"""What applies to many routes; another one is another line. What is a route's own is in its `errors`."""
+"""The codes of many routes. To add some, add a line; codes of a single route are in its `errors`."""
 
 _DETAIL: Final[Mapping[str, Any]] = {
     "bad_query": {
@@ -83,43 +83,43 @@ _DETAIL: Final[Mapping[str, Any]] = {
     },
     "invalid_input": {"pointer": "/title", "code": "unknown_field", "message": "There is no such field."},
 }
-"""What stands in `errors` in the examples of the codes that have it."""
+"""The content of `errors` in the examples of the codes that have it."""
 
 
 def reads_body(route: Route) -> bool:
-    """Whether the route takes a body that is there whole before its handler is called."""
+    """Return whether the route takes a body that is read whole before its handler is called."""
     return not route.streamed and (route.body is not None or not route.json_only)
 
 
 def in_storage(route: Route) -> bool:
-    """Whether the route works with stored objects."""
+    """Return whether the route works with stored objects."""
     return route.path.startswith(BASE) and (route.access.kind != "none" or route.body is not None)
 
 
 def refusals(route: Route) -> list[Code]:
-    """The refusals of a route, by status. Raises LookupError for a code that the registry does not have."""
-    wanted = {*_ACCESS[route.access.kind], *_missing(route), *route.errors}
+    """Return the refusals of a route, by status. Raises LookupError for a code that is not in the registry."""
+    codes = {*_ACCESS[route.access.kind], *_missing(route), *route.errors}
     for rule in RULES:
         if rule.on(route):
-            wanted.update(rule.codes)
-    unknown = wanted - {each.code for each in CODES}
+            codes.update(rule.codes)
+    unknown = codes - {each.code for each in CODES}
     if unknown:
         raise LookupError(
             f"{route.operation_id}: {sorted(unknown)} are not in deskwire.commands.reference.errors"
         )
-    return sorted((each for each in CODES if each.code in wanted), key=lambda each: (each.status, each.code))
+    return sorted((each for each in CODES if each.code in codes), key=lambda each: (each.status, each.code))
 
 
 def _missing(route: Route) -> Iterator[str]:
-    """The codes for objects in the path that there are not. What a PUT names last it makes."""
-    found = list(path_parameters(route))
+    """Yield the codes for missing objects in the path. The last object of a PUT can't be missing, as the PUT makes it."""
+    named = list(path_parameters(route))
     if route.method == "PUT" and route.path.endswith(">"):
-        found.pop()
-    yield from (each.missing for _, each in found if each.missing is not None)
+        named.pop()
+    yield from (each.missing for _, each in named if each.missing is not None)
 
 
 class Refusals:
-    """The responses that refuse, each set of codes once.
+    """The responses to refused requests, each set of codes once.
 
     Args:
         problem: the schema of the problem document.
@@ -132,7 +132,7 @@ class Refusals:
         self.components: dict[str, Schema] = {}
 
     def of(self, route: Route) -> dict[str, Schema]:
-        """References to the route's refusals, by status."""
+        """Return references to the refusals of a route, by status."""
         grouped = groupby(refusals(route), key=lambda each: each.status)
         return {str(status): self._reference(status, list(codes)) for status, codes in grouped}
 
@@ -152,7 +152,7 @@ class Refusals:
 
 
 def examples() -> dict[str, Schema]:
-    """A problem document for each code."""
+    """Return an example of a problem document for each code."""
     return {each.code: {"summary": each.meaning, "value": _example(each)} for each in CODES}
 
 

@@ -1,4 +1,4 @@
-"""Examples: of an answer, put together from those of its fields; of a body, from a table."""
+"""Examples: of responses, made from the examples of their fields; of bodies, from a table."""
 
 from __future__ import annotations
 
@@ -144,10 +144,10 @@ LINES: Final[Mapping[str, Any]] = {
 
 
 def sample(schema: Schema, known: Mapping[str, Schema]) -> Any:
-    """A value that fits the schema, of the examples that its fields have.
+    """Return a value that fits the schema, made from the examples of its fields.
 
     Args:
-        known: what references are to, by name.
+        known: the schemas that references are to, by name.
     """
     match schema:
         case {"$ref": str(reference)}:
@@ -173,5 +173,5 @@ def sample(schema: Schema, known: Mapping[str, Schema]) -> Any:
 
 
 def _shown(name: str, field: Schema, schema: Schema) -> bool:
-    """What must be there, and of the rest what has an example of its own."""
+    """Return whether a field is in the example: if it is required, or has an example of its own."""
     return name in schema.get("required", ()) or "examples" in field

@@ -1,4 +1,4 @@
-"""All shapes of the API as JSON Schema 2020-12, each once, by name. pydantic makes them from the models."""
+"""All models of the API as JSON Schema 2020-12, each once, by name. pydantic makes the schemas."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Schemas:
         }
 
     def of(self, wanted: Any) -> Schema:
-        """The schema of one of the types, mostly a reference."""
+        """Return the schema of one of the types, mostly a reference."""
         return self._found[self._places[wanted]]
 
 
 def _public(schemas: Mapping[str, Schema]) -> dict[str, str]:
-    """The public name of each schema, which is its title (`public_name`). Raises LookupError for one that two have."""
+    """Return the public name of each schema, which is its title (`public_name`). Raises LookupError for one that two have."""
     names = {key: str(schema.get("title", key)) for key, schema in schemas.items()}
     twice = [name for name, count in Counter(names.values()).items() if count > 1]
     if twice:
@@ -56,7 +56,7 @@ def _public(schemas: Mapping[str, Schema]) -> dict[str, str]:
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A schema whose references are to public names."""
+    """Return a schema with its references changed to public names."""
     if isinstance(value, list):
         return [_renamed(each, names) for each in value]
     if not isinstance(value, Mapping):
@@ -70,9 +70,9 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def tidied(schema: Mapping[str, Any]) -> Schema:
-    """A schema without titles that are only field names again, sources in descriptions, and null as a default.
+    """Return a schema without titles, without sources in descriptions, and without null as a default.
 
-    `x-shape` names a schema that a field of any JSON value really has.
+    `x-shape` is the name of the schema of a field that the model itself takes as any JSON value.
     """
     told: Schema = {}
     for keyword, value in schema.items():

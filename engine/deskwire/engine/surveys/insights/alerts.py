@@ -38,8 +38,8 @@ def alerts(
     Args:
         before: the `createdAt` of each alert that is stored already, by its id; it keeps that time.
     """
-    found = [*_drop(sample, now), *_spikes(themes, comments, now)]
-    return [{**each, "createdAt": before.get(each["id"], iso(now))} for each in found]
+    raised = [*_drop(sample, now), *_spikes(themes, comments, now)]
+    return [{**alert, "createdAt": before.get(alert["id"], iso(now))} for alert in raised]
 
 
 def _drop(sample: Sample, now: int) -> Iterator[dict[str, Any]]:

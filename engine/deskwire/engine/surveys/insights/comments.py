@@ -45,7 +45,7 @@ def comments(sample: Sample) -> list[Comment]:
         number: [question.id for question in definition.questions if TYPES[question.type].is_comment]
         for number, definition in sample.definitions.items()
     }
-    found: list[Comment] = []
+    newest: list[Comment] = []
     total = 0
     for response, answer in zip(sample.responses, felt, strict=True):
         who = f"r{response.rowid}" if response.contact is None else f"c{response.contact}"
@@ -53,13 +53,13 @@ def comments(sample: Sample) -> list[Comment]:
         for question_id in texts[response.version]:
             text = str(response.answers.get(question_id, ""))[:CHARACTERS_MAX]
             total += len(text)
-            if total > TOTAL_MAX or len(found) == COMMENTS_MAX:
-                return found
+            if total > TOTAL_MAX or len(newest) == COMMENTS_MAX:
+                return newest
             if text:
-                found.append(
+                newest.append(
                     Comment(text, response.version, response.language, who, how, response.created_at)
                 )
-    return found
+    return newest
 
 
 def sentiment(mentions: Sequence[Comment]) -> Sentiment:

@@ -74,19 +74,21 @@ async def compute(
             model, figures.comments, lambda share: progress(_FIGURED + share * (_THEMED - _FIGURED))
         )
     progress(_THEMED)
-    found = await in_thread(partial(alerts, sample, themes, figures.comments, alerted, now))
+    raised = await in_thread(partial(alerts, sample, themes, figures.comments, alerted, now))
     language = sample.definition.primary_language
     shown = scores_view(figures.scores, language)
     if model is None:
         summary = plain_summary(len(sample.responses), figures.scores, themes, figures.drivers)
     else:
-        summary = await model_summary(model, language, _told(sample, shown, figures, themes, found))
+        summary = await model_summary(
+            model, language, _figures_for_model(sample, shown, figures, themes, raised)
+        )
     parts = {
         "themes": [theme_view(theme) for theme in themes],
         "summary": summary,
         "drivers": figures.drivers,
         "segments": figures.segments,
-        "alerts": found,
+        "alerts": raised,
     }
     return Computed(parts, shown, "keywords" if model is None else "model")
 
@@ -95,12 +97,12 @@ def _figures(sample: Sample) -> _Figures:
     return _Figures(scores(sample), drivers(sample), segments(sample), comments(sample))
 
 
-def _told(
+def _figures_for_model(
     sample: Sample,
     shown: Sequence[Mapping[str, Any]],
     figures: _Figures,
     themes: Sequence[Theme],
-    found: Sequence[Mapping[str, Any]],
+    raised: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return what the model is told for its summary: figures and the themes' titles, no comment."""
     return {
@@ -108,9 +110,9 @@ def _told(
         "responses": len(sample.responses),
         "scores": shown,
         "themes": [
-            {"title": each.title, "mentions": each.count, "sentiment": each.sentiment} for each in themes
+            {"title": theme.title, "mentions": theme.count, "sentiment": theme.sentiment} for theme in themes
         ],
         "drivers": figures.drivers,
         "segments": figures.segments,
-        "alerts": [each["message"] for each in found],
+        "alerts": [alert["message"] for alert in raised],
     }

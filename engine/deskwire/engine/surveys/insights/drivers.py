@@ -56,7 +56,7 @@ def drivers(sample: Sample) -> list[dict[str, Any]]:
     if question is None:
         return []
     score = sample.answers(question)
-    found: list[dict[str, Any]] = []
+    ranked: list[dict[str, Any]] = []
     for feature in _features(sample):
         if feature.id == question.id:
             continue
@@ -67,10 +67,10 @@ def drivers(sample: Sample) -> list[dict[str, Any]]:
             continue
         impact = correlation([x for x, _ in pairs], [y for _, y in pairs])
         if impact is not None and abs(impact) >= IMPACT_MIN:
-            found.append(
+            ranked.append(
                 {"id": feature.id, "title": feature.title, "impact": round(impact, 2), "count": len(pairs)}
             )
-    return sorted(found, key=lambda each: (-abs(each["impact"]), each["id"]))[:DRIVERS_MAX]
+    return sorted(ranked, key=lambda driver: (-abs(driver["impact"]), driver["id"]))[:DRIVERS_MAX]
 
 
 def segments(sample: Sample) -> list[dict[str, Any]]:
@@ -82,14 +82,14 @@ def segments(sample: Sample) -> list[dict[str, Any]]:
     if question is None:
         return []
     score = sample.answers(question)
-    found: list[dict[str, Any]] = []
+    ranked: list[dict[str, Any]] = []
     for feature in (*_features(sample), *_languages(sample)):
         if feature.is_group:
             group = [y for x, y in zip(feature.values, score, strict=True) if x and y is not None]
             if len(group) >= GROUP_MIN:
                 title, value = feature.title, score_of(question, group)
-                found.append({"id": feature.id, "title": title, "size": len(group), "score": value})
-    return sorted(found, key=lambda each: (-each["size"], each["id"]))[:SEGMENTS_MAX]
+                ranked.append({"id": feature.id, "title": title, "size": len(group), "score": value})
+    return sorted(ranked, key=lambda segment: (-segment["size"], segment["id"]))[:SEGMENTS_MAX]
 
 
 def _both_sides(pairs: Sequence[tuple[float, float]]) -> bool:

@@ -47,9 +47,9 @@ def keyword_themes(comments: Sequence[Comment]) -> list[Theme]:
         phrases.update(keyphrases(texts, language))
     mentions = _mentions(comments, phrases)
     shared = {
-        phrase: found
-        for phrase, found in mentions.items()
-        if _respondents(comments, found) >= _RESPONDENTS_MIN
+        phrase: indexes
+        for phrase, indexes in mentions.items()
+        if _respondents(comments, indexes) >= _RESPONDENTS_MIN
     }
     ranked = sorted(
         shared, key=lambda phrase: (-len(shared[phrase]) * (1 + len(phrase)), -len(phrase), phrase)
@@ -73,10 +73,10 @@ def keyphrases(texts: Sequence[str], language: str) -> list[tuple[str, ...]]:
             if size > _CHARACTERS_MAX:
                 break
             document.append(sentence)
-    found = _best("\n".join(document), language)
+    scored = _best("\n".join(document), language)
     phrases = (
         tuple(_WORD.findall(phrase.lower()))
-        for phrase, _ in sorted(found, key=lambda each: (each[1], each[0]))
+        for phrase, _ in sorted(scored, key=lambda result: (result[1], result[0]))
     )
     return [phrase for phrase in phrases if _telling(phrase)]
 
@@ -122,15 +122,15 @@ def _spoken(comments: Sequence[Comment]) -> list[str]:
 
 def _mentions(comments: Sequence[Comment], phrases: set[tuple[str, ...]]) -> dict[tuple[str, ...], list[int]]:
     """Return the positions of the comments that have each phrase."""
-    found: dict[tuple[str, ...], list[int]] = {}
+    mentions: dict[tuple[str, ...], list[int]] = {}
     for index, comment in enumerate(comments):
         seen: set[tuple[str, ...]] = set()
         for words in sentences(comment.text.lower()):
             for start in range(len(words)):
                 seen.update(tuple(words[start : start + size]) for size in range(1, _WORDS_MAX + 1))
         for phrase in seen & phrases:
-            found.setdefault(phrase, []).append(index)
-    return found
+            mentions.setdefault(phrase, []).append(index)
+    return mentions
 
 
 def _respondents(comments: Sequence[Comment], indexes: Sequence[int]) -> int:

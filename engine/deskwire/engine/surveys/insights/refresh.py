@@ -187,10 +187,10 @@ class Refreshes:
     async def _sample(self, survey: Survey, run: _Run) -> Sample:
         definitions = await self._definitions(survey)
         responses: list[Response] = []
-        wanted, goal, characters = ResponseFilter(), min(survey.responses, RESPONSES_MAX), 0
+        everything, goal, characters = ResponseFilter(), min(survey.responses, RESPONSES_MAX), 0
         while len(responses) < RESPONSES_MAX and characters < CHARACTERS_MAX:
             page = await self._store.read(
-                _page(survey.rowid, wanted, responses[-1].rowid if responses else None)
+                _page(survey.rowid, everything, responses[-1].rowid if responses else None)
             )
             # One to a version that was published meanwhile is left to the next refresh.
             responses += [response for response in page if response.version in definitions]
@@ -221,9 +221,9 @@ def _store(tx: SurveyTransaction, survey: Survey, computed: Computed, done: Refr
 
 
 def _page(
-    survey: int, wanted: ResponseFilter, before: int | None
+    survey: int, filter_: ResponseFilter, before: int | None
 ) -> Callable[[SurveyReader], list[Response]]:
-    return lambda reader: list(reader.survey_responses(survey, wanted, before, _PAGE))
+    return lambda reader: list(reader.survey_responses(survey, filter_, before, _PAGE))
 
 
 def _version(survey: Survey, number: int) -> Callable[[SurveyReader], Definition]:

@@ -51,23 +51,23 @@ def scoring_of(question: Question) -> Scoring:
 
 def scores(sample: Sample) -> list[Score]:
     """Return the score of each scale of the published version."""
-    found: list[Score] = []
+    results: list[Score] = []
     for question in sample.definition.questions:
         if TYPES[question.type].scoring is not None:
-            given = [answer for answer in sample.answers(question) if answer is not None]
-            found.append(Score(question, score_of(question, given), len(given)))
-    return found
+            answers = [answer for answer in sample.answers(question) if answer is not None]
+            results.append(Score(question, score_of(question, answers), len(answers)))
+    return results
 
 
-def scores_view(found: Sequence[Score], language: str) -> list[dict[str, Any]]:
+def scores_view(results: Sequence[Score], language: str) -> list[dict[str, Any]]:
     """Return the scores as the API shows them."""
     return [
         {
-            "questionId": each.question.id,
-            "title": localized(each.question.title, language),
-            "type": each.question.type,
-            "score": each.score,
-            "count": each.count,
+            "questionId": score.question.id,
+            "title": localized(score.question.title, language),
+            "type": score.question.type,
+            "score": score.score,
+            "count": score.count,
         }
-        for each in found
+        for score in results
     ]

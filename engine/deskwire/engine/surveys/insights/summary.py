@@ -15,17 +15,19 @@ def plain_summary(
     responses: int, scores: Sequence[Score], themes: Sequence[Theme], drivers: Sequence[Mapping[str, Any]]
 ) -> str:
     """Return sentences on the responses, the scores, the most mentioned themes and the strongest driver; in English."""
-    said = [f"{responses:,} response{'' if responses == 1 else 's'}."]
-    for each in scores:
-        if each.score is not None:
-            scoring = scoring_of(each.question)
+    parts = [f"{responses:,} response{'' if responses == 1 else 's'}."]
+    for score in scores:
+        if score.score is not None:
+            scoring = scoring_of(score.question)
             name = scoring.name[:1].upper() + scoring.name[1:]
-            said.append(f"{name} {each.score:g}{scoring.unit} from {each.count:,}.")
+            parts.append(f"{name} {score.score:g}{scoring.unit} from {score.count:,}.")
     if themes:
-        mentioned = ", ".join(f"{each.title} ({each.count:,}, {each.sentiment})" for each in themes[:_SHOWN])
-        said.append(f"Mentioned most: {mentioned}.")
+        mentioned = ", ".join(
+            f"{theme.title} ({theme.count:,}, {theme.sentiment})" for theme in themes[:_SHOWN]
+        )
+        parts.append(f"Mentioned most: {mentioned}.")
     if drivers:
         strongest = drivers[0]
         direction = "up" if strongest["impact"] > 0 else "down"
-        said.append(f"The score goes {direction} with: {strongest['title']} ({strongest['impact']:+g}).")
-    return " ".join(said)
+        parts.append(f"The score goes {direction} with: {strongest['title']} ({strongest['impact']:+g}).")
+    return " ".join(parts)

@@ -52,9 +52,9 @@ def flow_errors(value: Any) -> Errors:
     leaps: list[_Leap] = []
     sound = True
     for index, jump in enumerate(listed(logic, LOGIC_MAX)):
-        found = yield from _jump(jump, f"/logic/{index}", questions, positions)
-        sound = sound and found is not None
-        leaps += [] if found is None else [found]
+        leap = yield from _jump(jump, f"/logic/{index}", questions, positions)
+        sound = sound and leap is not None
+        leaps += [] if leap is None else [leap]
     known = [question for question in questions if question is not None]
     if len(known) == len(questions) == len(positions):
         yield from _unreachable(known, leaps, complete=sound)

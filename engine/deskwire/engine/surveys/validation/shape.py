@@ -155,8 +155,8 @@ def _choices(question: Mapping[str, Any], path: str, kind: QuestionType, languag
 def _duplicate_ids(values: Sequence[Any], path: str) -> Errors:
     seen: set[str] = set()
     for index, each in enumerate(values):
-        found = each.get("id") if isinstance(each, Mapping) else None
-        if isinstance(found, str):
-            if found in seen:
+        id_ = each.get("id") if isinstance(each, Mapping) else None
+        if isinstance(id_, str):
+            if id_ in seen:
                 yield broken("duplicate_id", f"{path}/{index}/id", "An earlier one has the same id.")
-            seen.add(found)
+            seen.add(id_)

@@ -50,9 +50,9 @@ class Policy:
             if reason is not None:
                 return f"{address} is {form} address: {reason}"
         if address.ipv4_mapped is not None or address in _NAT64:
-            return None  # all that is dialled is the inner address
+            return None  # only the inner address is dialled
         if address.sixtofour is not None:
-            return None  # the inner one decides: of 6to4 itself newer versions of Python say that it is not global
+            return None  # the inner address decides: newer versions of Python call 6to4 itself not global
         flaw = _flaw_v6(address)
         return flaw and f"{address} is {flaw}"
 

@@ -54,7 +54,7 @@ class Connection:
     async def send(self, method: bytes, target: bytes, headers: list[Header], body: bytes = b"") -> None:
         """Send a request, whose headers say how long its body is.
 
-        A connection that breaks meanwhile is no error: some servers answer first, and close (RFC 9112, 9.6).
+        A connection that breaks meanwhile is no error: some servers respond first, and close (RFC 9112, 9.6).
 
         Raises h11.LocalProtocolError for what is no request.
         """
@@ -63,7 +63,7 @@ class Connection:
         try:
             await self._send(data + body)
         except trio.BrokenResourceError:
-            pass  # reading will tell
+            pass  # reading shows whether there is a response
 
     async def head(self) -> ResponseHead:
         """Return the head of the final response.
@@ -121,7 +121,7 @@ class Connection:
 
     async def _send(self, data: bytes) -> None:
         """Send all of the data. Raises trio.BrokenResourceError."""
-        if self._bare:  # with nobody else at the socket, what guards a stream against that can be left out
+        if self._bare:  # nobody else uses the socket, so the stream's guard against that is left out
             try:
                 data = data[await self._socket.send(data) :]
             except OSError as error:
@@ -150,7 +150,7 @@ class Connection:
 
         Raises h11.RemoteProtocolError if it has sent something in the tunnel already.
         """
-        assert self._wire is not None, "it has answered"
+        assert self._wire is not None, "the proxy has responded"
         if self._wire.trailing_data[0]:
             raise h11.RemoteProtocolError("it sent more than its head")
         return self._stream

@@ -68,7 +68,7 @@ class SystemResolver:
         ask = partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
         try:
             entries = await trio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._place())
-        except RuntimeError as error:  # as Python says it
+        except RuntimeError as error:  # Python's error for a thread that can't be started
             raise NoThread(str(error)) from error
         except OSError as error:
             if (shortage := _shortage(error)) is not None:

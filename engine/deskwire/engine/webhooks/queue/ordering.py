@@ -60,7 +60,7 @@ class OrderedDeliveries:
             return
         waiting = self._waiting.get(key)
         if waiting is None:
-            return  # forgotten meanwhile
+            return  # it was forgotten meanwhile
         if self._blocks and (blocks := self._blocks.pop(key, 1)) > 1:
             self._blocks[key] = blocks - 1
         elif waiting:

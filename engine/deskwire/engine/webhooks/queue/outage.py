@@ -46,7 +46,7 @@ class Outage:
         self._context = context
         self._breaker = breaker
         self._outbox = outbox
-        self._owes = True  # until it is known
+        self._owes = True  # until the first count
         self._catching_up = breaker.held_upto is not None
 
     async def count(self, endpoint: Endpoint) -> None:
@@ -108,7 +108,7 @@ class Outage:
             if ended < _BATCH:
                 return
 
-    # What is to be made good
+    # Catching up
 
     def judged(self, follows: Retry | Ended, endpoint: Endpoint) -> Retry | Ended:
         """Return what follows from an attempt under the endpoint's `catchUp`; a success begins the catching up."""

@@ -124,7 +124,7 @@ class Outbox:
             self.backlog.note_redelivery()
             return
         if delivery.position <= self._cursor:
-            return  # a batch has brought it already, or it is backlog
+            return  # a batch has brought it already, or it belongs to the backlog
         self._newest = max(self._newest, delivery.position)
         if self._behind or self.holds or len(self._live.held) >= self._memory:
             self._behind = True
@@ -141,8 +141,8 @@ class Outbox:
         """Let go of all that is not under way: the circuit was opened, and rows are all that is needed."""
         self.holds = True
         self._batch = None
-        for each in self._under_way.values():
-            each.ordered = None
+        for attempt in self._under_way.values():
+            attempt.ordered = None
         self._live = OrderedDeliveries()
         self._retries.clear()
         self.backlog.clear()
@@ -153,10 +153,10 @@ class Outbox:
         self._batch = None
         self._cursor, self._newest, self._behind = upto, max(self._newest, upto), True
         self.backlog.take_up(upto)
-        for each in self._under_way.values():  # begun before the circuit was opened
-            if each.ordered is not None:  # erased since
-                each.ordered.ended(each.delivery.ordering_key)
-            self._let_wait(self.backlog.ordered, each)
+        for attempt in self._under_way.values():  # begun before the circuit was opened
+            if attempt.ordered is not None:  # its conversation was erased since
+                attempt.ordered.ended(attempt.delivery.ordering_key)
+            self._let_wait(self.backlog.ordered, attempt)
 
     # Rows
 
@@ -327,13 +327,13 @@ class Outbox:
         if self._batch is not None:
             self._batch.erased |= conversations
         for part in (self._live, self.backlog.ordered, self._retries):
-            gone = frozenset(n for n, each in part.held.items() if each.event.conversation in conversations)
+            gone = frozenset(n for n, row in part.held.items() if row.event.conversation in conversations)
             if gone:
                 part.forget(gone, conversations)
-        for each in self._under_way.values():
-            if each.delivery.event.conversation in conversations and not each.erased:
-                each.erased = True
-                self._let_wait(self._live, each)
+        for attempt in self._under_way.values():
+            if attempt.delivery.event.conversation in conversations and not attempt.erased:
+                attempt.erased = True
+                self._let_wait(self._live, attempt)
 
     def _begin(
         self, delivery: Delivery, ordered: OrderedDeliveries | None, *, retry: bool = False
@@ -341,11 +341,11 @@ class Outbox:
         self._under_way[delivery.position] = _UnderWay(delivery, ordered, retry)
         return delivery
 
-    def _let_wait(self, ordered: OrderedDeliveries, each: _UnderWay) -> None:
+    def _let_wait(self, ordered: OrderedDeliveries, attempt: _UnderWay) -> None:
         """Let the next delivery of its conversation in this order wait for what is under way."""
-        if each.delivery.ordering_key is not None:
-            each.ordered = ordered
-            ordered.block(each.delivery.ordering_key)
+        if attempt.delivery.ordering_key is not None:
+            attempt.ordered = ordered
+            ordered.block(attempt.delivery.ordering_key)
 
     def _over(self, under_way: _UnderWay) -> None:
         """Take note that an attempt has ended, once or again."""
@@ -381,7 +381,7 @@ class Outbox:
                 self._live.add(row)
         if last is not None:
             self._cursor = last
-        else:  # all that was known when the reading began is in it, or is gone
+        else:  # all rows that were known when the reading began are in it, or are gone
             self._cursor = max(self._cursor, batch.newest, *(row.position for row in rows[-1:]))
             self._newest = max(self._newest, self._cursor)
             self._behind = self._newest > self._cursor

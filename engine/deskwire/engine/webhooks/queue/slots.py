@@ -56,4 +56,4 @@ class AttemptSlots:
         """Return the time at which the next attempt may be moved; None if none can be."""
         if not self._since or len(self._waiting) >= self._most_waiting:
             return None
-        return next(iter(self._since.values())) + PROMPT_S  # they stand in the order of their begin
+        return next(iter(self._since.values())) + PROMPT_S  # they are in the order of their begin

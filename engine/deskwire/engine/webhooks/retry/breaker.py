@@ -149,7 +149,7 @@ def verdict(
     if attempt.error is None:
         breaker.succeeded(began=attempt.at, ended=ended_at)
         return Ended("delivered")
-    if attempt.wait_ms is not None:  # the receiver is well: it counts for neither
+    if attempt.wait_ms is not None:  # the receiver is well: neither the delivery nor the circuit counts it
         repeated = schedule.after_pause_asked(attempt, plan)
         breaker.pause(repeated.due_at)
         return repeated

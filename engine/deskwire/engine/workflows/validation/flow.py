@@ -52,11 +52,11 @@ def flow_errors(value: Mapping[str, Any]) -> Errors:
     ways: list[frozenset[int]] = []
     for node in nodes:
         leaps = list(_leaps(node))
-        found = [_target(leap, entries) for leap in leaps]
-        yield from _unknown(leaps, found)
-        sound = sound and None not in found and (node.kind != "branch" or "default" in node.value)
+        targets = [_target(leap, entries) for leap in leaps]
+        yield from _unknown(leaps, targets)
+        sound = sound and None not in targets and (node.kind != "branch" or "default" in node.value)
         onwards = (node.following,) if _goes_on(node) or not leaps else ()
-        ways.append(frozenset((*(each for each in found if each is not None), *onwards)))
+        ways.append(frozenset((*(target for target in targets if target is not None), *onwards)))
         yield from _operand(node, nodes)
     loops = list(_loops(nodes, ways))
     yield from loops
@@ -114,8 +114,8 @@ def _target(leap: _Leap, entries: Mapping[str, int]) -> int | None:
     return entries.get(leap.target) if isinstance(leap.target, str) else None
 
 
-def _unknown(leaps: Sequence[_Leap], found: Sequence[int | None]) -> Errors:
-    for leap, target in zip(leaps, found, strict=True):
+def _unknown(leaps: Sequence[_Leap], targets: Sequence[int | None]) -> Errors:
+    for leap, target in zip(leaps, targets, strict=True):
         if not isinstance(leap.target, str):
             yield wrong_type(leap.path, "a string")
         elif target is None:
@@ -141,22 +141,22 @@ def _operand(node: _Node, nodes: Sequence[_Node]) -> Errors:
     if operand is None:
         yield broken("bad_operand", f"{node.path}/on")
     elif isinstance(operand, Answer):
-        asked = next((each.value for each in nodes if each.value.get("id") == operand.action), None)
-        if asked is None or not _answers(asked, operand):
+        source = next((other.value for other in nodes if other.value.get("id") == operand.action), None)
+        if source is None or not _answers(source, operand):
             yield broken("unknown_answer", f"{node.path}/on")
-        elif asked["type"] == "buttons" and asked.get("allowText") is not True:
-            yield from _impossible(node, asked)
+        elif source["type"] == "buttons" and source.get("allowText") is not True:
+            yield from _impossible(node, source)
 
 
-def _answers(asked: Mapping[str, Any], operand: Answer) -> bool:
+def _answers(source: Mapping[str, Any], operand: Answer) -> bool:
     """Tell whether the action gives the answer: buttons as a whole, a form by its fields."""
-    if asked.get("type") == "buttons":
+    if source.get("type") == "buttons":
         return operand.field is None
-    return asked.get("type") == "form" and operand.field in _ids(asked.get("fields"))
+    return source.get("type") == "form" and operand.field in _ids(source.get("fields"))
 
 
-def _impossible(node: _Node, asked: Mapping[str, Any]) -> Errors:
-    options, cases = _ids(asked.get("options")), node.value.get("cases")
+def _impossible(node: _Node, source: Mapping[str, Any]) -> Errors:
+    options, cases = _ids(source.get("options")), node.value.get("cases")
     for case in islice(cases, CASES_MAX) if isinstance(cases, Mapping) else ():
         if case not in options:
             yield broken("impossible_case", f"{node.path}/cases/{escaped(case)}")
@@ -211,8 +211,8 @@ def _endless(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
         fresh = back[todo.pop()] - ending
         ending |= fresh
         todo += fresh
-    told: set[int] = set()
+    reported: set[int] = set()
     for number in sorted(_reached({0}, ways) - ending):
-        if nodes[number].flow not in told:
-            told.add(nodes[number].flow)
+        if nodes[number].flow not in reported:
+            reported.add(nodes[number].flow)
             yield broken("endless", nodes[number].path)

@@ -53,8 +53,8 @@ def workflow_shape(value: Mapping[str, Any]) -> Errors:
     actions = 0
     for index, flow in enumerate(listed(value["flows"], FLOWS_MAX)):
         yield from _flow(flow, f"/flows/{index}", flow_ids, action_ids)
-        found = flow.get("actions") if isinstance(flow, Mapping) else None
-        actions += len(found) if isinstance(found, list) else 0
+        own = flow.get("actions") if isinstance(flow, Mapping) else None
+        actions += len(own) if isinstance(own, list) else 0
     if actions > ACTIONS_MAX:
         yield broken(
             "too_many", "/flows", f"All flows together have at most {ACTIONS_MAX} actions; these {actions:,}."

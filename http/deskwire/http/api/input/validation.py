@@ -45,7 +45,7 @@ class Body(BaseModel):
 
 
 class Empty(Body):
-    """A body without fields; it may be left out."""
+    """A body without fields, which may be left out."""
 
 
 class Query(BaseModel):

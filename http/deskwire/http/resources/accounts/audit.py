@@ -9,9 +9,9 @@ import orjson
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.audit.actions import ACTIONS
+from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.audit.trail import AuditFilter, AuditRecord, Deed, record_view
-from deskwire.engine.core.store import Brief
-from deskwire.engine.ports import Reader, Store
+from deskwire.engine.core.store import Brief, Store
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import Answer, Call, Media, Routes, Streamed, Tag, in_organisation
@@ -19,7 +19,10 @@ from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.schemas import audit as shapes
 from deskwire.http.schemas.base import page_of
 
-routes = Routes(Tag("Audit trail", "The audit trail of an organisation."), in_organisation("members.manage"))
+routes = Routes(
+    Tag("Audit trail", "Read and export the audit trail of an organisation."),
+    in_organisation("members.manage"),
+)
 NDJSON: Final = "application/x-ndjson"
 PAGE: Final = 500
 """Records that an export reads at a time."""
@@ -35,7 +38,7 @@ ActionName = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"en
 
 
 class AuditExport(Query):
-    """Which records: by actor (an id or a type), action, object (its id), and when it was done."""
+    """The filters of an export: actor (an id or a type), action, object (its id), and time."""
 
     actor: str | None = None
     action: ActionName | None = None
@@ -45,7 +48,7 @@ class AuditExport(Query):
 
 
 class AuditList(AuditExport, Paged):
-    """Which records to list."""
+    """The filters of a list of audit records, and its page."""
 
     refuses_empty_cursor = True
 
@@ -58,7 +61,7 @@ class AuditList(AuditExport, Paged):
     answer=page_of(shapes.AuditRecord),
 )
 async def list_audit_records(call: Call[Body, AuditList]) -> Answer:
-    """List what was done in the organisation and to its members' accounts, newest first."""
+    """List the audit records of an organisation and of its members' accounts, newest first."""
     organisation, wanted, query = call.organisation.rowid, _filter(call.query), call.query
     before = query.row
     records = await call.services.store.read(
@@ -76,9 +79,9 @@ async def list_audit_records(call: Call[Body, AuditList]) -> Answer:
     records=("audit.exported",),
 )
 async def export_audit_records(call: Call[Body, AuditExport]) -> Answer:
-    """Export them all as NDJSON, a record a line, oldest first. It is made while it is sent.
+    """Export the audit records as NDJSON, one record per line, oldest first. The export is streamed.
 
-    The export itself is recorded, and is the last record of an export without filters.
+    The export itself is recorded, as the last record of an export without filters.
     """
     organisation, wanted = call.organisation, _filter(call.query)
     deed = Deed("audit.exported", organisation.id, organisation=organisation.rowid)
@@ -87,8 +90,10 @@ async def export_audit_records(call: Call[Body, AuditExport]) -> Answer:
     return Streamed(exported(call.services.store, organisation.rowid, wanted), NDJSON, disposition)
 
 
-async def exported(store: Store, organisation: int | None, wanted: AuditFilter) -> AsyncIterator[bytes]:
-    """The lines, page by page: a slow reader holds no transaction, and memory holds one page."""
+async def exported(
+    store: Store[AuditReader, AuditTransaction], organisation: int | None, wanted: AuditFilter
+) -> AsyncIterator[bytes]:
+    """Yield the lines, page by page: a slow reader holds no transaction, and memory holds one page."""
     after = 0
     while records := await store.read(_page(organisation, wanted, after)):
         yield b"".join(orjson.dumps(record_view(record)) + b"\n" for record in records)
@@ -97,10 +102,10 @@ async def exported(store: Store, organisation: int | None, wanted: AuditFilter) 
 
 def _page(
     organisation: int | None, wanted: AuditFilter, after: int
-) -> Callable[[Reader], Sequence[AuditRecord]]:
+) -> Callable[[AuditReader], Sequence[AuditRecord]]:
     return lambda reader: reader.audit_records_after(organisation, wanted, after, PAGE)
 
 
 def _filter(query: AuditExport) -> AuditFilter:
-    given: dict[str, Any] = {name: getattr(query, name) for name in AuditExport.model_fields}
-    return AuditFilter(**given)
+    filters: dict[str, Any] = {name: getattr(query, name) for name in AuditExport.model_fields}
+    return AuditFilter(**filters)

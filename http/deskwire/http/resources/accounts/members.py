@@ -9,20 +9,23 @@ from deskwire.engine.accounts import members
 from deskwire.engine.accounts.credentials import random_base62
 from deskwire.engine.accounts.members import Newcomer, member_view
 from deskwire.engine.accounts.people import Member
+from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import MANAGE, Actor
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import Answer, Call, Routes, Tag, in_organisation
-from deskwire.http.resources.accounts.bodies import AccountList, MemberBody, RoleBody, hash_password
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
+from deskwire.http.resources.accounts.requests import AccountList, MemberBody, RoleBody
+from deskwire.http.resources.accounts.tokens import hash_password
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
-routes = Routes(Tag("Members", "Members of an organisation and their roles."), in_organisation(MANAGE))
+routes = Routes(
+    Tag("Members", "Manage the members of an organisation and their roles."), in_organisation(MANAGE)
+)
 _ANY = in_organisation()
 _ALL = f"{ORGANISATION}/members"
 _ONE = f"{_ALL}/<user_id>"
@@ -31,7 +34,7 @@ ONE_TIME_BYTES = 16
 
 @routes.add("GET", _ALL, _ANY, operation_id="listMembers", query=AccountList, answer=page_of(shapes.Member))
 async def list_members(call: Call[Body, AccountList]) -> Answer:
-    """List the members, the oldest account first."""
+    """List the members of an organisation, the oldest account first."""
     organisation, query = call.organisation.rowid, call.query
     after = query.row or 0
     listed = await call.services.store.read(lambda reader: reader.members(organisation, after, query.rows))
@@ -42,7 +45,7 @@ async def list_members(call: Call[Body, AccountList]) -> Answer:
 async def get_member(call: Call[Body, Query]) -> Answer:
     """Fetch a member."""
 
-    def find(reader: Reader) -> Member:
+    def find(reader: OrganisationReader) -> Member:
         member = reader.organisation_member(call.organisation.rowid, call.path["user_id"])
         if member is None:
             raise NotFound("The organisation has no such member.", code="member_not_found")
@@ -62,7 +65,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
-    """Make an account for an e-mail address, and a member of it. The answer shows its one-time password, this once."""
+    """Create an account for an e-mail address and add it as a member. The response shows the one-time password, only once."""
     services, body, now = call.services, call.body, call.services.clock()
     password = random_base62(ONE_TIME_BYTES) if services.sign_in else None
     password_hash = None if password is None else await hash_password(services, password)
@@ -85,7 +88,7 @@ async def add_member(call: Call[MemberBody, Query]) -> Answer:
     records=("member.role_changed",),
 )
 async def change_member(call: Call[RoleBody, Query]) -> Answer:
-    """Give a member another role. Only an owner makes owners, and only an owner ends being one."""
+    """Change the role of a member. Only an owner can grant or withdraw the role of owner."""
     organisation, user_id, role, actor = (
         call.organisation.rowid,
         call.path["user_id"],
@@ -108,7 +111,10 @@ async def change_member(call: Call[RoleBody, Query]) -> Answer:
     records=("member.removed",),
 )
 async def remove_member(call: Call[Body, Query]) -> Answer:
-    """End a membership: anybody's with the permission `members.manage`, one's own without. The account stays."""
+    """Remove a member from the organisation. Without the permission `members.manage`, users can only remove themselves.
+
+    The account remains.
+    """
     organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], _actor(call)
     removed = await call.services.store.write(
         lambda tx: members.remove_member(tx, actor(tx), organisation, user_id)
@@ -116,10 +122,10 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
     return {"id": removed.user.id, "deleted": True}
 
 
-def _actor(call: Call[Any, Any]) -> Callable[[Transaction], Actor]:
-    """Who acts, with the role of the moment of the change: it may have been taken since the call was let in."""
+def _actor(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:
+    """Return the query for the acting member with their present role, which may have changed since the call was checked."""
 
-    def find(tx: Transaction) -> Actor:
+    def find(tx: OrganisationTransaction) -> Actor:
         role = tx.role(call.organisation.rowid, call.user.rowid)
         if role is None:
             raise NotFound("There is no such organisation.", code="organisation_not_found")

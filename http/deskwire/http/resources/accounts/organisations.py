@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from deskwire.engine.accounts.members import membership_view, organisation_view
 from deskwire.engine.accounts.people import Organisation
-from deskwire.engine.ports import Transaction
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag, in_organisation
-from deskwire.http.resources.accounts.bodies import AccountList, NameBody
+from deskwire.http.resources.accounts.requests import AccountList, NameBody
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
 
@@ -33,7 +33,7 @@ class OrganisationList(AccountList):
     answer=page_of(shapes.Organisation),
 )
 async def list_organisations(call: Call[Body, OrganisationList]) -> Answer:
-    """List the user's organisations, the oldest membership first."""
+    """List the organisations of the signed-in user, the oldest membership first."""
     user, query = call.user.rowid, call.query
     joined, organisation = query.place or (-1, -1)
     memberships = await call.services.store.read(
@@ -61,7 +61,7 @@ async def change_organisation(call: Call[NameBody, Query]) -> Answer:
     """Change an organisation's name."""
     identifier, name = call.organisation.id, call.body.name
 
-    def rename(tx: Transaction) -> Organisation:
+    def rename(tx: OrganisationTransaction) -> Organisation:
         tx.rename_organisation(call.organisation.rowid, name)
         renamed = tx.organisation(identifier)
         assert renamed is not None, "organisations are never removed"

@@ -1,7 +1,7 @@
-"""The threads that hash passwords, and the few places of those who wait for one.
+"""The threads that hash passwords, and the bounded queue in front of them.
 
-A hash takes tens of milliseconds on purpose, and nobody needs a credential to ask for one. So a network has two places at
-most, one at work and one behind it: a thread is left for the others.
+A hash takes tens of milliseconds on purpose, and a caller needs no credential to ask for one. So the clients of one
+network have two places at most, one at work and one waiting: a thread is left for the others.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ T = TypeVar("T")
 
 THREADS: Final = 2
 PLACES: Final = 50
-"""Passwords that may be with the threads or wait for them; half a minute's work."""
+"""Passwords that may be in the threads or wait for them; half a minute's work."""
 NICENESS: Final = 15
-"""What the scheduler knows the threads by (setpriority(2)): beside others that have work they get a tenth of a core."""
+"""The threads' priority for the scheduler (setpriority(2)): beside other busy threads they get a tenth of a core."""
 PER_NETWORK: Final = 2
-"""Places of one network's clients, of which one has a thread."""
+"""Places of one network's clients, one of them in a thread."""
 
 
 def _give_way() -> None:
-    """Let this thread, and those that a hash starts, have what the others leave, where the system can tell threads apart."""
+    """Lower the priority of this thread, and of those that a hash starts, where the system has a priority per thread."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 _workers: Final = ThreadPoolExecutor(THREADS, "passwords", initializer=_give_way)
-"""Threads of their own: one that has given way can't take it back."""
+"""The threads that hash; a lowered priority can't be raised again, so they do nothing else."""
 
 
 async def _in_a_thread(job: Callable[[], T]) -> T:
-    """The job's result; it is waited for whatever is cancelled, as a thread can't be stopped."""
+    """Return the job's result. The wait can't be cancelled, as a thread can't be stopped."""
     token, done = trio.lowlevel.current_trio_token(), trio.Event()
     future = _workers.submit(job)
     future.add_done_callback(lambda _: token.run_sync_soon(done.set))
@@ -52,7 +52,7 @@ async def _in_a_thread(job: Callable[[], T]) -> T:
 
 
 class Hashing:
-    """Carries out what hashes passwords."""
+    """The queue of jobs that hash passwords."""
 
     def __init__(self) -> None:
         self._threads = trio.Semaphore(THREADS)
@@ -60,10 +60,10 @@ class Hashing:
         self._turns: dict[str, trio.Lock] = {}
 
     async def run(self, network: str | None, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The job's result, made in a thread.
+        """Run a job in a thread, and return its result.
 
         Args:
-            network: the client's; None for one on this machine, or who has shown a credential.
+            network: the client's network; None for a client on this machine, or one with a credential.
 
         Raises what the job raises, or Unavailable (`sign_in_busy`) if there is no place, or none for that network.
         """

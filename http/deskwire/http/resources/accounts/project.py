@@ -11,6 +11,6 @@ routes = Routes(Tag("Project of a server key", "The project that a server key be
 
 @routes.add("GET", "/s2s/project", operation_id="getOwnProject", answer=shapes.ServerProject)
 async def get_own_project(call: Call[Body, Query]) -> Answer:
-    """The server key's project, and the stream key to connect with."""
+    """Fetch the project that the server key belongs to, with the stream key to connect with."""
     project = call.project
     return {"id": project.id, "name": project.name, "streamKey": project.stream_key}

@@ -11,11 +11,11 @@ from pydantic import Field
 from deskwire.engine.accounts import projects
 from deskwire.engine.accounts.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.people import DEFAULT_SETTINGS, Organisation, Project, ProjectSettings
+from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.projects import key_view, project_view, with_languages
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import TAG_MAX
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import (
@@ -28,14 +28,14 @@ from deskwire.http.api.routing import (
     in_organisation,
     in_project,
 )
-from deskwire.http.resources.accounts.bodies import AccountList, KeyBody, Name
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
+from deskwire.http.resources.accounts.requests import AccountList, KeyBody, Name
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 _MANAGE = in_project("projects.manage")
 routes = Routes(
-    Tag("Projects", "Projects of the user's organisations, their settings, and their server keys."), _MANAGE
+    Tag("Projects", "Manage the projects of an organisation, their settings and their server keys."), _MANAGE
 )
 _ONE = "/projects/<project_id>"
 _KEYS = f"{_ONE}/keys"
@@ -48,7 +48,7 @@ LanguageTag = Annotated[str, Field(min_length=2, max_length=TAG_MAX)]
 
 
 class SettingsBody(Body):
-    """What the project chooses; what is left out stays. `archivedRetentionDays` null keeps archived conversations."""
+    """The settings to change; those left out keep their values. `archivedRetentionDays: null` keeps archived conversations."""
 
     memory_enabled: bool | None = None
     archived_retention_days: Annotated[int, Field(ge=1, le=_DAYS_MAX)] | None = None
@@ -65,7 +65,7 @@ class ProjectBody(Body):
 
 
 class ProjectPatch(Body):
-    """Fields to change."""
+    """The fields to change."""
 
     name: Name | None = None
     settings: SettingsBody | None = None
@@ -86,7 +86,7 @@ async def _look_at_languages(call: Call[Any, Query]) -> None:
     answer=page_of(shapes.Project),
 )
 async def list_projects(call: Call[Body, AccountList]) -> Answer:
-    """List the projects of all the user's organisations, newest first."""
+    """List the projects of all organisations of the signed-in user, newest first."""
     return await _list(call, None, call.user.rowid)
 
 
@@ -99,7 +99,7 @@ async def list_projects(call: Call[Body, AccountList]) -> Answer:
     answer=page_of(shapes.Project),
 )
 async def list_organisation_projects(call: Call[Body, AccountList]) -> Answer:
-    """List an organisation's projects, newest first."""
+    """List the projects of an organisation, newest first."""
     return await _list(call, call.organisation.rowid, None)
 
 
@@ -117,7 +117,7 @@ async def list_organisation_projects(call: Call[Body, AccountList]) -> Answer:
     records=("project.created", "project.changed"),
 )
 async def create_project(call: Call[ProjectBody, Query]) -> Answer:
-    """Make a project."""
+    """Create a project."""
     organisation, now = call.organisation, call.services.clock()
     project = new_project(call.body, organisation, now)
     return await call.commit(
@@ -158,7 +158,7 @@ async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
     records=("project.deleted", "key.revoked"),
 )
 async def delete_project(call: Call[Body, Query]) -> Answer:
-    """Remove a project that holds no data, with its server keys."""
+    """Delete a project that holds no data, with its server keys."""
     identifier, now = call.project.id, call.services.clock()
     await call.services.store.write(lambda tx: projects.remove_project(tx, found(tx, identifier), now))
     return {"id": identifier, "deleted": True}
@@ -166,7 +166,7 @@ async def delete_project(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", _KEYS, operation_id="listKeys", query=AccountList, answer=page_of(shapes.ServerKey))
 async def list_keys(call: Call[Body, AccountList]) -> Answer:
-    """List a project's server keys, newest first, masked, revoked ones included."""
+    """List the server keys of a project, newest first, masked. Revoked keys are included."""
     project, query, before = call.project.rowid, call.query, _before(call.query)
     keys = await call.services.store.read(lambda reader: reader.keys(project, before, query.rows))
     return page(query, keys, key_view, lambda key: key.rowid)
@@ -183,7 +183,7 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
     records=("key.created",),
 )
 async def create_key(call: Call[KeyBody, Query]) -> Answer:
-    """Make a server key. The answer shows it, this once."""
+    """Create a server key. The response shows the key, only once."""
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
     secret, key_id = new_server_key(), new_id("key", now)
     return await call.commit(
@@ -202,19 +202,19 @@ async def create_key(call: Call[KeyBody, Query]) -> Answer:
     records=("key.revoked",),
 )
 async def revoke_key(call: Call[Body, Query]) -> Answer:
-    """Revoke a server key: no call can use it any more, and the streams that it has authorized end. It stays listed."""
+    """Revoke a server key. Calls with the key are refused and the streams that it authorized end; the key remains listed."""
     key_id, project, now = call.path["key_id"], call.project, call.services.clock()
     return key_view(await call.services.store.write(lambda tx: projects.revoke_key(tx, key_id, project, now)))
 
 
 def new_project(body: ProjectBody, organisation: Organisation, now: int) -> Project:
-    """A project that is not stored yet. Raises Invalid."""
+    """Make a project that is not stored yet. Raises Invalid."""
     settings = _settings(DEFAULT_SETTINGS, body.settings)
     return Project(0, new_id("prj", now), organisation.rowid, body.name, random_base62(12), settings, now)
 
 
-def patch_project(tx: Transaction, project_id: str, body: ProjectPatch) -> Project:
-    """The changed project. Raises NotFound and Invalid."""
+def patch_project(tx: OrganisationTransaction, project_id: str, body: ProjectPatch) -> Project:
+    """Change a project, and return it. Raises NotFound and Invalid."""
     before = found(tx, project_id)
     refuse_null(body)
     settings = before.settings if body.settings is None else _settings(before.settings, body.settings)
@@ -224,8 +224,8 @@ def patch_project(tx: Transaction, project_id: str, body: ProjectPatch) -> Proje
     return after
 
 
-def found(reader: Reader, project_id: str) -> Project:
-    """The project with this id. Raises NotFound."""
+def found(reader: OrganisationReader, project_id: str) -> Project:
+    """Return the project with this id. Raises NotFound."""
     project = reader.project(project_id)
     if project is None:
         raise NotFound("There is no such project.", code="project_not_found")
@@ -242,7 +242,7 @@ def _settings(before: ProjectSettings, body: SettingsBody) -> ProjectSettings:
 async def _list(call: Call[Body, AccountList], organisation: int | None, user: int | None) -> Answer:
     query, before = call.query, _before(call.query)
 
-    def read(reader: Reader) -> tuple[Sequence[Project], dict[int, Organisation]]:
+    def read(reader: OrganisationReader) -> tuple[Sequence[Project], dict[int, Organisation]]:
         listed = reader.projects(organisation, user, before, query.rows)
         return listed, {each: reader.organisation_of(each) for each in {one.organisation for one in listed}}
 

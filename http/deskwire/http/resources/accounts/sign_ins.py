@@ -16,14 +16,14 @@ log: Final = structlog.get_logger(__name__)
 
 
 async def record_sign_in(call: Call[Any, Any], user: User) -> None:
-    """Record that the user signs in; no token without that. Raises Unavailable if the disk does not take it."""
+    """Record that the user signs in; without the record, no token is issued. Raises Unavailable if the disk fails."""
     await call.signed(user).services.store.write(lambda tx: tx.record(signed_in(user)))
 
 
 async def record_failure(call: Call[Any, Any], user: User | None, refusal: DomainError) -> None:
-    """Record that somebody failed to sign in; a disk that does not take it lets nobody in, either.
+    """Record a failed attempt to sign in. A disk that fails is logged, as it lets nobody sign in either.
 
-    A flood of attempts that are refused unlooked at is recorded once in a quarter of an hour.
+    A flood of attempts that are refused without a check of the password is recorded once in a quarter of an hour.
     """
     services, by, reason = call.services, call.by, refusal.reason
     if isinstance(refusal, TooManyRequests):

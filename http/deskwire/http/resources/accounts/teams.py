@@ -9,19 +9,18 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, team_view
+from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, TeamReader, TeamTransaction, team_view
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
-from deskwire.http.resources.bodies import Name
+from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import tickets as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
-    Tag("Teams", "Teams, to which conversations and tickets are given."),
+    Tag("Teams", "Manage the teams that conversations and tickets are assigned to."),
     unrecorded="A team grants nothing: it is a name to give work to.",
 )
 _ONE: Final = "/teams/<team_id>"
@@ -36,14 +35,14 @@ UserIds = Annotated[
 
 
 class TeamBody(Body):
-    """A new team; `members` are ids of users of the organisation."""
+    """The new team. `members` are the ids of users of the organisation."""
 
     name: Name
     members: Annotated[UserIds, Field(default_factory=list)]
 
 
 class TeamPatch(Body):
-    """Fields to change; `members` are replaced."""
+    """The fields to change. `members` replaces all members."""
 
     name: Name | None = None
     members: UserIds | None = None
@@ -67,11 +66,11 @@ async def _look_at_members(call: Call[Any, Query]) -> None:
     further=(_look_at_members,),
 )
 async def create_team(call: Call[TeamBody, Query]) -> Answer:
-    """Make a team."""
+    """Create a team."""
     body, now, project = call.body, call.services.clock(), call.project
     team_id = new_id("team", now)
 
-    def create(tx: Transaction) -> Team:
+    def create(tx: TeamTransaction) -> Team:
         team = Team(team_id, project.rowid, body.name, now, now, _members(tx, project, body.members))
         _check_name(tx, team)
         return tx.insert_team(team)
@@ -81,7 +80,7 @@ async def create_team(call: Call[TeamBody, Query]) -> Answer:
 
 @routes.add("GET", "/teams", _READ, operation_id="listTeams", query=Paged, answer=page_of(shapes.Team))
 async def list_teams(call: Call[Body, Paged]) -> Answer:
-    """List the project's teams with their members, newest first."""
+    """List the teams of a project with their members, newest first."""
     query, before = call.query, call.query.row
     teams = await call.services.store.read(
         lambda reader: reader.teams(call.project.rowid, before, query.rows)
@@ -107,10 +106,10 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     further=(nulls(), _look_at_members),
 )
 async def change_team(call: Call[TeamPatch, Query]) -> Answer:
-    """Change a team's name, or its members. Conversations given to it before keep the old name."""
+    """Change the name or the members of a team. Conversations assigned to it before keep its old name."""
     given, now = given_fields(call.body, frozenset()), call.services.clock()
 
-    def change(tx: Transaction) -> Team:
+    def change(tx: TeamTransaction) -> Team:
         before = _find(tx, call)
         members = _members(tx, call.project, given["members"]) if "members" in given else before.members
         after = replace(before, name=given.get("name", before.name), members=members)
@@ -126,10 +125,10 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
 
 @routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteTeam", answer=Deleted)
 async def delete_team(call: Call[Body, Query]) -> Answer:
-    """Remove a team. Its tickets are taken from it; conversations keep its name until they are given to others."""
+    """Delete a team. Its tickets become unassigned; its conversations keep its name until they are reassigned."""
     now = call.services.clock()
 
-    def delete(tx: Transaction) -> Team:
+    def delete(tx: TeamTransaction) -> Team:
         team = _find(tx, call)
         tx.delete_team(team.rowid, now)
         return team
@@ -138,15 +137,15 @@ async def delete_team(call: Call[Body, Query]) -> Answer:
     return {"id": team.id, "deleted": True}
 
 
-def _find(reader: Reader, call: Call[Any, Any]) -> Team:
+def _find(reader: TeamReader, call: Call[Any, Any]) -> Team:
     team = reader.team(call.project.rowid, call.path["team_id"])
     if team is None:
         raise NotFound("There is no such team.", code="team_not_found")
     return team
 
 
-def _members(reader: Reader, project: Project, ids: Sequence[str]) -> tuple[Member, ...]:
-    """The users with these ids, oldest first. Raises Invalid naming each that the organisation does not have."""
+def _members(reader: TeamReader, project: Project, ids: Sequence[str]) -> tuple[Member, ...]:
+    """Return the users with these ids, oldest first. Raises Invalid naming each that the organisation does not have."""
     found = {user_id: reader.teammate(project.organisation, user_id) for user_id in ids}
     problems = [
         Problem(f"/members/{index}", "unknown", "There is no such user in this organisation.")
@@ -158,6 +157,6 @@ def _members(reader: Reader, project: Project, ids: Sequence[str]) -> tuple[Memb
     return tuple(sorted((each for each in found.values() if each is not None), key=lambda each: each.rowid))
 
 
-def _check_name(reader: Reader, team: Team) -> None:
+def _check_name(reader: TeamReader, team: Team) -> None:
     if reader.team_named(team.project, team.name) not in (None, team.id):
         raise Conflict("Another team of the project has this name.", code="team_name_taken")

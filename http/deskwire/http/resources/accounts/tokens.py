@@ -9,8 +9,10 @@ import structlog
 from pydantic import Field
 
 from deskwire.engine.accounts.credentials import TOKEN_S
+from deskwire.engine.accounts.identity.guessable import hash_chosen
 from deskwire.engine.accounts.members import with_password
 from deskwire.engine.accounts.people import User
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import (
     Conflict,
@@ -23,21 +25,20 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.limits.network import party_of
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Transaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Answer, Call, Routes, Tag
 from deskwire.http.api.services import Services
-from deskwire.http.resources.accounts.bodies import GivenPassword, NewPassword, hash_new_password
+from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword
 from deskwire.http.resources.accounts.sign_ins import record_failure, record_sign_in
 from deskwire.http.schemas.people import AccessToken
 
 log: Final = structlog.get_logger(__name__)
 
-routes = Routes(Tag("Signing in", "Signing in: e-mail address and password for an access token."), OPEN)
+routes = Routes(Tag("Signing in", "Exchange an e-mail address and a password for an access token."), OPEN)
 
 
 class LoginBody(Body):
-    """Who signs in. A `newPassword` takes the password's place; a one-time password can't do without."""
+    """The credentials to sign in with. `newPassword` replaces the password, and is required with a one-time password."""
 
     email: Annotated[str, Field(min_length=3, max_length=320)]
     password: GivenPassword
@@ -61,7 +62,7 @@ class LoginBody(Body):
     records=("sign_in.succeeded", "sign_in.failed", "account.password_changed"),
 )
 async def issue_token(call: Call[LoginBody, Query]) -> Answer:
-    """Get an access token for the dashboard endpoints, valid for an hour."""
+    """Create an access token for the dashboard endpoints, valid for an hour."""
     services, body = call.services, call.body
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
@@ -83,7 +84,7 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
 
 
 async def check_password(call: Call[Any, Any], email: str, user: User | None, password: str) -> User:
-    """The user, if that is the password.
+    """Return the user, if the password is right.
 
     Raises Unauthenticated (`invalid_login`), TooManyRequests (`too_many_sign_ins`), Unavailable (`sign_in_busy`).
     """
@@ -101,11 +102,11 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
 
 
 async def _bring_up_to_date(services: Services, user: User, password: str) -> None:
-    """Hash a password that was just right anew, if what a hash costs has changed; another time if that can't be now."""
+    """Hash the password anew if the cost of a hash has changed since; left for another sign-in if that can't be done now."""
     if services.passwords.is_of_today(user):
         return
 
-    def change(tx: Transaction) -> None:
+    def change(tx: OrganisationTransaction) -> None:
         now = tx.user(user.id)
         if now is not None and now.password_hash == user.password_hash:
             tx.save_user(replace(now, password_hash=password_hash))
@@ -118,17 +119,17 @@ async def _bring_up_to_date(services: Services, user: User, password: str) -> No
 
 
 async def change_password(services: Services, before: User, present: str, new: str) -> User:
-    """The user with another password, which ends every token issued before.
+    """Change the password of a user, which ends every token issued before, and return the user.
 
     Raises:
-        Invalid: it is easy to guess, or the present one, which may be known to who has made it up.
-        Conflict: another call has changed it since `before` was read (`password_changed`).
+        Invalid: the new password is easy to guess, or the present one, which whoever issued it may know.
+        Conflict: another call has changed the password since `before` was read (`password_changed`).
     """
     if new == present:
         raise Invalid(Problem("/newPassword", "unchanged", "This is the present password; take another one."))
     password_hash = await hash_new_password(services, new, before)
 
-    def change(tx: Transaction) -> User:
+    def change(tx: OrganisationTransaction) -> User:
         user = tx.user(before.id)
         if user is None or user.generation != before.generation:
             raise Conflict("The password has just been changed by another call.", code="password_changed")
@@ -139,8 +140,23 @@ async def change_password(services: Services, before: User, present: str, new: s
     return await services.store.write(change)
 
 
+async def hash_new_password(services: Services, password: str, owner: User) -> str:
+    """Return the hash of a password that its owner has chosen.
+
+    Raises Invalid (`too_guessable`), or Unavailable (`sign_in_busy`).
+    """
+    return await services.hashing.run(
+        None, hash_chosen, services.passwords, password, (owner.email, owner.name), "/newPassword"
+    )
+
+
+async def hash_password(services: Services, password: str) -> str:
+    """Return the hash to store, for a caller with a credential. Raises Unavailable (`sign_in_busy`) if too many wait."""
+    return await services.hashing.run(None, services.passwords.hash, password)
+
+
 def token_view(services: Services, user: User) -> Answer:
-    """A fresh access token for the user."""
+    """Return a fresh access token for the user."""
     now = services.clock()
     return {
         "token": services.tokens.issue(user.id, now, generation=user.generation),

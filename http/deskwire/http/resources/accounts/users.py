@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from deskwire.engine.accounts.members import delete_user, user_view
 from deskwire.engine.accounts.people import PERMISSIONS, User
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.roles import Scope, role_at
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Transaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag
-from deskwire.http.resources.accounts.bodies import GivenPassword, NameBody, NewPassword
+from deskwire.http.resources.accounts.requests import GivenPassword, NameBody, NewPassword
 from deskwire.http.resources.accounts.tokens import change_password, check_password, token_view
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted
 
-routes = Routes(Tag("Signed-in user", "The signed-in user: name, password, permissions."), SIGNED_IN)
+routes = Routes(Tag("Signed-in user", "The name, password and permissions of the signed-in user."), SIGNED_IN)
 
 
 class PasswordBody(Body):
@@ -28,7 +28,7 @@ class PasswordBody(Body):
 
 
 class PermissionQuery(Query):
-    """Where the permissions are asked for."""
+    """The organisation to list the permissions in."""
 
     organisation_id: str | None = None
 
@@ -50,7 +50,7 @@ async def get_me(call: Call[Body, Query]) -> Answer:
 async def change_me(call: Call[NameBody, Query]) -> Answer:
     """Change the signed-in user's name."""
 
-    def rename(tx: Transaction) -> User:
+    def rename(tx: OrganisationTransaction) -> User:
         user = replace(_me(tx, call.user.id), name=call.body.name)
         tx.save_user(user)
         return user
@@ -67,9 +67,10 @@ async def change_me(call: Call[NameBody, Query]) -> Answer:
     records=("member.removed", "account.deleted"),
 )
 async def delete_me(call: Call[Body, Query]) -> Answer:
-    """Delete the signed-in user's account for good, with all memberships; all access tokens end.
+    """Delete the signed-in user's account permanently, with all memberships and access tokens.
 
-    What the user wrote stays, under the name of then. The last owner of an organisation can't go: 409 `last_owner`.
+    Messages of the user remain, under the name that they were written with. The account of the last owner of an
+    organisation can't be deleted: 409 `last_owner`.
     """
     now = call.services.clock()
     await call.services.store.write(lambda tx: delete_user(tx, _me(tx, call.user.id), now))
@@ -86,7 +87,7 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     records=("account.password_changed", "sign_in.failed"),
 )
 async def set_password(call: Call[PasswordBody, Query]) -> Answer:
-    """Change the password. All access tokens issued before end; the answer has a new one."""
+    """Change the password. All access tokens issued before are revoked; the response has a new one."""
     services, body = call.services, call.body
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
@@ -105,16 +106,16 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
 async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     """List the user's permissions and roles in one organisation.
 
-    That is `organisationId`, else the one that owns the project in the header `project`, else the one that the user
-    joined first.
+    The organisation is `organisationId`; without it, the one that owns the project in the header `project`; without
+    either, the one that the user joined first.
     """
     scope = Scope(call.query.organisation_id, call.access.named_project)
     role = await call.services.store.read(Inline(lambda reader: role_at(reader, call.user, scope)))
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
 
 
-def _me(tx: Transaction, user_id: str) -> User:
-    """The signed-in user as stored. Raises Unauthenticated if there is none any more."""
+def _me(tx: OrganisationTransaction, user_id: str) -> User:
+    """Return the signed-in user as stored. Raises Unauthenticated if the account is gone."""
     user = tx.user(user_id)
     if user is None:
         raise Unauthenticated("The access token's user does not exist.", code="invalid_token")

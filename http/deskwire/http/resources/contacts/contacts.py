@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import IDENTITY, Contact, contact_view
+from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.listing import ConversationFilter
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Reader
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
-from deskwire.http.resources.bodies import ConversationList, Identity
-from deskwire.http.resources.conversations import common as shared
+from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.requests import ConversationList, Identity
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
-routes = Routes(Tag("Contacts", "Contacts for a project's own backend."), S2S)
+CONTACTS: Final = Tag(
+    "Contacts", "Manage contacts, the customers of a project, and export what is stored about them."
+)
+routes = Routes(CONTACTS, S2S)
 _ONE = "/s2s/contacts/<user_id>"
 _USER_ID_MAX = 255
 
 
 class ContactConversations(ConversationList):
-    """Which of a contact's conversations to list."""
+    """The filters of a list of a contact's conversations, and its page."""
 
     archived: Flag | None = None
 
@@ -43,7 +48,7 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
     unrecorded="An event tells of it, `contact.updated`.",
 )
 async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
-    """Make a contact or replace its identity; fields left out become null."""
+    """Create a contact or replace its identity. Fields left out become null."""
     user_id, now = _user_id(call), call.services.clock()
     ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY})
     return contact_view(await call.services.store.write(lambda tx: put_contact(tx, call.project, ref, now)))
@@ -51,7 +56,7 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
 
 @routes.add("GET", _ONE, operation_id="getContact", answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
-    """Fetch a contact by the backend's own user id."""
+    """Fetch a contact by your own id of the user."""
     return contact_view(await _contact(call))
 
 
@@ -64,7 +69,7 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     records=("contact.erased",),
 )
 async def delete_contact(call: Call[Body, Query]) -> Answer:
-    """Erase a contact with all its conversations (GDPR)."""
+    """Erase a contact and all its conversations (GDPR)."""
     contact = await call.services.erasures.erase(call.project, call.path["user_id"], call.by)
     return {"id": contact.id, "deleted": True}
 
@@ -77,16 +82,16 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
     answer=page_of(shapes.Conversation),
 )
 async def list_contact_conversations(call: Call[Body, ContactConversations]) -> Answer:
-    """List a contact's conversations, newest activity first."""
+    """List the conversations of a contact, newest activity first."""
     contact = await _contact(call)
     wanted = ConversationFilter(
         contact=contact.rowid, status=call.query.status, archived=call.query.archived, hidden=False
     )
-    return await shared.list_conversations(call, wanted)
+    return await operations.list_conversations(call, wanted)
 
 
 def _user_id(call: Call[Identity, Query]) -> str:
-    """The user id of a contact that may be new. Raises Invalid."""
+    """Return the user id of a contact that may be new. Raises Invalid."""
     user_id = call.path["user_id"]
     if len(user_id) > _USER_ID_MAX:
         message = f"A user id has at most {_USER_ID_MAX} characters."
@@ -100,8 +105,8 @@ async def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -
     )
 
 
-def find(reader: Reader, project: Project, user_id: str) -> Contact:
-    """The stored contact. Raises NotFound."""
+def find(reader: ContactReader, project: Project, user_id: str) -> Contact:
+    """Return the stored contact. Raises NotFound."""
     contact = reader.contact(project.rowid, user_id)
     if contact is None:
         raise NotFound("There is no such contact.", code="contact_not_found")

@@ -11,10 +11,11 @@ from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.privacy.export import Export, Subject
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import S2S, Answer, Call, Routes, Streamed, Tag, dashboard
+from deskwire.http.api.routing import S2S, Answer, Call, Routes, Streamed, dashboard
+from deskwire.http.resources.contacts.contacts import CONTACTS
 from deskwire.http.schemas.exports import ContactExport
 
-routes = Routes(Tag("Contacts", "Exports of what is stored about a contact."))
+routes = Routes(CONTACTS)
 
 
 @routes.add(
@@ -27,10 +28,10 @@ routes = Routes(Tag("Contacts", "Exports of what is stored about a contact."))
     records=("contact.exported",),
 )
 async def export_contact(call: Call[Body, Query]) -> Answer:
-    """Export what is stored about a contact as one JSON document, without agents' notes.
+    """Export everything stored about a contact as one JSON document, without agents' notes.
 
-    Identity, memory, survey responses, tickets, and conversations with messages, links to their files, and network logs. It is
-    made while it is sent, and complete if its last field is `"complete": true`.
+    The document has the contact's identity, memory, survey responses, tickets and conversations, these with messages,
+    links to their files, and network logs. It is streamed, and complete if its last field is `"complete": true`.
     """
     return await _export(call, call.path["user_id"], internal=False)
 
@@ -45,13 +46,16 @@ async def export_contact(call: Call[Body, Query]) -> Answer:
     records=("contact.exported",),
 )
 async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
-    """Export a contact (its con_ id) as S2S does, with what only agents see: notes, and the tickets' activity."""
+    """Export everything stored about a contact, including agents' notes and the activity of tickets.
+
+    The document is the one of the export for backends, with what only agents see.
+    """
     return await _export(call, call.path["contact_id"], internal=True)
 
 
-async def _export(call: Call[Body, Query], wanted: str, *, internal: bool) -> Answer:
+async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -> Answer:
     services, now = call.services, call.services.clock()
-    contact = await _found(call, wanted, internal)
+    contact = await _find(call, identifier, internal)
     deed = exported(contact.id, call.project.rowid)
     await services.store.write(Brief(lambda tx: tx.record(deed)))
     show = partial(services.shelf.links.shown, now=now)
@@ -60,17 +64,17 @@ async def _export(call: Call[Body, Query], wanted: str, *, internal: bool) -> An
     return Streamed(export.pieces(), "application/json", disposition)
 
 
-async def _found(call: Call[Body, Query], wanted: str, by_id: bool) -> Contact:
+async def _find(call: Call[Body, Query], identifier: str, by_id: bool) -> Contact:
     project = call.project.rowid
     if by_id:
-        known = is_id(wanted, "con")
+        known = is_id(identifier, "con")
         contact = (
-            await call.services.store.read(Inline(lambda reader: reader.contact_by_id(project, wanted)))
+            await call.services.store.read(Inline(lambda reader: reader.contact_by_id(project, identifier)))
             if known
             else None
         )
     else:
-        contact = await call.services.store.read(Inline(lambda reader: reader.contact(project, wanted)))
+        contact = await call.services.store.read(Inline(lambda reader: reader.contact(project, identifier)))
     if contact is None:
         raise NotFound("There is no such contact.", code="contact_not_found")
     return contact

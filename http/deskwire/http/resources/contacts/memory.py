@@ -1,7 +1,7 @@
-"""What is remembered of a contact (contract 4.7; decisions 7). A session is the contact, by its `con_` id.
+"""The memory of a contact: named notes about it (contract 4.7; decisions 7). A session is the contact, by its `con_` id.
 
-Where a project has switched memory off every call says so, with 200 and `ok: false`: that is no failure of
-the caller's. A contact always has a user id, so `no_userId` does not occur.
+If the project has switched memory off, every call is answered with 200 and `ok: false`, which is no error of the
+caller's. A contact always has a user id, so `no_userId` does not occur.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pydantic import Field
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.memory import ENTRIES_MAX, MemoryEntry, memory_view
+from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
@@ -29,9 +30,9 @@ Q = TypeVar("Q", bound=Query)
 routes = Routes(
     Tag(
         "Memory",
-        "What is remembered of a contact. A session is the contact, by its `con_` id.\n\n"
-        "Where a project has switched memory off every call says so, with 200 and `ok: false`: that is no failure of "
-        "the caller's. A contact always has a user id, so `no_userId` does not occur.",
+        "Named notes about a contact, for a bot to remember. A session is a contact, by its `con_` id.\n\n"
+        "If the project has switched memory off, every call returns 200 with `ok: false`, which is not an error of the "
+        "caller. A contact always has a user id, so `no_userId` does not occur.",
     ),
     unrecorded="It is content: it grants nothing, and is no setting.",
 )
@@ -47,7 +48,7 @@ Name = Annotated[
         min_length=1,
         max_length=100,
         pattern=r"^[^/\p{C}]+$",
-        json_schema_extra={"pattern": r"^[^/\x00-\x1f\x7f-\x9f]+$"},  # in the words of ECMA 262
+        json_schema_extra={"pattern": r"^[^/\x00-\x1f\x7f-\x9f]+$"},  # as ECMA 262 writes it
     ),
 ]
 Content = Annotated[str, Field(min_length=1, max_length=10_000)]
@@ -55,7 +56,7 @@ Description = Annotated[str, Field(max_length=500)]
 
 
 class MemoryBody(Body):
-    """What to remember, under which name."""
+    """The memory entry to store, by its name."""
 
     name: Name
     content: Content
@@ -63,7 +64,7 @@ class MemoryBody(Body):
 
 
 class MemoryPatch(Body):
-    """Fields to change; `description` may be null."""
+    """The fields to change. `description` can be set to null."""
 
     content: Content | None = None
     description: Description | None = None
@@ -71,7 +72,7 @@ class MemoryPatch(Body):
 
 @routes.add("GET", _ALL, _READ, operation_id="listMemory", query=Paged, answer=shapes.MemoryPage)
 async def list_memory(call: Call[Body, Paged]) -> Answer:
-    """List what is remembered of a contact, newest first."""
+    """List the memory entries of a contact, newest first."""
     query, find = call.query, _session(call)
     before = query.row
     if not await _enabled(call):
@@ -94,7 +95,7 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
     idempotent=True,
 )
 async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
-    """Remember something of a contact; what has the same name is replaced."""
+    """Store a memory entry of a contact. An entry with the same name is replaced."""
     body, now, find = call.body, call.services.clock(), _session(call)
 
     def put(tx: Transaction) -> MemoryEntry:
@@ -116,7 +117,7 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
 
 @routes.add("DELETE", _ALL, _MANAGE, operation_id="clearMemory", answer=shapes.MemoryCleared)
 async def clear_memory(call: Call[Body, Query]) -> Answer:
-    """Forget everything of a contact; `entries` says how much that was."""
+    """Delete all memory entries of a contact. `entries` is the number deleted."""
     find = _session(call)
     if not await _enabled(call):
         return {**_DISABLED, "consolidationEnqueued": False, "entries": 0}
@@ -126,7 +127,7 @@ async def clear_memory(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", _ONE, _READ, operation_id="getMemory", answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
 async def get_memory(call: Call[Body, Query]) -> Answer:
-    """Fetch one memory entry by its name."""
+    """Fetch a memory entry by its name."""
     if not await _enabled(call):
         return _DISABLED
     _, entry = await call.services.store.read(Inline(_entry(call)))
@@ -144,7 +145,7 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
     further=(nulls("description"),),
 )
 async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
-    """Change a memory entry's content or description."""
+    """Change the content or the description of a memory entry."""
     find, now = _entry(call), call.services.clock()
     changes: dict[str, Any] = call.body.model_dump(exclude_unset=True)
     refuse_null(call.body, frozenset({"description"}))
@@ -163,7 +164,7 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     "DELETE", _ONE, _MANAGE, operation_id="deleteMemory", answer=shapes.MemoryEntryDeleted | shapes.MemoryOff
 )
 async def delete_memory(call: Call[Body, Query]) -> Answer:
-    """Forget one memory entry."""
+    """Delete a memory entry."""
     find = _entry(call)
 
     def delete(tx: Transaction) -> MemoryEntry:
@@ -177,16 +178,16 @@ async def delete_memory(call: Call[Body, Query]) -> Answer:
 
 
 async def _enabled(call: Call[B, Q]) -> bool:
-    """Whether the project remembers anything; an unknown session is refused first."""
+    """Return whether the project has memory switched on. Raises NotFound for an unknown session first."""
     await call.services.store.read(Inline(_session(call)))
     return call.project.settings.memory_enabled
 
 
-def _session(call: Call[B, Q]) -> Callable[[Reader], Contact]:
-    """The query for the contact in the path; it raises NotFound."""
+def _session(call: Call[B, Q]) -> Callable[[ContactReader], Contact]:
+    """Return the query for the contact in the path; it raises NotFound."""
     project, session_id = call.project.rowid, call.path["session_id"]
 
-    def find(reader: Reader) -> Contact:
+    def find(reader: ContactReader) -> Contact:
         contact = reader.contact_by_id(project, session_id) if is_id(session_id, "con") else None
         if contact is None:
             raise NotFound("There is no such session: it is the id of a contact.", code="session_not_found")
@@ -196,7 +197,7 @@ def _session(call: Call[B, Q]) -> Callable[[Reader], Contact]:
 
 
 def _entry(call: Call[B, Q]) -> Callable[[Reader], tuple[int, MemoryEntry]]:
-    """The query for the contact and the entry in the path; it raises NotFound."""
+    """Return the query for the contact and the entry in the path; it raises NotFound."""
     session, name = _session(call), call.path["entry_name"]
 
     def find(reader: Reader) -> tuple[int, MemoryEntry]:

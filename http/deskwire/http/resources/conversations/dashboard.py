@@ -9,15 +9,16 @@ from pydantic import Field
 from deskwire.engine.conversations.commands import Close, Delete, MarkRead, PostMessage, Reopen
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.listing import ConversationFilter
+from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.http.api.input.validation import Body, Flag, Query, nulls
 from deskwire.http.api.pagination import EMPTY_PAGE
 from deskwire.http.api.routing import LARGE, Answer, Call, RawJson, Routes, Tag, dashboard
-from deskwire.http.resources.bodies import (
+from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.requests import (
     AssignBody,
     Content,
     ConversationList,
@@ -27,14 +28,13 @@ from deskwire.http.resources.bodies import (
     StartWorkflowBody,
     TypingBody,
 )
-from deskwire.http.resources.conversations import common as shared
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
-    Tag("Conversations for agents", "Conversations for agents, signed in as users."),
+    Tag("Conversations for agents", "Read and answer conversations as an agent, signed in as a user."),
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
 _ONE = "/conversations/<conversation_id>"
@@ -45,7 +45,7 @@ _DELETE = dashboard("conversations.delete")
 
 
 class DashboardList(ConversationList):
-    """Which conversations to list. `contact` is a con_ id or the backend's user id, `q` a part of a text."""
+    """The filters of a list of conversations. `contact` is a con_ id or the backend's user id, `q` a part of a text."""
 
     assignee: str | None = None
     contact: str | None = None
@@ -54,7 +54,7 @@ class DashboardList(ConversationList):
 
 
 class AgentMessageBody(Content):
-    """A message of the signed-in agent, or with `internal` a note that only agents see."""
+    """The message of the signed-in agent, or with `internal` a note that only agents see."""
 
     internal: bool = False
 
@@ -68,20 +68,20 @@ class AgentMessageBody(Content):
     answer=page_of(shapes.Conversation),
 )
 async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
-    """List the project's conversations, newest activity first."""
+    """List the conversations of a project, newest activity first."""
     query, contact = call.query, None
     if query.contact is not None:
-        contact = await shared.contact_key(call, query.contact)
+        contact = await operations.contact_key(call, query.contact)
         if contact is None:
             return EMPTY_PAGE
     wanted = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
-    return await shared.list_conversations(call, wanted)
+    return await operations.list_conversations(call, wanted)
 
 
 @routes.add("GET", _ONE, _READ, operation_id="dashboardGetConversation", answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch a conversation."""
-    return await shared.get_conversation(call)
+    return await operations.get_conversation(call)
 
 
 @routes.add(
@@ -93,17 +93,17 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     limit=LARGE,
     answer=shapes.Conversation,
     errors=("conversation_closed",),
-    further=(nulls(*shared.NULLABLE),),
+    further=(nulls(*operations.NULLABLE),),
 )
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
-    """Change title, status, attributes, archived or visible."""
-    return await shared.carry_out(call, shared.patch_of(call.body))
+    """Change the title, status or attributes of a conversation, archive it, or make it visible."""
+    return await operations.carry_out(call, operations.patch_of(call.body))
 
 
 @routes.add("DELETE", _ONE, _DELETE, operation_id="dashboardDeleteConversation", answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
-    """Remove a conversation and all that belongs to it, for good."""
-    return await shared.delete_conversation(call, Delete("manual"))
+    """Delete a conversation permanently, with everything that belongs to it."""
+    return await operations.delete_conversation(call, Delete("manual"))
 
 
 @routes.add(
@@ -116,13 +116,13 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
     errors=("message_not_found",),
 )
 async def list_messages(call: Call[Body, MessageList]) -> Answer:
-    """List messages and internal notes, oldest first."""
-    return await shared.list_messages(call, internal=True)
+    """List the messages and internal notes of a conversation, oldest first."""
+    return await operations.list_messages(call, internal=True)
 
 
 async def _attached(call: Call[AgentMessageBody, Query]) -> tuple[Attachment, ...]:
-    """The attachments. Raises Invalid."""
-    attachments, problems = await shared.attached(call, call.body.attachments, "")
+    """Return the attachments of a message. Raises Invalid."""
+    attachments, problems = await operations.attached(call, call.body.attachments, "")
     if problems:
         raise Invalid(*problems)
     return attachments
@@ -144,13 +144,13 @@ async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
     further=(_look_at_attachments,),
 )
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
-    """Write to the customer, or with `internal` a note to other agents."""
+    """Send a message to the customer, or with `internal` add a note for other agents."""
     body = call.body
     attachments = await _attached(call)
     author = Author("agent", call.user.id, call.user.name)
     message_id = new_id("msg", call.services.clock())
     command = PostMessage(message_id, author, body.text, body.internal, attachments)
-    return await shared.post(call, command, lambda message: {**message, "internal": body.internal})
+    return await operations.post(call, command, lambda message: {**message, "internal": body.internal})
 
 
 @routes.add(
@@ -162,9 +162,9 @@ async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     answer=shapes.Conversation,
 )
 async def set_typing(call: Call[TypingBody, Query]) -> Answer:
-    """Say that the signed-in agent types, to be repeated every few seconds, or has stopped."""
+    """Report that the signed-in agent is typing, or has stopped. Repeat it every few seconds while the agent types."""
     agent = Agent(call.user.id, call.user.name)
-    return await shared.carry_out(call, SetTyping(agent, call.body.typing))
+    return await operations.carry_out(call, SetTyping(agent, call.body.typing))
 
 
 @routes.add(
@@ -172,7 +172,7 @@ async def set_typing(call: Call[TypingBody, Query]) -> Answer:
 )
 async def close_conversation(call: Call[Body, Query]) -> Answer:
     """Close a conversation for the customer."""
-    return await shared.carry_out(call, Close("agent"))
+    return await operations.carry_out(call, Close("agent"))
 
 
 @routes.add(
@@ -180,7 +180,7 @@ async def close_conversation(call: Call[Body, Query]) -> Answer:
 )
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
-    return await shared.carry_out(call, Reopen())
+    return await operations.carry_out(call, Reopen())
 
 
 @routes.add(
@@ -190,32 +190,32 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     operation_id="dashboardAssignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
-    further=(shared.look_at_assignee,),
+    further=(operations.look_at_assignee,),
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
-    """Assign a conversation to a user or team, or to nobody."""
-    return await shared.carry_out(call, await shared.assign_of(call))
+    """Assign a conversation to a user or team, or unassign it."""
+    return await operations.carry_out(call, await operations.assign_of(call))
 
 
 @routes.add("POST", f"{_ONE}/read", _MANAGE, operation_id="dashboardMarkRead", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
-    return await shared.carry_out(call, MarkRead())
+    return await operations.carry_out(call, MarkRead())
 
 
 @routes.add(
     "GET", f"{_ONE}/network-logs", _READ, operation_id="dashboardGetNetworkLogs", answer=shapes.NetworkLogs
 )
 async def get_network_logs(call: Call[Body, Query]) -> Answer:
-    """The network log snapshot as it was sent; no requests if there is none."""
-    identifier = shared.conversation_id(call)
+    """Fetch the snapshot of network requests as it was sent. `requests` is empty if there is none."""
+    identifier = operations.conversation_id(call)
 
-    def snapshot(reader: Reader) -> bytes | None:
-        state, _ = shared.find(reader, call.project, identifier)
+    def snapshot(reader: ConversationReader) -> bytes | None:
+        state, _ = operations.find(reader, call.project, identifier)
         return reader.network_logs(state.rowid)
 
-    found = await call.services.store.read(snapshot)
-    return {"requests": []} if found is None else RawJson(found)
+    logs = await call.services.store.read(snapshot)
+    return {"requests": []} if logs is None else RawJson(logs)
 
 
 @routes.add(
@@ -228,14 +228,14 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
     errors=("window_passed",),
 )
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
-    """List the stored events of a conversation behind a sequence."""
-    return await shared.list_events(call)
+    """List the stored events of a conversation after a sequence."""
+    return await operations.list_events(call)
 
 
 @routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="dashboardGetWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
-    """The workflow step that waits for the contact, null if none does."""
-    return await shared.get_workflow_step(call)
+    """Fetch the workflow step that waits for the contact; null if none does."""
+    return await operations.get_workflow_step(call)
 
 
 @routes.add(
@@ -249,5 +249,5 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     idempotent=True,
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
-    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
-    return await shared.carry_out(call, await shared.start_of(call))
+    """Start a workflow whose trigger is `manual`. Only one workflow at a time runs in a conversation."""
+    return await operations.carry_out(call, await operations.start_of(call))

@@ -21,36 +21,32 @@ from deskwire.engine.conversations.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.conversations.ports import CommitReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Reader
 from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, Call, Routes, Tag
-from deskwire.http.resources.bodies import (
+from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.requests import (
     AssignBody,
-    Attributes,
-    Closer,
     Content,
     ConversationPatch,
     Identity,
     MessageList,
-    Name,
     SequenceList,
     StartWorkflowBody,
-    Title,
-    UserId,
 )
-from deskwire.http.resources.conversations import common as shared
+from deskwire.http.resources.fields import Attributes, Closer, Name, Title, UserId
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
-    Tag("Conversations", "Conversations for a project's own backend."),
+    Tag("Conversations", "Start and manage conversations from the backend of a project."),
     S2S,
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
@@ -58,13 +54,13 @@ _ONE = "/s2s/conversations/<conversation_id>"
 
 
 class ContactBody(Identity):
-    """Whose conversation it is; the identity fields given are taken over."""
+    """The contact of the conversation. The identity fields given update the contact."""
 
     user_id: UserId
 
 
 class AuthorBody(Body):
-    """Who writes. A contact is the conversation's own; an agent's id must be a member's."""
+    """The author of a message. A contact is the one of the conversation; the id of an agent must be a member's."""
 
     type: Literal["contact", "agent", "bot", "system"] = "contact"
     id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
@@ -75,13 +71,13 @@ _CONTACT: Final = AuthorBody()
 
 
 class MessageBody(Content):
-    """A message."""
+    """The message to add."""
 
     author: Annotated[AuthorBody, Field(default_factory=lambda: _CONTACT)]  # nobody changes it
 
 
 class CreateBody(Body):
-    """A new conversation. With `visible: false` it emits nothing until it is made visible."""
+    """The new conversation. With `visible: false` it emits no events until it is made visible."""
 
     contact: ContactBody
     title: Title | None = None
@@ -91,19 +87,19 @@ class CreateBody(Body):
 
 
 class CloseBody(Body):
-    """Who closes it."""
+    """The agent, bot or system that closes the conversation."""
 
     closed_by: Closer = "system"
 
 
 class RatingBody(Body):
-    """The contact's rating (CSAT)."""
+    """The contact's rating of the conversation (CSAT)."""
 
     rating: Annotated[int, Field(ge=0, le=10)]
 
 
 class NetworkRequest(Body):
-    """One request that a customer's client made (contract 2.3). Null is allowed in no other field."""
+    """A request that a customer's client made (contract 2.3). Only `request` and `response` can be null."""
 
     url: str
     type: str = ""
@@ -116,7 +112,7 @@ class NetworkRequest(Body):
 
 
 class NetworkLogsBody(Body):
-    """A snapshot; it replaces the previous one. Every digit is kept (contract 2.3: any JSON value)."""
+    """The snapshot of network requests, in place of the previous one. Numbers keep every digit (contract 2.3: any JSON value)."""
 
     as_sent = True
 
@@ -124,7 +120,7 @@ class NetworkLogsBody(Body):
 
 
 class ReplyBody(Body):
-    """The answer to a step: an option's id, a text, or an object with the form's fields."""
+    """The answer to a workflow step: the id of an option, a text, or an object with the fields of a form."""
 
     action_id: int
     value: Any
@@ -140,8 +136,8 @@ async def _look_at_first_message(call: Call[CreateBody, Query]) -> None:
 
 
 async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
-    """Raise Invalid with what is wrong with a message that does not fit as a whole."""
-    _, problems = await shared.attached(call, body.attachments, pointer)
+    """Raise Invalid with the problems of a message that does not fit its model as a whole."""
+    _, problems = await operations.attached(call, body.attachments, pointer)
     _, refused = (None, []) if body.author is None else await _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)
@@ -158,7 +154,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
     further=(_look_at_first_message,),
 )
 async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
-    """Start a conversation for a contact, who is made or brought up to date."""
+    """Start a conversation for a contact. The contact is created or updated."""
     body, now = call.body, call.services.clock()
     given = body.contact.model_fields_set - {"user_id"}
     identity = {name: getattr(body.contact, name) for name in given}
@@ -174,15 +170,15 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
             body.visible,
             message,
         ),
-        call.keeping(shared.shown),
+        call.keeping(operations.shown),
     )
-    return shared.shown(receipt)
+    return operations.shown(receipt)
 
 
 @routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
-    """Fetch a conversation. A 404 means that it must be removed from every mirror."""
-    return await shared.get_conversation(call)
+    """Fetch a conversation. After a 404, remove the conversation from every mirror."""
+    return await operations.get_conversation(call)
 
 
 @routes.add(
@@ -193,17 +189,17 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     limit=LARGE,
     answer=shapes.Conversation,
     errors=("conversation_closed",),
-    further=(nulls(*shared.NULLABLE),),
+    further=(nulls(*operations.NULLABLE),),
 )
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
-    """Change title, status, attributes, archived or visible."""
-    return await shared.carry_out(call, shared.patch_of(call.body))
+    """Change the title, status or attributes of a conversation, archive it, or make it visible."""
+    return await operations.carry_out(call, operations.patch_of(call.body))
 
 
 @routes.add("DELETE", _ONE, operation_id="deleteConversation", answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
-    """Remove a conversation and all that belongs to it, for good."""
-    return await shared.delete_conversation(call, Delete("manual"))
+    """Delete a conversation permanently, with everything that belongs to it."""
+    return await operations.delete_conversation(call, Delete("manual"))
 
 
 @routes.add(
@@ -215,8 +211,8 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
     errors=("message_not_found",),
 )
 async def list_messages(call: Call[Body, MessageList]) -> Answer:
-    """List messages, oldest first, after or before one that is known."""
-    return await shared.list_messages(call, internal=False)
+    """List the messages of a conversation, oldest first, after or before a given message."""
+    return await operations.list_messages(call, internal=False)
 
 
 @routes.add(
@@ -230,8 +226,8 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     further=(_look_at_message,),
 )
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
-    """Add a message; one of the contact reopens a closed conversation."""
-    return await shared.post(call, await _message(call, call.body, ""), lambda message: message)
+    """Add a message to a conversation. A message of the contact reopens a closed conversation."""
+    return await operations.post(call, await _message(call, call.body, ""), lambda message: message)
 
 
 @routes.add(
@@ -239,13 +235,13 @@ async def post_message(call: Call[MessageBody, Query]) -> Answer:
 )
 async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
     """Close a conversation for the customer."""
-    return await shared.carry_out(call, Close(call.body.closed_by))
+    return await operations.carry_out(call, Close(call.body.closed_by))
 
 
 @routes.add("POST", f"{_ONE}/reopen", operation_id="reopenConversation", answer=shapes.Conversation)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
-    return await shared.carry_out(call, Reopen())
+    return await operations.carry_out(call, Reopen())
 
 
 @routes.add(
@@ -254,23 +250,23 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     operation_id="assignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
-    further=(shared.look_at_assignee,),
+    further=(operations.look_at_assignee,),
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
-    """Assign a conversation to a user or team, or to nobody."""
-    return await shared.carry_out(call, await shared.assign_of(call))
+    """Assign a conversation to a user or team, or unassign it."""
+    return await operations.carry_out(call, await operations.assign_of(call))
 
 
 @routes.add("POST", f"{_ONE}/read", operation_id="markRead", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
-    return await shared.carry_out(call, MarkRead())
+    return await operations.carry_out(call, MarkRead())
 
 
 @routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
-    """Record the contact's rating, 0 to 10."""
-    receipt = await shared.ask(call, Rate(call.body.rating))
+    """Record the contact's rating of a conversation, from 0 to 10."""
+    receipt = await operations.ask(call, Rate(call.body.rating))
     assert receipt.state is not None
     assert receipt.state.rated_at is not None
     return {"rating": receipt.state.rating, "ratedAt": iso(receipt.state.rated_at)}
@@ -285,8 +281,8 @@ async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     answer=NOTHING,
 )
 async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
-    """Attach a snapshot of a client's network requests; only agents see it."""
-    await shared.ask(call, ReplaceNetworkLogs(call.raw))
+    """Attach a snapshot of the network requests of the customer's client. Only agents see it."""
+    await operations.ask(call, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
 
 
@@ -299,30 +295,30 @@ async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
     errors=("window_passed",),
 )
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
-    """List the stored events of a conversation behind a sequence, for gap repair."""
-    return await shared.list_events(call)
+    """List the stored events of a conversation after a sequence, to repair a gap."""
+    return await operations.list_events(call)
 
 
 @routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
-    """The workflow step that waits for the contact, null if none does."""
-    return await shared.get_workflow_step(call)
+    """Fetch the workflow step that waits for the contact; null if none does."""
+    return await operations.get_workflow_step(call)
 
 
 async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
     body = call.body
 
-    def problems(reader: Reader) -> list[Problem]:
-        state, _ = shared.find(reader, call.project, shared.conversation_id(call))
+    def problems(reader: CommitReader) -> list[Problem]:
+        state, _ = operations.find(reader, call.project, operations.conversation_id(call))
         run = state.run
         if run is None or body.action_id not in (None, run.action_id):
             return []
         action = running(reader, call.project, run.version).definition.action((run.flow, run.action))
         return answer_problems(action, body.value) if isinstance(action, Buttons | Form) else []
 
-    found = await call.services.store.read(problems) if "value" in body.model_fields_set else []
-    if found:
-        raise Invalid(*found)
+    refused = await call.services.store.read(problems) if "value" in body.model_fields_set else []
+    if refused:
+        raise Invalid(*refused)
 
 
 @routes.add(
@@ -337,8 +333,8 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
     further=(_look_at_answer,),
 )
 async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
-    """Answer the pending step for the contact; one that is not pending any more is refused."""
-    return await shared.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
+    """Answer the pending workflow step for the contact. An answer to any other step is refused."""
+    return await operations.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
 
 
 @routes.add(
@@ -349,15 +345,15 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
     idempotent=True,
-    further=(shared.look_at_workflow,),
+    further=(operations.look_at_workflow,),
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
-    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
-    return await shared.carry_out(call, await shared.start_of(call))
+    """Start a workflow whose trigger is `manual`. Only one workflow at a time runs in a conversation."""
+    return await operations.carry_out(call, await operations.start_of(call))
 
 
 async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
-    attachments, problems = await shared.attached(call, body.attachments, pointer)
+    attachments, problems = await operations.attached(call, body.attachments, pointer)
     author, refused = await _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)
@@ -365,7 +361,7 @@ async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> Pos
 
 
 async def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
-    """The author, or what is wrong with it."""
+    """Return the author of a message, and the problems with it."""
     if body.type == "contact":
         if body.id is None and body.name is None:
             return Author("contact"), []

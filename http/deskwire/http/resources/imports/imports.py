@@ -1,4 +1,4 @@
-"""Histories from another service, in bulk (ADR 30)."""
+"""Imports of conversations from another service, in bulk (ADR 30)."""
 
 from __future__ import annotations
 
@@ -35,45 +35,45 @@ from deskwire.http.schemas import conversations as conversation_shapes
 from deskwire.http.schemas import imports as shapes
 from deskwire.http.server.steady_body import Steady
 
-routes = Routes(Tag("Imports", "Histories from another service, in bulk."), S2S)
+routes = Routes(Tag("Imports", "Import conversations and their messages from another service, in bulk."), S2S)
 
 TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 COMMIT_LINES: Final = 500
 COMMIT_BYTES: Final = 512 * 1024
-"""One commit's share of the body: some ten milliseconds of the writer, who has others to serve."""
+"""One commit's share of the body: some ten milliseconds of the writer, which has others to serve."""
 
 BESIDE: Final = 5
-"""A share is smaller by this while other requests are at work, which wait for the commit."""
+"""The factor by which a share is smaller while other requests are under way, as they wait for the commit."""
 
 READ_LINES: Final = 100
 READ_BYTES: Final = 64 * 1024
-"""Read in one go, which takes about a millisecond; then others have their turn."""
+"""The part of a body that is read in one go, in about a millisecond; then other requests have their turn."""
 
 REFUSED_PAUSES: Final = 6
-"""How many times as long as a go with refused lines the pause behind it is, whoever is at work: they cost most."""
+"""The length of the pause after a go with refused lines, as a multiple of the go: refused lines cost most."""
 
 EVENT_LINES: Final = 100
-"""The same with events, each of which is encoded and routed."""
+"""Lines of one commit in an import with events, each of which is encoded and routed."""
 
 LEAST_BYTES: Final = 64 * 1024
-"""Of the body that have to come within `body_timeout_s`."""
+"""Bytes of the body that must arrive within `body_timeout_s`."""
 
 REFUSALS_MAX: Final = 1_000
 REFUSALS_BYTES: Final = 1 << 20
-"""Refused lines that are named in the answer, and what they may take of it; the others are counted."""
+"""Refused lines that are named in the response, and the bytes that they may take; further ones are only counted."""
 
 _ID_SHOWN: Final = 256
-"""Characters of a refused line's id: one more than an id may have, so that a cut one is none."""
+"""Characters shown of a refused line's id: one more than an id may have, so that a cut id is not a valid one."""
 
 
 class ImportQuery(Query):
-    """How to take it in: with `events` everything new is told on all channels, as if it happened now."""
+    """The options of an import. With `events`, events of everything new are sent on all channels, as if it happened now."""
 
     events: Flag = False
 
 
 class ExternalQuery(Query):
-    """Which conversation: by the id that it had where it came from."""
+    """The conversation to fetch, by its id in the service that it came from."""
 
     external_id: ExternalId
 
@@ -91,10 +91,11 @@ class ExternalQuery(Query):
     records=("history.imported",),
 )
 async def import_history(call: Call[Body, ImportQuery]) -> Answer:
-    """Take in conversations with their messages as they were, as NDJSON of any length.
+    """Import conversations with their messages, as NDJSON of any length.
 
-    A line that can't be taken is named in the answer and holds up no other. Every conversation and message has an id of
-    yours: sent again it changes nothing, so after a broken connection the same lines are sent once more.
+    A line that can't be imported is named in the response, and the other lines are imported all the same. Every
+    conversation and message has an id of yours. An id that was imported before changes nothing, so after a broken
+    connection you can send the same lines again.
     """
     _check(call.incoming.headers)
     with call.services.load.importing(call.project.rowid):
@@ -115,16 +116,16 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     errors=("conversation_not_found",),
 )
 async def find_imported(call: Call[Body, ExternalQuery]) -> Answer:
-    """Fetch a conversation that was imported, by the id that it had where it came from."""
-    wanted = call.query.external_id
+    """Fetch an imported conversation by its id in the service that it came from."""
+    external_id = call.query.external_id
     state, contact = await call.services.store.read(
-        Inline(lambda reader: _found(reader, call.project, wanted))
+        Inline(lambda reader: _find(reader, call.project, external_id))
     )
     return conversation_view(state, contact, call.project.id)
 
 
 class Intake:
-    """The lines of a request on their way into the database, a commit's share at a time."""
+    """The lines of an import on their way into the database, a commit's share at a time."""
 
     def __init__(self, call: Call[Any, ImportQuery]) -> None:
         self._project = call.project
@@ -144,25 +145,25 @@ class Intake:
         self._refusals_bytes = 0
 
     async def take(self, lines: Sequence[Line]) -> None:
-        """Read lines, and commit whenever there is a share of them. Raises Unavailable."""
+        """Read lines, and commit whenever there are enough for a commit. Raises Unavailable and NotFound."""
         now = self._clock()
         self._lines += len(lines)
         for some in _goes(lines):
             began = trio.current_time()
             read = [read_line(line, now) for line in some]
-            refused = any(isinstance(found, Refusal) for found in read)
+            refused = any(isinstance(outcome, Refusal) for outcome in read)
             await _leave_a_turn(trio.current_time() - began, REFUSED_PAUSES if refused else self._others)
-            for line, found in zip(some, read, strict=True):
-                if isinstance(found, Refusal):
-                    self._refuse([found])
+            for line, outcome in zip(some, read, strict=True):
+                if isinstance(outcome, Refusal):
+                    self._refuse([outcome])
                     continue
-                self._records.append(found)
+                self._records.append(outcome)
                 self._bytes += len(line.content or b"")
                 if len(self._records) >= self._share or self._bytes >= COMMIT_BYTES:
                     await self.commit()
 
     async def commit(self) -> None:
-        """Have on disk what was read. Raises Unavailable, NotFound."""
+        """Commit the records read so far. Raises Unavailable and NotFound."""
         if not self._records:
             return
         records, self._records, self._bytes = self._records, [], 0
@@ -177,16 +178,16 @@ class Intake:
 
     @property
     def _others(self) -> bool:
-        """Whether other requests are at work."""
+        """The state of the service: true while requests other than imports are under way."""
         return self._load.requests > self._load.imports
 
     @property
     def _share(self) -> int:
-        """Records that are committed together."""
+        """The number of records to commit together."""
         return self._most // BESIDE if self._others else self._most
 
     def _refuse(self, refused: list[Refusal]) -> None:
-        """Count refused lines, and keep what is said of those for which there is room in the answer."""
+        """Count refused lines, and keep the refusals for which the response has room."""
         self._refused += len(refused)
         for each in refused:
             if len(self._refusals) >= REFUSALS_MAX or self._refusals_bytes >= REFUSALS_BYTES:
@@ -196,7 +197,7 @@ class Intake:
             self._refusals_bytes += len(orjson.dumps(shown))
 
     def report(self) -> Mapping[str, Any]:
-        """What came of it all."""
+        """Return the report of the import."""
         return {
             "lines": self._lines,
             "imported": _counts(self._imported),
@@ -222,12 +223,12 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
 
 
 async def _leave_a_turn(took_s: float, times: int) -> None:
-    """Let others have so many times as much time as that took."""
+    """Pause for a multiple of the time taken, for other requests."""
     await trio.sleep(took_s * times)  # also without any time a checkpoint
 
 
 def _goes(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """The lines in runs, each of which is read in one go."""
+    """Yield the lines in runs, each of which is read in one go."""
     run: list[Line] = []
     size = 0
     for line in lines:
@@ -241,7 +242,7 @@ def _goes(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
 
 
 def _check(headers: Fields) -> None:
-    """Raises UnsupportedMediaType for what is not NDJSON, or is packed."""
+    """Check the headers of a body. Raises UnsupportedMediaType if it is not NDJSON, or is compressed."""
     kind = mimetype_of(headers.get("content-type"))
     if kind not in TYPES:
         raise UnsupportedMediaType(f"The body must be {TYPES[0]}, not {kind or 'of no type'}.")
@@ -250,9 +251,9 @@ def _check(headers: Fields) -> None:
         raise UnsupportedMediaType(f"The body must not be packed, and it is {coding}: unpack it first.")
 
 
-def _found(reader: Reader, project: Project, external_id: str) -> tuple[Conversation, Contact]:
+def _find(reader: Reader, project: Project, external_id: str) -> tuple[Conversation, Contact]:
     known = reader.imported_conversations(project.rowid, {external_id}).get(external_id)
-    found = None if known is None else reader.conversation(project.rowid, known.id)
-    if found is None:
+    conversation = None if known is None else reader.conversation(project.rowid, known.id)
+    if conversation is None:
         raise no_such_conversation()
-    return found
+    return conversation

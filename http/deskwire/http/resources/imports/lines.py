@@ -1,4 +1,4 @@
-"""A line of an import as the record that it is, or everything that is wrong with it (ADR 30)."""
+"""The lines of an import: each read as a record, or refused with every problem in it (ADR 30)."""
 
 from __future__ import annotations
 
@@ -19,23 +19,14 @@ from deskwire.http.api.input.decoding import Malformed, decoded
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.api.input.partial import what_fits
 from deskwire.http.api.input.validation import Body, fitted
-from deskwire.http.resources.bodies import (
-    AssigneeRef,
-    Attributes,
-    Closer,
-    Content,
-    Identity,
-    Name,
-    StatusName,
-    Title,
-    UserId,
-)
+from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
+from deskwire.http.resources.fields import Attributes, Closer, Name, StatusName, Title, UserId
 
 LINE_BYTES: Final = 256 * 1024
-"""The longest text and the most attributes take less, however they are escaped."""
+"""The bound of a line: the longest text and the most attributes take less, however they are escaped."""
 
 AHEAD_MS: Final = 5 * 60 * 1000
-"""How far in the future a time may be: clocks differ."""
+"""The milliseconds that a time may be in the future, as clocks differ."""
 
 _TEXT_MAX: Final = 20_000
 _ID_MAX: Final = 255
@@ -43,7 +34,7 @@ _NAME_MAX: Final = 200
 
 
 def _moment(value: object) -> int:
-    """The time that a text names. Raises ValueError."""
+    """Return the time that a text names. Raises ValueError."""
     match value:
         case str():
             return milliseconds(value)
@@ -56,14 +47,14 @@ ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX)]
 
 
 class ImportedContact(Identity):
-    """Whose conversation it was. A contact that is known already stays as it is."""
+    """The contact of an imported conversation. A contact that exists already is not changed."""
 
     user_id: UserId
     created_at: Moment | None = None
 
 
 class ImportedAuthor(Body):
-    """Who wrote it. A contact is the conversation's own; an agent's id must be a member's, or be left out."""
+    """The author of an imported message. A contact is the one of the conversation; the id of an agent must be a member's, or be left out."""
 
     type: Literal["contact", "agent", "bot", "system"]
     id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
@@ -71,7 +62,7 @@ class ImportedAuthor(Body):
 
 
 class ImportedConversation(Body):
-    """A conversation; its line stands in front of those of its messages."""
+    """A conversation to import. Its line precedes those of its messages."""
 
     type: Literal["conversation"]
     external_id: ExternalId
@@ -91,7 +82,7 @@ class ImportedConversation(Body):
 
 
 class ImportedMessage(Content):
-    """A message, or with `internal` a note that only agents see; its place is that of its line."""
+    """A message to import, or with `internal` a note that only agents see. Messages keep the order of their lines."""
 
     type: Literal["message"]
     external_id: ExternalId
@@ -102,7 +93,7 @@ class ImportedMessage(Content):
 
 
 def read_line(line: Line, now: int) -> Record | Refusal:
-    """The record in a line, or why there is none; `now` in milliseconds."""
+    """Return the record in a line, or its refusal. `now` is in milliseconds."""
     if line.content is None:
         return _refusal(line, None, Problem("", "too_long", f"A line has at most {LINE_BYTES:,} bytes."))
     try:
@@ -138,7 +129,7 @@ def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Refusal:
 
 
 def _besides(value: dict[str, Any], now: int) -> list[Problem]:
-    """What is wrong with those fields of a line that fit their model, though others do not."""
+    """Return the problems with those fields of a line that fit their model, though others do not."""
     match value.get("type"):
         case "message":
             return _problems_of_message(what_fits(ImportedMessage, value), now)
@@ -154,9 +145,9 @@ _OTHERS: Final = frozenset({"agent", "bot", "system"})
 
 
 def _plain_message(number: int, value: Any) -> MessageRecord | None:
-    """The record of a message as most are, without attachments; None for whatever needs a closer look.
+    """Return the record of an ordinary message, without attachments; None for a line that needs a full check.
 
-    What it lets pass, `ImportedMessage` lets pass with the same record; it costs a fifth.
+    `ImportedMessage` gives the same record for every line that passes here, at five times the cost.
     """
     try:
         author, text, identifier, conversation = (
@@ -189,10 +180,10 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
 def _problems_of_message(body: ImportedMessage, now: int) -> list[Problem]:
     problems = _times(now, createdAt=body.created_at)
     if body.author is not None and body.author.type == "contact":
-        told = "The contact is known from the conversation; only other authors have this field."
-        given = {"id": body.author.id, "name": body.author.name}
+        message = "The contact is known from the conversation; only other authors have this field."
+        fields = {"id": body.author.id, "name": body.author.name}
         problems += (
-            Problem(f"/author/{name}", "not_allowed", told) for name in given if given[name] is not None
+            Problem(f"/author/{name}", "not_allowed", message) for name in fields if fields[name] is not None
         )
     attachments = body.attachments or ()
     if len(set(attachments)) < len(attachments):
@@ -234,9 +225,9 @@ def _problems_of_conversation(body: ImportedConversation, now: int) -> list[Prob
     ]
     if body.status in ("OPEN", "PENDING"):
         message = "Only a conversation with the status CLOSED has this field."
-        given = {"closedBy": body.closed_by, "closedAt": body.closed_at}
+        fields = {"closedBy": body.closed_by, "closedAt": body.closed_at}
         problems += (
-            Problem(f"/{name}", "not_allowed", message) for name, value in given.items() if value is not None
+            Problem(f"/{name}", "not_allowed", message) for name, value in fields.items() if value is not None
         )
     if body.rated_at is not None and body.rating is None:
         problems.append(
@@ -272,7 +263,7 @@ def _conversation(line: Line, body: ImportedConversation, now: int) -> Conversat
 
 
 def _times(now: int, **times: int | None) -> list[Problem]:
-    """What is wrong with times, by the names of their fields."""
+    """Return the problems with times, which are given by the names of their fields."""
     message = "A time is not before 1970, and not in the future."
     return [
         Problem(f"/{name}", "out_of_range", message)
@@ -282,6 +273,6 @@ def _times(now: int, **times: int | None) -> list[Problem]:
 
 
 def _refusal(line: Line, external_id: str | None, *problems: Problem, unnamed: int = 0) -> Refusal:
-    """The refusal of a line; of its problems those are kept that are going to be named."""
+    """Make the refusal of a line, with as many of its problems as a response names."""
     left = len(problems) - PROBLEMS_MAX
     return Refusal(line.number, external_id, problems[:PROBLEMS_MAX], unnamed + max(0, left))

@@ -1,4 +1,4 @@
-"""Whether the service lives and is ready, and what it is."""
+"""The health, readiness and version of the service."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from deskwire.http.api.routing import OPEN, Answer, Call, Routes, Tag
 from deskwire.http.schemas import service as shapes
 
 routes = Routes(
-    Tag("Health", "Whether the service lives and is ready, and what it is."), OPEN, prefix="", watching=True
+    Tag("Health", "Check that the service is alive and ready, and which version it is."),
+    OPEN,
+    prefix="",
+    watching=True,
 )
 
 
 @routes.add("GET", "/healthz", operation_id="healthz", answer=shapes.Health)
 async def healthz(_call: Call[Body, Query]) -> Answer:
-    """The process answers."""
+    """Check that the process is alive."""
     return {"status": "ok"}
 
 
@@ -21,7 +24,7 @@ async def healthz(_call: Call[Body, Query]) -> Answer:
     "GET", "/readyz", operation_id="readyz", answer=shapes.Readiness, errors=("not_ready", "storage_failed")
 )
 async def readyz(call: Call[Body, Query]) -> Answer:
-    """Requests may be sent here: storage and front are up, and the disk takes what is written; 503 otherwise."""
+    """Check that the service is ready for requests: it is started, and the disk accepts writes. Returns 503 if not."""
     refusal = await call.services.readiness.refusal()
     if refusal is not None:
         raise refusal
@@ -30,5 +33,5 @@ async def readyz(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", "/", operation_id="about", answer=shapes.About)
 async def about(call: Call[Body, Query]) -> Answer:
-    """What this is."""
+    """Fetch the name and version of the service, and the path of its API."""
     return {"service": "deskwire", "version": call.services.version, "api": "/v3"}

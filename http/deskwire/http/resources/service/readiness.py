@@ -1,8 +1,8 @@
-"""Whether requests may be sent here, as a load balancer and the metrics are told.
+"""The readiness of the service for requests, as load balancers and the metrics see it.
 
-That is so from the end of the start to the beginning of the stop, while the disk takes what is written. What was
-committed last tells; if that is a while ago, or was refused, something is written to find out. So whoever asks knows,
-though no client writes, and nothing is written where nobody asks.
+The service is ready from the end of the start to the beginning of the stop, while the disk accepts writes. The newest
+commit shows whether it does; if that is a while ago, or failed, a check writes something to find out. So the result is
+current even if no client writes, and nothing is written unless somebody asks.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Store, Transaction
 
 FRESH_S: Final = 5.0
-"""How long a commit tells that the disk takes what is written."""
+"""The seconds for which a commit shows that the disk accepts writes."""
 RETRY_S: Final = 1.0
-"""Between two tries of a disk that refuses."""
+"""The seconds between two tries of a disk that has failed."""
 TRY_S: Final = 2.0
-"""How long a try may take; whoever asks does not wait longer."""
+"""The seconds that a try may take, and that a caller waits at most."""
 
 
 class Readiness:
-    """`up` is set from the end of the start to the beginning of the stop.
+    """The check of readiness. `up` is true from the end of the start to the beginning of the stop.
 
     Args:
-        commits: the writer's.
+        commits: the counters of the writer.
     """
 
     def __init__(self, store: Store, commits: Commits) -> None:
@@ -39,7 +39,7 @@ class Readiness:
         self._under_way: trio.Event | None = None
 
     async def refusal(self) -> Unavailable | None:
-        """Why no requests should be sent here; None if they may be. Takes TRY_S at most."""
+        """Return the reason why the service is not ready; None if it is. Takes at most TRY_S."""
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
         if not self._known():
@@ -50,12 +50,12 @@ class Readiness:
         return None if failure is None else _refused(f"The disk refuses what is written: {failure}.")
 
     def _known(self) -> bool:
-        """Whether what is known is of now."""
+        """Return whether the last result is recent enough to use."""
         last = self._tried_at + RETRY_S if self._commits.failure else self._commits.done_at + FRESH_S
         return self._under_way is None and trio.current_time() < last
 
     async def _tried(self) -> Unavailable | None:
-        """Write something, or wait for it if somebody else does; None if it is known what came of it."""
+        """Write something, or wait for a write under way. Returns None once its result is known."""
         if self._under_way is None:
             try:
                 self._try()

@@ -1,7 +1,7 @@
-"""Reading the request to `POST /s2s/stream/auth`, in every form that clients send (contract 4.4, decisions 5).
+"""The request to `POST /s2s/stream/auth`, in every form that clients send (contract 4.4, decisions 5).
 
 Published Pusher clients send a form whatever header they are given, and some can add fields only to the
-query string. So the body decides for itself whether it is JSON, and the query fills in what it lacks.
+query string. So the body alone decides whether it is read as JSON, and the query adds the fields that it lacks.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _FIELDS: Final = ("socket_id", "channel_name", "consumerId", "typingEvents", "re
 _SOCKET_ID: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}")
 _TYPING: Final = {"true": True, "1": True, "false": False, "0": False}
 _ABSENT: Final = ("", "null", "undefined")
-"""How pusher-js writes a value that is not there into a form."""
+"""The values that pusher-js writes into a form for a missing one."""
 _MANY_FIELDS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """What a client asks for.
+    """The fields of a request for an authorization.
 
     Args:
-        channel_name: as sent; `channel.open_channel` says whether it exists.
+        channel_name: as sent; `channel.open_channel` finds out whether it exists.
         resume: `auto`, `live`, or an event id.
     """
 
@@ -42,18 +42,18 @@ class AuthorizationRequest:
 
 
 def parse_authorization(body: bytes, query: Mapping[str, str]) -> AuthorizationRequest:
-    """The request in `body`, with fields it lacks taken from the query string.
+    """Read the request in `body`, with the fields it lacks taken from the query string.
 
     Raises:
         BadRequest: the body is neither a JSON object nor a form.
-        Invalid: with every problem found; an unknown field is one, in a form, too.
+        Invalid: with every problem found; an unknown field is one, also in a form.
     """
     sent = _body_fields(body)
     return _Check(sent, {name: value for name, value in query.items() if name not in sent}).request()
 
 
 def _body_fields(body: bytes) -> Mapping[str, Any]:
-    """The body's fields: JSON if its first character that is not blank is `{`, else a form."""
+    """Return the body's fields: as JSON if its first character that is not blank is `{`, else as a form."""
     try:
         if body.lstrip()[:1] == b"{":
             fields: Mapping[str, Any] = decoded(body)
@@ -69,7 +69,7 @@ def _body_fields(body: bytes) -> Mapping[str, Any]:
 
 
 class _Check:
-    """Collects what is wrong while reading the fields one by one."""
+    """The reading of the fields one by one, which collects every problem."""
 
     def __init__(self, sent: Mapping[str, Any], added: Mapping[str, str]) -> None:
         self._values = {**sent, **added}
@@ -81,7 +81,7 @@ class _Check:
         ]
 
     def request(self) -> AuthorizationRequest:
-        """The request. Raises Invalid."""
+        """Return the request. Raises Invalid."""
         request = AuthorizationRequest(
             self._socket_id(),
             self._channel_name(),
@@ -145,7 +145,3 @@ class _Check:
     def _wrong(self, name: str, code: str, message: str) -> None:
         pointer = f"?{name}" if name in self._added else f"/{name}"
         self._problems.append(Problem(pointer, code, message))
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -1,4 +1,4 @@
-"""Authorizations for the realtime stream, and who consumes it (contract 4.4, decisions 5)."""
+"""Authorizations for the realtime stream, and its consumers (contract 4.4, decisions 5)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.resources.contacts.contacts import find as find_contact
-from deskwire.http.resources.conversations.common import find as find_conversation
+from deskwire.http.resources.conversations.operations import find as find_conversation
 from deskwire.http.resources.stream.authorization import parse_authorization
 from deskwire.http.schemas import webhooks as shapes
 from deskwire.http.schemas.base import page_of
 
 routes = Routes(
-    Tag("Realtime stream", "Authorizations for the realtime stream, and who consumes it."),
+    Tag("Realtime stream", "Authorize subscriptions to the realtime stream, and manage its consumers."),
     S2S,
     unrecorded="It changes nothing: who may subscribe, has the key.",
 )
 
 
 class AuthorizationQuery(Query):
-    """What a client that can't add to the body may give here instead."""
+    """The fields of the request, for clients that can't add them to the body."""
 
     socket_id: str | None = Field(None, alias="socket_id")
     channel_name: str | None = Field(None, alias="channel_name")
@@ -48,23 +48,23 @@ class AuthorizationQuery(Query):
     quota="authorizations",
 )
 async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
-    """Authorize a channel subscription, asked for in JSON or as a form.
+    """Authorize a subscription to a channel. The body is JSON or a form.
 
-    `socket_id`, `channel_name` and `consumerId` are required, `typingEvents` and `resume` are not. These calls have a
-    limit of their own, and count for no other.
+    `socket_id`, `channel_name` and `consumerId` are required; `typingEvents` and `resume` are optional. These calls
+    have a rate limit of their own, and do not count against any other.
     """
-    wanted = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
-    channel = open_channel(call.project, wanted.channel_name)
+    request = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
+    channel = open_channel(call.project, request.channel_name)
     await call.services.store.read(Inline(lambda reader: _check_subject(reader, call.project, channel)))
     assert call.access.key is not None, "the route is for server keys"
     grant = token.Grant(
         call.project.id,
         call.access.key.id,
-        wanted.socket_id,
-        wanted.channel_name,
-        wanted.consumer_id,
-        wanted.typing_events,
-        wanted.resume,
+        request.socket_id,
+        request.channel_name,
+        request.consumer_id,
+        request.typing_events,
+        request.resume,
     )
     services = call.services
     issued = token.issue(
@@ -85,7 +85,7 @@ def _check_subject(reader: Reader, project: Project, channel: Channel) -> None:
     "GET", "/s2s/stream/consumers", operation_id="listConsumers", answer=page_of(shapes.StreamConsumer)
 )
 async def list_consumers(call: Call[Body, Query]) -> Answer:
-    """Who consumes each channel, since when, and how far it has confirmed."""
+    """List the consumers of each channel, and the newest event that each has confirmed."""
     consumers = await call.services.hub.consumers(call.project)
     items = [
         {
@@ -102,11 +102,15 @@ async def list_consumers(call: Call[Body, Query]) -> Answer:
 
 
 class ConsumerQuery(Query):
-    """On which channel; all that it has, if none is named."""
+    """The channel to end the consumer on; all of its channels if none is given."""
 
     channel: Annotated[
         str | None,
-        Field(min_length=1, description="End it on this channel only.", examples=["private-contact-u1"]),
+        Field(
+            min_length=1,
+            description="End the consumer on this channel only.",
+            examples=["private-contact-u1"],
+        ),
     ] = None
 
 
@@ -118,9 +122,10 @@ class ConsumerQuery(Query):
     answer=shapes.EndedConsumer,
 )
 async def end_consumer(call: Call[Body, ConsumerQuery]) -> Answer:
-    """End a consumer: its connection is closed with 4009, and its channels are free for others at once.
+    """End a consumer. Its connection is closed with 4009, and its channels are free for other consumers at once.
 
-    It is refused for a minute, and for as long as another holds the channel; a new `consumerId` never is.
+    The consumer is refused for a minute, and for as long as another one holds the channel. A new `consumerId` is not
+    refused.
     """
     consumer_id = call.path["consumer_id"]
     ended = await call.services.hub.end(call.project, consumer_id, call.query.channel)

@@ -1,4 +1,4 @@
-"""Insights into surveys: read, stored, and computed in the background (contract 2.1, 4.1; decisions 7)."""
+"""The insights of surveys: read, stored, and computed in the background (contract 2.1, 4.1; decisions 7)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pydantic import AfterValidator, Field
 from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.definitions.checks import escaped
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights.insights import Insights, insights_view
 from deskwire.engine.surveys.insights.progress import refresh_view
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
 from deskwire.http.api.input.validation import Body, Positive, Query, few
 from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag
@@ -21,7 +21,10 @@ from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
 
 routes = Routes(
-    Tag("Survey insights", "Insights into surveys: read, stored, and computed in the background."),
+    Tag(
+        "Survey insights",
+        "Read the insights of a survey, store your own, or have them computed from the responses.",
+    ),
     unrecorded="It is content: it grants nothing, and is no setting.",
 )
 _INSIGHTS = f"{ONE}/insights"
@@ -33,12 +36,12 @@ Figure = Annotated[float, Field(allow_inf_nan=False)]
 
 
 def _normal(text: str) -> str:
-    """The time in the form of the wire."""
+    """Return the time in the format of the API."""
     return iso(milliseconds(text))
 
 
 class ThemeBody(Body):
-    """A theme. `countsByVersion` has its mentions by version number."""
+    """A theme that several comments mention. `countsByVersion` has the number of mentions by version number."""
 
     id: Id
     title: Title
@@ -51,7 +54,7 @@ class ThemeBody(Body):
 
 
 class DriverBody(Body):
-    """Something that the score goes up (`impact` above 0) or down with."""
+    """A factor that raises the score (`impact` above 0) or lowers it."""
 
     id: Id
     title: Title
@@ -69,7 +72,7 @@ class SegmentBody(Body):
 
 
 class AlertBody(Body):
-    """Something to look at. Without `createdAt` it is there from now on."""
+    """An alert about the survey. `createdAt` defaults to the present time."""
 
     id: Id
     severity: Literal["info", "warning", "critical"]
@@ -78,7 +81,7 @@ class AlertBody(Body):
 
 
 class InsightsBody(Body):
-    """Insights in place of the stored ones; what is left out becomes empty."""
+    """The insights that replace the stored ones. Fields left out become empty."""
 
     themes: Annotated[list[ThemeBody], Field(max_length=200, default_factory=list)]
     summary: Annotated[str, Field(max_length=20_000)] = ""
@@ -88,7 +91,7 @@ class InsightsBody(Body):
 
 
 class InsightsQuery(Query):
-    """With `version` each theme counts the mentions of that version alone."""
+    """The version to count mentions in; without one, each theme counts those of all versions."""
 
     version: Positive | None = None
 
@@ -103,10 +106,10 @@ class InsightsQuery(Query):
     errors=("survey_version_not_found",),
 )
 async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
-    """Fetch the stored insights; nothing is computed. Everything but the themes' counts is across all versions."""
+    """Fetch the stored insights. Nothing is computed; all but the counts of themes cover all versions."""
     project, version = call.project.rowid, call.query.version
 
-    def read(reader: Reader) -> Insights | None:
+    def read(reader: SurveyReader) -> Insights | None:
         survey = find_survey(reader, project, call.path["survey_id"])
         if version is not None:
             find_version(reader, survey, version)
@@ -134,13 +137,13 @@ async def _look_at_ids(call: Call[InsightsBody, Query]) -> None:
     further=(_look_at_ids,),
 )
 async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
-    """Store insights that were made elsewhere."""
+    """Store insights that were computed elsewhere."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
     parts = body.model_dump(by_alias=True)
     for alert in parts["alerts"]:
         alert["createdAt"] = alert["createdAt"] or iso(now)
 
-    def store(tx: Transaction) -> Insights:
+    def store(tx: SurveyTransaction) -> Insights:
         survey = find_survey(tx, project, call.path["survey_id"])
         _check(body, survey)
         insights = Insights(parts, "api", now)
@@ -159,9 +162,9 @@ async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     errors=("refresh_busy",),
 )
 async def refresh_insights(call: Call[Body, Query]) -> Answer:
-    """Compute the insights from the responses, in the background. Answers how it stands.
+    """Compute the insights from the responses, in the background. Returns the state of the refresh.
 
-    While a refresh is running a further call joins it.
+    While a refresh is running, further calls join it.
     """
     project = call.project.rowid
     survey = await call.services.store.read(
@@ -179,7 +182,7 @@ async def refresh_insights(call: Call[Body, Query]) -> Answer:
     errors=("refresh_not_found",),
 )
 async def get_refresh(call: Call[Body, Query]) -> Answer:
-    """How the running refresh stands, or how the last one ended, with the scores that it computed."""
+    """Fetch the state of the running refresh, or of the last one, with the scores that it computed."""
     project = call.project.rowid
     survey = await call.services.store.read(
         lambda reader: find_survey(reader, project, call.path["survey_id"])
@@ -197,7 +200,7 @@ def _check(body: InsightsBody, survey: Survey) -> None:
 
 
 def _doubles(body: InsightsBody) -> list[Problem]:
-    """Ids that stand twice in one list."""
+    """Return the problems with ids that stand twice in one list."""
     lists: dict[str, Sequence[ThemeBody | DriverBody | SegmentBody | AlertBody]] = {
         "themes": body.themes,
         "drivers": body.drivers,
@@ -217,7 +220,7 @@ def _doubles(body: InsightsBody) -> list[Problem]:
 
 
 def _unknown_versions(body: InsightsBody, survey: Survey) -> list[Problem]:
-    """Versions in `countsByVersion` that the survey does not have."""
+    """Return the problems with versions in `countsByVersion` that the survey does not have."""
     known = {str(number) for number in range(1, survey.version + 1)}
     return [
         Problem(

@@ -1,4 +1,4 @@
-"""Responses to surveys: taken from a backend, listed, exported, removed (decisions 7)."""
+"""The responses to surveys: stored for a backend, listed, exported, deleted (decisions 7)."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.core.store import Store
+from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.answers import answer_problems
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed, Tag
-from deskwire.http.resources.conversations.common import contact_key
+from deskwire.http.resources.conversations.operations import contact_key
 from deskwire.http.resources.conversations.s2s import ContactBody
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
-    Tag("Survey responses", "Responses to surveys: taken from a backend, listed, exported, removed."),
+    Tag("Survey responses", "Store, list, export and delete the responses to surveys."),
     unrecorded="It is content: it grants nothing, and is no setting.",
 )
 _LIST: Final = f"{ONE}/responses"
 _ANSWERS_BYTES: Final = 64 * 1024
-"""All answers of a response together as JSON, so that a page of responses stays within bounds."""
+"""The bound of all answers of a response together as JSON, so that a page of responses stays within bounds."""
 _PAGE: Final = 200
 
 
 class ResponseBody(Body):
-    """Answers by question id. Without `version` they are to the published one, without `language` in the primary."""
+    """The answers, by question id. `version` defaults to the published version, `language` to its primary language."""
 
     answers: dict[str, Any]
     contact: ContactBody | None = None
@@ -48,7 +50,7 @@ class ResponseBody(Body):
 
 
 class ResponseExport(Query):
-    """Which responses to export. `contact` is a con_ id or the backend's user id."""
+    """The filters of an export of responses. `contact` is a con_ id or the backend's user id."""
 
     version: Positive | None = None
     contact: str | None = None
@@ -58,7 +60,7 @@ class ResponseExport(Query):
 
 
 class ResponseList(ResponseExport, Paged):
-    """Which responses to list. `contact` is a con_ id or the backend's user id."""
+    """The filters of a list of responses, and its page. `contact` is a con_ id or the backend's user id."""
 
 
 async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
@@ -79,9 +81,9 @@ async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
     further=(_look_at_answers,),
 )
 async def create_response(call: Call[ResponseBody, Query]) -> Answer:
-    """Store a customer's answers, checked against the version that they answer.
+    """Store a customer's answers, checked against the version of the survey that they answer.
 
-    A contact is made or brought up to date as for a conversation; without one the response is anonymous.
+    The contact is created or updated as for a conversation. Without a contact, the response is anonymous.
     """
     body, now = call.body, call.services.clock()
     version = await call.services.store.read(_answered(call))
@@ -101,12 +103,12 @@ async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     answer=page_of(shapes.SurveyResponse),
 )
 async def list_responses(call: Call[Body, ResponseList]) -> Answer:
-    """List a survey's responses, newest first."""
+    """List the responses to a survey, newest first."""
     query, project = call.query, call.project.rowid
     before = query.row
     wanted = await _wanted(call)
 
-    def listed(reader: Reader) -> tuple[Survey, list[Response]]:
+    def listed(reader: SurveyReader) -> tuple[Survey, list[Response]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, list(reader.survey_responses(survey.rowid, wanted, before, query.rows))
 
@@ -128,14 +130,14 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     answer=Media("text/csv"),
 )
 async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
-    """Export responses as CSV (RFC 4180, UTF-8 with a byte order mark), newest first, a column for each question.
+    """Export responses as CSV, newest first, with a column for each question.
 
-    Choices are shown by their labels in the primary language. A text that a spreadsheet would take for a formula
-    begins with `'`.
+    The file follows RFC 4180, in UTF-8 with a byte order mark. Choices are shown by their labels in the primary
+    language. A text that a spreadsheet would take for a formula is prefixed with `'`.
     """
     project = call.project.rowid
 
-    def head(reader: Reader) -> tuple[Survey, list[Column]]:
+    def head(reader: SurveyReader) -> tuple[Survey, list[Column]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         versions = reader.survey_versions(survey.rowid, None, survey.version)
         return survey, columns({each.number: definition_of(each.definition) for each in versions})
@@ -149,15 +151,15 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
 
 @routes.add("GET", f"{_LIST}/<response_id>", READ, operation_id="getResponse", answer=shapes.SurveyResponse)
 async def get_response(call: Call[Body, Query]) -> Answer:
-    """Fetch one response."""
+    """Fetch a response."""
     return response_view(*await call.services.store.read(_one(call)))
 
 
 @routes.add("DELETE", f"{_LIST}/<response_id>", MANAGE, operation_id="deleteResponse", answer=Deleted)
 async def delete_response(call: Call[Body, Query]) -> Answer:
-    """Remove a response, and what the insights quote of it."""
+    """Delete a response, and the quotes from it in the insights."""
 
-    def delete(tx: Transaction) -> Response:
+    def delete(tx: SurveyTransaction) -> Response:
         survey, response = _one(call)(tx)
         tx.delete_response(survey.rowid, response)
         return response
@@ -167,9 +169,9 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
 
 
 def _check(body: ResponseBody, definition: Definition) -> None:
-    """Raise Invalid with all that speaks against the answers."""
+    """Raise Invalid with every problem of the answers."""
     too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
-    # Of as much as that the answers are not looked at one by one.
+    # Answers of more than that are not checked one by one.
     problems = [] if body.answers is None or too_long else answer_problems(definition, body.answers)
     if body.language not in (None, *definition.languages):
         said = f"The languages of this version are {', '.join(definition.languages)}."
@@ -181,11 +183,11 @@ def _check(body: ResponseBody, definition: Definition) -> None:
         raise Invalid(*problems)
 
 
-def _answered(call: Call[ResponseBody, Query]) -> Callable[[Reader], SurveyVersion]:
-    """The query for the version that a response answers; it raises NotFound, Conflict or Invalid."""
+def _answered(call: Call[ResponseBody, Query]) -> Callable[[SurveyReader], SurveyVersion]:
+    """Return the query for the version that a response answers; it raises NotFound, Conflict or Invalid."""
     project, wanted = call.project.rowid, call.body.version
 
-    def read(reader: Reader) -> SurveyVersion:
+    def read(reader: SurveyReader) -> SurveyVersion:
         survey = find_survey(reader, project, call.path["survey_id"])
         _require_open(survey)
         if wanted is not None and wanted > survey.version:
@@ -220,11 +222,11 @@ async def _wanted(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -
     return ResponseFilter(query.version, contact, query.language, query.since, query.until)
 
 
-def _one(call: Call[Body, Query]) -> Callable[[Reader], tuple[Survey, Response]]:
-    """The query for the response in the path; it raises NotFound."""
+def _one(call: Call[Body, Query]) -> Callable[[SurveyReader], tuple[Survey, Response]]:
+    """Return the query for the response in the path; it raises NotFound."""
     project, response_id = call.project.rowid, call.path["response_id"]
 
-    def find(reader: Reader) -> tuple[Survey, Response]:
+    def find(reader: SurveyReader) -> tuple[Survey, Response]:
         survey = find_survey(reader, project, call.path["survey_id"])
         response = reader.survey_response(survey.rowid, response_id) if is_id(response_id, "rsp") else None
         if response is None:
@@ -235,9 +237,12 @@ def _one(call: Call[Body, Query]) -> Callable[[Reader], tuple[Survey, Response]]
 
 
 async def _exported(
-    store: Store, survey: int, wanted: ResponseFilter, shown: Sequence[Column]
+    store: Store[SurveyReader, SurveyTransaction],
+    survey: int,
+    wanted: ResponseFilter,
+    shown: Sequence[Column],
 ) -> AsyncIterator[bytes]:
-    """The export, page by page: a slow reader holds no transaction, and memory holds one page."""
+    """Yield the export, page by page: a slow reader holds no transaction, and memory holds one page."""
     yield head_line(shown).encode()
     before = None
     while True:
@@ -249,5 +254,7 @@ async def _exported(
         before = responses[-1].rowid
 
 
-def _page(survey: int, wanted: ResponseFilter, before: int | None) -> Callable[[Reader], Sequence[Response]]:
+def _page(
+    survey: int, wanted: ResponseFilter, before: int | None
+) -> Callable[[SurveyReader], Sequence[Response]]:
     return lambda reader: reader.survey_responses(survey, wanted, before, _PAGE)

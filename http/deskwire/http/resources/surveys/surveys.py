@@ -1,4 +1,4 @@
-"""Surveys: made, checked, changed, published in versions, removed (contract 4.1, decisions 7)."""
+"""Surveys: created, validated, changed, published in versions, deleted (contract 4.1, decisions 7)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import (
     Status,
     Survey,
@@ -24,12 +24,12 @@ from deskwire.engine.surveys.validation.validate import definition_errors
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import S2S, WHOLE, Answer, Call, Routes, Tag, dashboard
-from deskwire.http.resources.bodies import Name
+from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import surveys as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
-    Tag("Surveys", "Surveys: made, checked, changed, published in versions, removed."),
+    Tag("Surveys", "Create, validate, change and delete surveys, and publish versions of them."),
     unrecorded="It is content: it grants nothing, and is no setting.",
 )
 ONE: Final = "/engagement/surveys/<survey_id>"
@@ -37,21 +37,21 @@ READ: Final = dashboard("surveys.read")
 MANAGE: Final = dashboard("surveys.manage")
 _VERSIONS: Final = f"{ONE}/versions"
 _VERSIONS_MAX: Final = 100
-"""Versions of one survey; an export has columns for all of them."""
+"""Versions that a survey may have; an export has columns for all of them."""
 
 
 Definition = Annotated[Any, Field(json_schema_extra={"x-shape": "SurveyDefinition"})]
 
 
 class SurveyBody(Body):
-    """A new survey. Its definition becomes version 1."""
+    """The new survey. Its definition becomes version 1."""
 
     name: Name
     definition: Definition
 
 
 class SurveyPatch(Body):
-    """Fields to change. A closed survey takes no responses."""
+    """The fields to change. A closed survey accepts no responses."""
 
     name: Name | None = None
     status: Status | None = None
@@ -64,15 +64,15 @@ class VersionBody(Body):
 
 
 class DefinitionBody(Body):
-    """What is to be looked at as a definition, whatever it is."""
+    """The definition to validate, any JSON value."""
 
-    as_sent = True  # what is wrong with its numbers belongs into the answer
+    as_sent = True  # problems with its numbers belong in the response
 
     definition: Any
 
 
 class SurveyList(Paged):
-    """Which surveys to list; `q` is a part of the name."""
+    """The filters of a list of surveys, and its page. `q` is a part of the name."""
 
     status: Status | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -95,7 +95,7 @@ async def _look_at_definition(call: Call[Any, Query]) -> None:
     further=(_look_at_definition,),
 )
 async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
-    """Make a survey; its definition is published as version 1."""
+    """Create a survey. Its definition is published as version 1."""
     await _check(call.body.definition)
     now = call.services.clock()
     survey = Survey(0, new_id("srv", now), call.project.rowid, call.body.name, "OPEN", 1, 0, 0, now, now)
@@ -114,7 +114,7 @@ async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
     answer=page_of(shapes.SurveySummary),
 )
 async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
-    """List the project's surveys, newest first, without their definitions."""
+    """List the surveys of a project, newest first, without their definitions."""
     query, project = call.query, call.project.rowid
     before = query.row
     surveys = await call.services.store.read(
@@ -145,11 +145,11 @@ async def show_survey(call: Call[Body, Query]) -> Answer:
     further=(nulls(),),
 )
 async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
-    """Rename a survey, close it or open it again. The definition changes by publishing a version."""
+    """Rename, close or reopen a survey. To change its definition, publish a version."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
     refuse_null(body)
 
-    def change(tx: Transaction) -> tuple[Survey, SurveyVersion]:
+    def change(tx: SurveyTransaction) -> tuple[Survey, SurveyVersion]:
         before = find_survey(tx, project, call.path["survey_id"])
         after = replace(before, **body.model_dump(exclude_unset=True))
         if after != before:
@@ -162,7 +162,7 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
 
 @routes.add("DELETE", ONE, MANAGE, operation_id="deleteSurvey", answer=Deleted)
 async def delete_survey(call: Call[Body, Query]) -> Answer:
-    """Remove a survey with its versions, responses and insights, for good."""
+    """Delete a survey permanently, with its versions, responses and insights."""
     survey = await call.services.surveys.removals.remove(call.project, call.path["survey_id"])
     return {"id": survey.id, "deleted": True}
 
@@ -177,7 +177,7 @@ async def delete_survey(call: Call[Body, Query]) -> Answer:
     answer=shapes.Validation,
 )
 async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
-    """Find everything that is wrong with a definition. It is a 200 also when something is; nothing is stored.
+    """Validate a definition, and list every problem with it. Nothing is stored, and problems also return 200.
 
     The rules and their codes are listed with examples in the reference of surveys.
     """
@@ -202,7 +202,7 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     further=(_look_at_definition,),
 )
 async def publish_version(call: Call[VersionBody, Query]) -> Answer:
-    """Publish another definition as the next version; the published one again makes none.
+    """Publish a definition as the next version. The definition that is published already makes no new version.
 
     Responses keep the version that they answered.
     """
@@ -210,7 +210,7 @@ async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     await call.services.store.read(lambda reader: find_survey(reader, project, call.path["survey_id"]))
     await _check(definition)
 
-    def publish(tx: Transaction) -> tuple[Survey, SurveyVersion]:
+    def publish(tx: SurveyTransaction) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(tx, project, call.path["survey_id"])
         present = find_version(tx, survey, survey.version)
         if present.definition == definition:
@@ -235,11 +235,11 @@ async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     answer=page_of(shapes.SurveyVersionSummary),
 )
 async def list_versions(call: Call[Body, Paged]) -> Answer:
-    """List a survey's versions, newest first, without their definitions."""
+    """List the versions of a survey, newest first, without their definitions."""
     query, project = call.query, call.project.rowid
     before = query.row
 
-    def listed(reader: Reader) -> tuple[Survey, list[SurveyVersion]]:
+    def listed(reader: SurveyReader) -> tuple[Survey, list[SurveyVersion]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, list(reader.survey_versions(survey.rowid, before, query.rows))
 
@@ -254,11 +254,11 @@ async def list_versions(call: Call[Body, Paged]) -> Answer:
 
 @routes.add("GET", f"{_VERSIONS}/<version>", READ, operation_id="getVersion", answer=shapes.SurveyVersion)
 async def get_version(call: Call[Body, Query]) -> Answer:
-    """Fetch one version with its definition."""
+    """Fetch a version of a survey with its definition."""
     project, text = call.project.rowid, call.path["version"]
     number = int(text) if text.isdecimal() and len(text) < 10 else 0
 
-    def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
+    def read(reader: SurveyReader) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, find_version(reader, survey, number)
 
@@ -266,7 +266,7 @@ async def get_version(call: Call[Body, Query]) -> Answer:
 
 
 async def _check(definition: Any) -> None:
-    """Raise Invalid with all that is wrong with the definition in a body."""
+    """Raise Invalid with every problem of the definition in a body."""
     errors = await trio.to_thread.run_sync(definition_errors, definition)
     if errors:
         raise Invalid(*(Problem(f"/definition{each.path}", each.code, each.message) for each in errors))
@@ -275,7 +275,7 @@ async def _check(definition: Any) -> None:
 async def _published(call: Call[Any, Any]) -> Answer:
     project = call.project.rowid
 
-    def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
+    def read(reader: SurveyReader) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, find_version(reader, survey, survey.version)
 

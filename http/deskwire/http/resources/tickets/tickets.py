@@ -1,4 +1,4 @@
-"""Tickets: made, listed, searched, changed one by one or many at once (contract 4.2; decisions 7)."""
+"""Tickets: created, listed, searched, changed one by one or in bulk (contract 4.2; decisions 7)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any, Final
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Reader
 from deskwire.engine.tickets.activity import Activity, By, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
-from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
+from deskwire.engine.tickets.ports import Place, Sort, TicketFilter, TicketLooks
 from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
 from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
-from deskwire.http.resources.conversations.common import contact_key
-from deskwire.http.resources.tickets.bodies import (
+from deskwire.http.resources.conversations.operations import contact_key
+from deskwire.http.resources.tickets.requests import (
     NULLABLE,
     BulkBody,
     TicketBody,
@@ -33,7 +32,7 @@ from deskwire.http.schemas import tickets as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
-    Tag("Tickets", "Tickets: made, listed, searched, changed one by one or many at once."),
+    Tag("Tickets", "Create, list, search, change and delete tickets, one by one or in bulk."),
     unrecorded="The ticket's own log has it, with its author.",
 )
 _ONE: Final = "/tickets/<ticket_id>"
@@ -45,7 +44,7 @@ _SORTS: Final = tuple(
     for key in ("createdAt", "updatedAt", "priority", "lastActivity")
     for order in ("desc", "asc")
 )
-"""Their places are the first part of a cursor, so that it fits no other sort; only ever added to."""
+"""The orders of a list. Their indexes are the first part of a cursor, so new ones go to the end."""
 
 
 async def _look_at_snooze(call: Call[Any, Query]) -> None:
@@ -55,7 +54,7 @@ async def _look_at_snooze(call: Call[Any, Query]) -> None:
 def _references(
     within: str | None = None, pointer: str = ""
 ) -> Callable[[Call[Any, Query]], Coroutine[Any, Any, None]]:
-    """A look at what a body refers to; see `resolve`."""
+    """Return a check of the objects that a body refers to; see `resolve`."""
 
     async def look(call: Call[Any, Query]) -> None:
         body = call.body if within is None else getattr(call.body, within)
@@ -63,15 +62,13 @@ def _references(
         given = {name: value for name, value in named.items() if value is not None}
         identifier, project = call.path.get("ticket_id"), call.project
 
-        def resolved(reader: Reader) -> None:
+        def resolved(reader: TicketLooks) -> None:
             before = None if identifier is None else find_ticket(reader, project, identifier)
             resolve(reader, project, before, given, pointer)
 
         try:
             await call.services.store.read(resolved)
-        except (
-            Invalid
-        ) as refused:  # whose contact it must be is not known, as long as the conversation is not
+        except Invalid as refused:  # without a known conversation, the contact to match is not known either
             raise Invalid(*(each for each in refused.problems if each.code != "mismatch")) from None
 
     return look
@@ -90,7 +87,7 @@ def _references(
     further=(_look_at_snooze, _references()),
 )
 async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
-    """Make a ticket. Given a conversation, that one gets its id in the same commit."""
+    """Create a ticket. With `conversationId`, the conversation is linked to it in the same commit."""
     now = call.services.clock()
     return ticket_view(
         await _desk(call).create(
@@ -103,7 +100,7 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     "GET", "/tickets", _READ, operation_id="listTickets", query=TicketList, answer=page_of(shapes.Ticket)
 )
 async def list_tickets(call: Call[Body, TicketList]) -> Answer:
-    """List the project's tickets, newest first unless `sort` and `order` say otherwise."""
+    """List the tickets of a project, newest first unless `sort` and `order` say otherwise."""
     query, sort = call.query, Sort(call.query.sort, call.query.order)
     after = _place(query, sort)
     wanted = await _filter(call)
@@ -135,9 +132,9 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     ),
 )
 async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
-    """Change many tickets alike, in one transaction.
+    """Make the same change to many tickets, in one transaction.
 
-    `matched` are those that were found, `updated` and `unchanged` together; `notFound` has the ids of the others.
+    `matched` is the number of tickets found, `updated` and `unchanged` together; `notFound` has the ids of the others.
     """
     now, by = call.services.clock(), _by(call)
     values = bulk_values(call.body.payload, now)
@@ -171,7 +168,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
     further=(nulls(*NULLABLE), _look_at_snooze, _references()),
 )
 async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
-    """Change a ticket. Another conversation, or null, also changes the `ticketId` of those concerned."""
+    """Change a ticket. A new `conversationId` also changes the `ticketId` of the conversations concerned."""
     now = call.services.clock()
     return ticket_view(await _desk(call).change(_id(call), patch_values(call.body, now), now))
 
@@ -185,7 +182,7 @@ async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
     errors=("ticket_changed", "conversation_busy", "overloaded"),
 )
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
-    """Remove a ticket with its activity log, for good; its conversation stays."""
+    """Delete a ticket permanently, with its activity log. Its conversation remains."""
     ticket = await _desk(call).delete(_id(call))
     return {"id": ticket.id, "deleted": True}
 
@@ -199,10 +196,10 @@ async def delete_ticket(call: Call[Body, Query]) -> Answer:
     answer=page_of(shapes.TicketActivity),
 )
 async def list_activity(call: Call[Body, Paged]) -> Answer:
-    """List who changed what of a ticket and when, newest first."""
+    """List the changes of a ticket with their authors, newest first."""
     query, before = call.query, call.query.row
 
-    def listed(reader: Reader) -> Sequence[Activity]:
+    def listed(reader: TicketLooks) -> Sequence[Activity]:
         ticket = find_ticket(reader, call.project, _id(call))
         return reader.ticket_activity(ticket.rowid, before, query.rows)
 
@@ -223,7 +220,7 @@ def _desk(call: Call[Any, Any]) -> TicketService:
 
 
 async def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
-    """Which tickets are wanted; None if it can be none, as there is no such contact."""
+    """Return the filter of a list; None if it matches no ticket, as there is no such contact."""
     query = call.query
     contact = None if query.contact is None else await contact_key(call, query.contact)
     if query.contact is not None and contact is None:

@@ -11,12 +11,14 @@ from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import MEDIUM, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.schemas.tickets import VoiceReply
 
-routes = Routes(Tag("Voice replies", "Voice replies to tickets."), unrecorded="It changes nothing.")
+routes = Routes(
+    Tag("Voice replies", "Turn voice recordings into replies to tickets."), unrecorded="It changes nothing."
+)
 _MANAGE: Final = dashboard("tickets.manage")
 
 
 class VoiceReplyBody(Body):
-    """The recording, as the URL that its upload was answered with; and what to make of it."""
+    """The recording, by the URL in the response to its upload, and the mode."""
 
     audio_url: Annotated[str, Field(min_length=1, max_length=4_096)]
     mode: Mode = "smart"
@@ -39,11 +41,11 @@ async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
     further=(_look_at_url,),
 )
 async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
-    """Make a text of a recording: `dictate` takes it down, `smart` drafts the reply that its keywords mean.
+    """Turn a recording into a text: `dictate` transcribes it, `smart` drafts a reply from its keywords.
 
-    Nothing is sent to the customer, and nothing is stored. A draft is made from the recording, the ticket and the
-    last messages of its conversation.
+    Nothing is sent to the customer, and nothing is stored. A draft is based on the recording, the ticket and the last
+    messages of its conversation.
     """
     body = call.body
-    made = await call.services.voice.reply(call.project, call.path["ticket_id"], body.audio_url, body.mode)
-    return {"reply": made.reply, "transcript": made.transcript}
+    draft = await call.services.voice.reply(call.project, call.path["ticket_id"], body.audio_url, body.mode)
+    return {"reply": draft.reply, "transcript": draft.transcript}

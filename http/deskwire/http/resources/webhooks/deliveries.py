@@ -1,4 +1,4 @@
-"""The delivery log, and deliveries on demand: a test, one again, all that failed (decisions 6)."""
+"""The delivery log, and deliveries on demand: test events, redelivery and recovery (decisions 6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound
 from deskwire.engine.core.ids import id_before, is_id
 from deskwire.engine.events.types import CATALOG
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import (
     Delivery,
     DeliveryFilter,
@@ -23,6 +23,7 @@ from deskwire.engine.webhooks.delivery import (
     delivery_view,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
@@ -33,16 +34,14 @@ from deskwire.http.schemas.base import page_of
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(
-    Tag("Deliveries", "The delivery log, and deliveries on demand: a test, one again, all that failed."), S2S
-)
+routes = Routes(Tag("Deliveries", "Inspect the delivery log, send events again, and send test events."), S2S)
 _DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
 _BATCH: Final = 500
-"""Deliveries that one commit of a recovery makes; a few milliseconds of the writer's time."""
+"""Deliveries that one commit of a recovery makes: a few milliseconds of the writer's time."""
 
 
 def _event_before(text: str) -> str:
-    """The event id itself, or one that is older than all events since this time."""
+    """Return an event id as it is, or for a time an id that is older than all events since."""
     return text if is_id(text, "evt") else id_before("evt", milliseconds(text))
 
 
@@ -56,7 +55,7 @@ _CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*CATALOG]})
 
 
 class DeliveryList(Paged):
-    """Which deliveries to list: by outcome, event type, conversation, and when they were made."""
+    """The filters of a list of deliveries, and its page: by status, event type, conversation and time."""
 
     status: DeliveryStatus | None = None
     type: Annotated[str, AfterValidator(_known_type), _CATALOG] | None = None
@@ -66,7 +65,7 @@ class DeliveryList(Paged):
 
 
 class RecoverBody(Body):
-    """From when on: a time, or the id of the last event that is not to be sent again."""
+    """The start of the recovery: a time, or the id of the last event that is not to be sent again."""
 
     since: Annotated[str, Field(max_length=40), AfterValidator(_event_before)]
     dry_run: bool = False
@@ -80,7 +79,7 @@ class RecoverBody(Body):
     answer=page_of(shapes.Delivery),
 )
 async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
-    """List the endpoint's deliveries with their attempts, newest first."""
+    """List the deliveries to an endpoint with their attempts, newest first."""
     query, find = call.query, endpoint_of(call)
     before = query.row
     wanted = DeliveryFilter(
@@ -91,7 +90,7 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
         until=query.until,
     )
 
-    def listed(reader: Reader) -> list[DeliveryRecord]:
+    def listed(reader: DeliveryReader) -> list[DeliveryRecord]:
         return list(reader.delivery_records(find(reader).rowid, wanted, before, query.rows))
 
     records = await call.services.store.read(listed)
@@ -100,7 +99,7 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
 
 @routes.add("GET", _DELIVERY, operation_id="getDelivery", answer=shapes.Delivery)
 async def get_delivery(call: Call[Body, Query]) -> Answer:
-    """Fetch one delivery with its attempts."""
+    """Fetch a delivery with its attempts."""
     return delivery_view(await call.services.store.read(_record_of(call)))
 
 
@@ -114,9 +113,9 @@ async def get_delivery(call: Call[Body, Query]) -> Answer:
     records=("webhook.replayed",),
 )
 async def redeliver(call: Call[Body, Query]) -> Answer:
-    """Send an event again that was delivered, dropped or skipped. Answers the new delivery.
+    """Send the event of a delivery again, whether it was delivered, dropped or skipped. Returns the new delivery.
 
-    It has an id and attempts of its own. If the circuit is open, this is the probe.
+    The new delivery has its own id and attempts. If the circuit of the endpoint is open, it serves as the probe.
     """
     find, now = _record_of(call), call.services.clock()
 
@@ -148,14 +147,14 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
     records=("webhook.replayed",),
 )
 async def recover(call: Call[RecoverBody, Query]) -> Answer:
-    """Send everything again that was dropped or skipped since a time or event, oldest first.
+    """Send all events again that were dropped or skipped since a time or event, oldest first.
 
-    `count` says how many deliveries that makes, or with `dryRun` would make. `notStored` is how many can't be
-    sent again as their events have left their window. What a call was cut off from, the next one does.
+    `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the number of
+    events that can't be sent again, as they are no longer stored. If a call is cut off, the next one continues.
     """
     services, find, after = call.services, endpoint_of(call), call.body.since
 
-    def counted(reader: Reader) -> tuple[Endpoint, int, int]:
+    def counted(reader: DeliveryReader) -> tuple[Endpoint, int, int]:
         endpoint = find(reader)
         return endpoint, *reader.recoverable(endpoint.rowid, after)
 
@@ -175,9 +174,9 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
     unrecorded="It sends an event of its own, which the delivery log has.",
 )
 async def test_endpoint(call: Call[Body, Query]) -> Answer:
-    """Send the endpoint an event of type `webhook.test`. Answers the delivery after its first attempt.
+    """Send a `webhook.test` event to the endpoint. Returns the delivery after its first attempt.
 
-    It is signed, tried again and logged like any other, but on no stream and in no feed.
+    The event is signed, retried and logged like any other, but it is not on the stream or in the feed.
     """
     services, find, now = call.services, endpoint_of(call), call.services.clock()
 
@@ -195,7 +194,7 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
 
 
 async def _recover_all(call: Call[B, Q], endpoint: Endpoint, after: str, upto: int) -> int:
-    """Repeat what failed, in batches with room between them; what fails meanwhile is not taken again."""
+    """Make the deliveries of a recovery, in batches with pauses; failures in the meantime are not added."""
     services, made = call.services, 0
     services.webhooks.probe(endpoint.rowid, None)
     while made < upto:
@@ -223,15 +222,15 @@ def _require_enabled(endpoint: Endpoint) -> None:
         raise Conflict("The endpoint is disabled; enable it first.", code="webhook_disabled")
 
 
-def _endpoint_by_id(reader: Reader, project: int, endpoint_id: str) -> Endpoint:
+def _endpoint_by_id(reader: DeliveryReader, project: int, endpoint_id: str) -> Endpoint:
     return next(each for each in reader.endpoints(project) if each.id == endpoint_id)
 
 
-def _record_of(call: Call[B, Q]) -> Callable[[Reader], DeliveryRecord]:
-    """The query for the delivery in the path; it raises NotFound."""
+def _record_of(call: Call[B, Q]) -> Callable[[DeliveryReader], DeliveryRecord]:
+    """Return the query for the delivery in the path; it raises NotFound."""
     project, delivery_id = call.project.rowid, call.path["delivery_id"]
 
-    def find(reader: Reader) -> DeliveryRecord:
+    def find(reader: DeliveryReader) -> DeliveryRecord:
         record = reader.delivery_record(project, delivery_id) if is_id(delivery_id, "dlv") else None
         if record is None:
             raise NotFound("There is no such delivery.", code="delivery_not_found")
@@ -240,7 +239,7 @@ def _record_of(call: Call[B, Q]) -> Callable[[Reader], DeliveryRecord]:
     return find
 
 
-def _record(reader: Reader, project: int, made: Delivery) -> DeliveryRecord:
+def _record(reader: DeliveryReader, project: int, made: Delivery) -> DeliveryRecord:
     record = reader.delivery_record(project, made.id)
     if record is None:
         raise NotFound(

@@ -1,4 +1,4 @@
-"""Webhook endpoints: registered, listed, changed, removed (contract 4.5, 6.2; decisions 6)."""
+"""Webhook endpoints: created, listed, changed, deleted (contract 4.5, 6.2; decisions 6)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Un
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.events.types import LISTABLE
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
+from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.retry.circuit import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
@@ -27,7 +28,7 @@ from deskwire.http.schemas.base import Deleted, page_of
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(Tag("Webhooks", "Webhook endpoints: registered, listed, changed, removed."), S2S)
+routes = Routes(Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), S2S)
 ONE: Final = "/s2s/webhooks/<endpoint_id>"
 _BY_API: Final = "by the API"
 
@@ -37,7 +38,7 @@ Description = Annotated[str, Field(max_length=500)]
 
 
 class EndpointBody(Body):
-    """Where to post which events. No `events` means all but typing."""
+    """The URL to send events to, and their types. An empty `events` means all types except typing."""
 
     url: Url
     events: Annotated[Types, Field(default_factory=list)]
@@ -46,7 +47,7 @@ class EndpointBody(Body):
 
 
 class EndpointPatch(Body):
-    """Fields to change. Enabling an endpoint, and another URL, close its circuit."""
+    """The fields to change. A new URL closes the circuit of the endpoint, and so does enabling it."""
 
     url: Url | None = None
     events: Types | None = None
@@ -72,7 +73,7 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
     records=("webhook.created",),
 )
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
-    """Register an endpoint. The answer shows the signing secret, this once."""
+    """Create a webhook endpoint. The response shows the signing secret, only once."""
     services, body, now = call.services, call.body, call.services.clock()
     await _check(call, body.url, body.events)
     secret = new_secret()
@@ -95,7 +96,7 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
 
 @routes.add("GET", "/s2s/webhooks", operation_id="listEndpoints", answer=page_of(shapes.WebhookEndpoint))
 async def list_endpoints(call: Call[Body, Query]) -> Answer:
-    """List the endpoints, oldest first, secrets masked."""
+    """List the webhook endpoints of a project, oldest first, with masked secrets."""
     now, project = call.services.clock(), call.project.rowid
     return {
         "items": await call.services.store.read(
@@ -109,7 +110,7 @@ async def list_endpoints(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", ONE, operation_id="getEndpoint", answer=shapes.WebhookEndpoint)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
-    """Fetch one endpoint, its secret masked."""
+    """Fetch a webhook endpoint, with a masked secret."""
     return await _shown(call, endpoint_of(call))
 
 
@@ -124,7 +125,7 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
     records=("webhook.changed", "webhook.enabled", "webhook.disabled"),
 )
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
-    """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
+    """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
     await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body's URL
@@ -142,12 +143,12 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     records=("webhook.secret_rotated",),
 )
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
-    """Give the endpoint a new signing secret, shown this once. For 24 hours the old one signs, too."""
+    """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours."""
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
 
-    def rotate(tx: Transaction) -> Endpoint:
+    def rotate(tx: DeliveryTransaction) -> Endpoint:
         endpoint = find(tx).with_secret(sealed, secret_tail(secret), now)
         tx.save_endpoint(endpoint)
         return endpoint
@@ -164,10 +165,10 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     records=("webhook.deleted",),
 )
 async def delete_endpoint(call: Call[Body, Query]) -> Answer:
-    """Remove an endpoint; its pending deliveries stop."""
+    """Delete a webhook endpoint. Its pending deliveries stop."""
     find = endpoint_of(call)
 
-    def remove(tx: Transaction) -> Endpoint:
+    def remove(tx: DeliveryTransaction) -> Endpoint:
         endpoint = replace(find(tx), status="removed")
         tx.save_endpoint(endpoint)
         return endpoint
@@ -175,11 +176,11 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
     return {"id": (await _followed(call, remove)).id, "deleted": True}
 
 
-async def _shown(call: Call[B, Q], find: Callable[[Reader], Endpoint]) -> Answer:
-    """The endpoint object, its secret masked, with what an outage keeps waiting. Raises what `find` does."""
+async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -> Answer:
+    """Return the endpoint object with a masked secret, and the deliveries that an outage holds. Raises what `find` does."""
     now = call.services.clock()
 
-    def view(reader: Reader) -> Answer:
+    def view(reader: DeliveryReader) -> Answer:
         endpoint = find(reader)
         return endpoint_view(endpoint, now, reader.held_back(endpoint.rowid))
 
@@ -187,19 +188,17 @@ async def _shown(call: Call[B, Q], find: Callable[[Reader], Endpoint]) -> Answer
 
 
 async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
-    """Commit a change of an endpoint, and have its deliveries follow.
+    """Commit a change of an endpoint, and apply it to its deliveries.
 
-    Also if the caller has gone, and in the commits' order: of two changes at once either may be told of first, so
-    what is followed is what is stored by then.
+    The change is applied even if the caller has gone, and in the order of the commits. As the notices of two changes
+    at once may come in either order, the state applied is the one stored by then.
     """
     services = call.services
     with trio.CancelScope(shield=True):
         endpoint = await services.store.write(job)
         stored = endpoint if endpoint.status != "removed" else None
         async with services.webhooks.following:
-            with suppress(
-                Unavailable
-            ):  # the disk can't be read; then this change is the newest that is known
+            with suppress(Unavailable):  # the disk can't be read: this change is the newest known
                 stored = await services.store.read(Inline(lambda reader: _stored(reader, endpoint)))
             if stored is None:
                 services.webhooks.remove(endpoint.rowid)
@@ -208,16 +207,16 @@ async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) ->
     return endpoint
 
 
-def _stored(reader: Reader, endpoint: Endpoint) -> Endpoint | None:
-    found = (each for each in reader.endpoints(endpoint.project) if each.rowid == endpoint.rowid)
-    return next(found, None)
+def _stored(reader: DeliveryReader, endpoint: Endpoint) -> Endpoint | None:
+    same = (each for each in reader.endpoints(endpoint.project) if each.rowid == endpoint.rowid)
+    return next(same, None)
 
 
-def endpoint_of(call: Call[B, Q]) -> Callable[[Reader], Endpoint]:
-    """The query for the endpoint in the path; it raises NotFound."""
+def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
+    """Return the query for the endpoint in the path; it raises NotFound."""
     project, endpoint_id = call.project.rowid, call.path["endpoint_id"]
 
-    def find(reader: Reader) -> Endpoint:
+    def find(reader: DeliveryReader) -> Endpoint:
         for endpoint in reader.endpoints(project):
             if endpoint.id == endpoint_id:
                 return endpoint
@@ -227,7 +226,7 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[Reader], Endpoint]:
 
 
 async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
-    """Raise Invalid with all that is wrong with the URL and the event types."""
+    """Raise Invalid with every problem of the URL and the event types."""
     problems = [
         Problem(f"/events/{index}", "unknown_event_type", f"There is no event type {name!r}.")
         for index, name in enumerate(types)
@@ -239,13 +238,13 @@ async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
         raise Invalid(*problems)
 
 
-def _insert(tx: Transaction, endpoint: Endpoint) -> Endpoint:
+def _insert(tx: DeliveryTransaction, endpoint: Endpoint) -> Endpoint:
     if len(tx.endpoints(endpoint.project)) >= ENDPOINTS_MAX:
         raise Conflict(f"A project has at most {ENDPOINTS_MAX} endpoints.", code="webhook_limit_reached")
     return tx.insert_endpoint(endpoint)
 
 
-def _change(tx: Transaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
     if "events" in changes:
         changes["events"] = frozenset(changes["events"])

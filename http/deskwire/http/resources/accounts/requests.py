@@ -1,4 +1,4 @@
-"""Bodies and answers that the routes of organisations, projects and users share."""
+"""The fields, bodies and queries that the routes of organisations, projects and users share."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.accounts.identity.guessable import hash_chosen
-from deskwire.engine.accounts.people import Role, User
+from deskwire.engine.accounts.people import Role
 from deskwire.http.api.input.validation import Body
 from deskwire.http.api.pagination import Paged
-from deskwire.http.api.services import Services
 
 PASSWORD_MIN = 10
 
@@ -41,13 +39,13 @@ class AccountList(Paged):
 
 
 class NameBody(Body):
-    """A name."""
+    """The name to give."""
 
     name: Name
 
 
 class MemberBody(Body):
-    """Who becomes a member, and as what. Without a name the address is taken for one."""
+    """The person to add to the organisation, and their role. Without `name`, the address is used as the name."""
 
     email: Email
     name: Name | None = None
@@ -55,27 +53,12 @@ class MemberBody(Body):
 
 
 class RoleBody(Body):
-    """What a member becomes."""
+    """The role to give to a member."""
 
     role: Role
 
 
 class KeyBody(Body):
-    """What the key is for; shown in lists."""
+    """The label of a server key, shown in lists."""
 
     label: Name
-
-
-async def hash_new_password(services: Services, password: str, owner: User) -> str:
-    """The hash of a password that its owner has chosen.
-
-    Raises Invalid (`too_guessable`), or Unavailable (`sign_in_busy`).
-    """
-    return await services.hashing.run(
-        None, hash_chosen, services.passwords, password, (owner.email, owner.name), "/newPassword"
-    )
-
-
-async def hash_password(services: Services, password: str) -> str:
-    """The hash to store, for who has shown a credential. Raises Unavailable (`sign_in_busy`) if too many wait."""
-    return await services.hashing.run(None, services.passwords.hash, password)

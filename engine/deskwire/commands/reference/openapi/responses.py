@@ -1,4 +1,4 @@
-"""What a route answers when all is well, and its headers."""
+"""The successful responses of a route, and the headers of all responses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from deskwire.http.api.routing import Media, Route
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerHeader:
-    """A header of answers, those with the statuses that `on` is true for, or of these some."""
+class ResponseHeader:
+    """A header of responses with the statuses that `on` is true for; without `always`, of some of them."""
 
     name: str
     description: str
@@ -24,74 +24,74 @@ class AnswerHeader:
 
 
 HEADERS: Final = (
-    AnswerHeader(
+    ResponseHeader(
         "X-Request-Id",
-        "The id of this request, for questions about it.",
+        "The id of this request, to quote in questions about it.",
         {"type": "string", "pattern": "^req_[0-9A-HJKMNP-TV-Z]{26}$"},
         lambda status: True,
     ),
-    AnswerHeader(
+    ResponseHeader(
         "WWW-Authenticate",
-        "Which kind of credential is asked for.",
+        "The kind of credential that is required.",
         {"type": "string", "const": "Bearer"},
         lambda status: status == 401,
     ),
-    AnswerHeader(
+    ResponseHeader(
         "Retry-After",
-        "After how many seconds to try again.",
+        "The seconds to wait before trying again.",
         {"type": "integer", "minimum": 0},
         lambda status: status in (429, 503),
     ),
-    AnswerHeader(
+    ResponseHeader(
         "RateLimit-Limit",
-        "Calls that the project may make at once.",
+        "The number of calls that the project may make at once.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
         always=False,
     ),
-    AnswerHeader(
+    ResponseHeader(
         "RateLimit-Remaining",
-        "How many of them are left.",
+        "The number of calls that are left.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
         always=False,
     ),
-    AnswerHeader(
+    ResponseHeader(
         "RateLimit-Reset",
-        "After how many seconds all are there again.",
+        "The seconds until the full number of calls is available again.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
         always=False,
     ),
-    AnswerHeader(
+    ResponseHeader(
         "Idempotent-Replayed",
-        "The request had been carried out before; this is the answer of then.",
+        "`true` if the request was carried out before. The response is the one given then.",
         {"type": "string", "const": "true"},
         lambda status: status == 200,
         always=False,
     ),
-    AnswerHeader(
-        "ETag", "The entity tag of the whole.", {"type": "string"}, lambda status: status in (206, 304)
+    ResponseHeader(
+        "ETag", "The entity tag of the whole file.", {"type": "string"}, lambda status: status in (206, 304)
     ),
-    AnswerHeader(
+    ResponseHeader(
         "Content-Range",
-        "Which part it is, or how large the file is (RFC 9110).",
+        "The part of the file in the response, or the size of the file (RFC 9110).",
         {"type": "string"},
         lambda status: status in (206, 416),
     ),
 )
-"""The headers of answers; another one is another line."""
+"""The headers of responses. To add one, add a line."""
 
 _SAID: Final = {
-    200: "All is well.",
-    204: "Done; there is no body.",
-    206: "The part.",
-    304: "It is unchanged.",
+    200: "The request succeeded.",
+    204: "The request succeeded. The response has no body.",
+    206: "The requested part of the file.",
+    304: "The content is unchanged.",
 }
 
 
 def header_components() -> dict[str, Schema]:
-    """All headers of answers, by name."""
+    """Return all headers of responses, by name."""
     return {
         each.name: {"description": each.description, "required": each.always, "schema": each.schema}
         for each in HEADERS
@@ -99,16 +99,16 @@ def header_components() -> dict[str, Schema]:
 
 
 def headers(status: int) -> dict[str, Schema]:
-    """References to the headers of an answer with this status."""
+    """Return references to the headers of a response with this status."""
     return {each.name: {"$ref": f"#/components/headers/{each.name}"} for each in HEADERS if each.on(status)}
 
 
-def answers(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[str, Schema]:
-    """The responses of a route that are no refusal, by status."""
+def responses(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[str, Schema]:
+    """Return the successful responses of a route, by status."""
     answer = route.answer
     if isinstance(answer, Media):
-        found = {str(status): _media(answer.content_type, status) for status in answer.statuses}
-        return found | {
+        successes = {str(status): _media(answer.content_type, status) for status in answer.statuses}
+        return successes | {
             str(status): {"description": _SAID[status], "headers": headers(status)} for status in answer.bare
         }
     schema = schemas.of(answer)

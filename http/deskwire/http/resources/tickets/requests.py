@@ -1,4 +1,4 @@
-"""Shapes of the bodies and queries of tickets (contract 2.4; decisions 7)."""
+"""The bodies and queries of tickets, and the values that they hold (contract 2.4; decisions 7)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from deskwire.engine.tickets.ports import Order, SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
 from deskwire.http.api.input.validation import Body, Flag, given_fields, unique
 from deskwire.http.api.pagination import Paged
-from deskwire.http.resources.bodies import Title
+from deskwire.http.resources.fields import Title
 
 BULK_MAX: Final = 1_000
-"""Tickets changed by one call (decisions 7)."""
+"""Tickets that one call may change (decisions 7)."""
 
 SNOOZE_MAX_S: Final = 10 * 366 * 86_400
-"""How far ahead a ticket may be snoozed."""
+"""The seconds that a ticket may be snoozed for."""
 
 NULLABLE: Final = frozenset(
     {
@@ -47,7 +47,7 @@ Tags = Annotated[list[Tag], Field(max_length=20), AfterValidator(unique)]
 
 
 class TicketBody(Body):
-    """A new ticket. Linked to a conversation it has that one's contact."""
+    """The new ticket. A ticket that is linked to a conversation takes over its contact."""
 
     title: Title
     description: Description | None = None
@@ -63,7 +63,7 @@ class TicketBody(Body):
 
 
 class TicketPatch(Body):
-    """Fields to change; `tags` are replaced. Null clears a field, but for title, status, priority and tags."""
+    """The fields to change. `tags` replaces all tags. Null clears a field, except title, status, priority and tags."""
 
     title: Title | None = None
     description: Description | None = None
@@ -79,14 +79,14 @@ class TicketPatch(Body):
 
 
 class Selection(Body):
-    """Which tickets: with `limit` only the first of `ids`."""
+    """The tickets to change. With `limit`, only the first of `ids`."""
 
     ids: Annotated[list[Id], Field(min_length=1, max_length=BULK_MAX), AfterValidator(unique)]
     limit: Annotated[int, Field(ge=1, le=BULK_MAX)] | None = None
 
 
 class BulkPayload(Body):
-    """What to change; at least one field. `duration` snoozes for that many seconds, 0 wakes. Null clears user or team."""
+    """The changes, at least one. `duration` snoozes for that many seconds, 0 ends a snooze. Null clears user or team."""
 
     processing_user: Id | None = None
     processing_team: Id | None = None
@@ -102,10 +102,10 @@ class BulkBody(Body):
 
 
 class TicketList(Paged):
-    """Which tickets to list, and in which order.
+    """The filters and order of a list of tickets, and its page.
 
     `assignee` is the id of a user or team, or `none`. `contact` is a con_ id or the backend's user id. `q` has
-    words, or beginnings of words, of title and description.
+    words, or beginnings of words, of the title and description.
     """
 
     parts = 3
@@ -124,18 +124,18 @@ class TicketList(Paged):
 
 
 def new_values(body: TicketBody, now: int) -> dict[str, Any]:
-    """The fields of a new ticket. Raises Invalid for a snooze that is not ahead."""
+    """Return the fields of a new ticket. Raises Invalid for a snooze that does not end in the future."""
     every = {name: getattr(body, name) for name in TicketBody.model_fields}
     return _values({name: value for name, value in every.items() if value is not None}, now)
 
 
 def patch_values(body: TicketPatch, now: int) -> dict[str, Any]:
-    """The fields of a PATCH. Raises Invalid for a null that clears nothing, and for no field at all."""
+    """Return the fields of a PATCH. Raises Invalid for a null in a field that can't be null, and for no field at all."""
     return _values(given_fields(body, NULLABLE), now)
 
 
 def bulk_values(body: BulkPayload, now: int) -> dict[str, Any]:
-    """The fields of a bulk change. Raises Invalid as `patch_values`."""
+    """Return the fields of a bulk change. Raises Invalid as `patch_values` does."""
     values = given_fields(body, frozenset({"processing_user", "processing_team"}), "/payload")
     if "duration" in values:
         duration_s = values.pop("duration")
@@ -153,7 +153,7 @@ def _values(given: dict[str, Any], now: int) -> dict[str, Any]:
 
 
 def ahead(time: str | None, now: int) -> int | None:
-    """Until when a ticket is snoozed, in milliseconds. Raises Invalid for what is not ahead."""
+    """Return the end of a snooze in milliseconds. Raises Invalid if it is not in the future, or too far."""
     if time is None:
         return None
     until = milliseconds(time)

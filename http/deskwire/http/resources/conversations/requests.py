@@ -1,49 +1,19 @@
-"""Shapes of the bodies and queries that several resources share (decisions 4)."""
+"""The bodies and queries of conversations that the S2S and the dashboard routes share (decisions 4)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.definitions.attributes import (
-    ATTRIBUTES_BYTES,
-    ATTRIBUTES_MAX,
-    KEY_MAX,
-    TOO_DEEP,
-    size_of,
-)
-from deskwire.http.api.input.validation import Body, Query, few
+from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged
-
-
-def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
-    size = size_of(value)
-    if size is None:
-        raise PydanticCustomError("too_deep", TOO_DEEP)
-    if size > ATTRIBUTES_BYTES:
-        raise ValueError(
-            f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"
-        )
-    return value
-
-
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Title = Annotated[str, Field(min_length=1, max_length=500)]
-UserId = Annotated[str, Field(min_length=1, max_length=255)]
-Attributes = Annotated[
-    dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
-    Field(max_length=ATTRIBUTES_MAX),
-    AfterValidator(_small_attributes),
-    few(ATTRIBUTES_MAX),
-]
-Closer = Literal["agent", "bot", "system"]
-StatusName = Literal["OPEN", "PENDING", "CLOSED"]
+from deskwire.http.resources.fields import Attributes, Name, StatusName, Title
 
 
 class Content(Body):
-    """What a message says: a text, ids of uploads of the same project, or both."""
+    """The content of a message: a text, ids of uploads of the same project, or both."""
 
     attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
     text: Annotated[str, Field(max_length=20_000, validate_default=True)] = ""
@@ -57,7 +27,7 @@ class Content(Body):
 
 
 class Identity(Body):
-    """A contact's identity fields."""
+    """The identity fields of a contact."""
 
     name: Name | None = None
     email: Annotated[str, Field(min_length=3, max_length=320)] | None = None
@@ -73,25 +43,25 @@ class AssigneeRef(Body):
 
 
 class AssignBody(Body):
-    """Whom to assign to; null for nobody."""
+    """The user or team to assign the conversation to; null to unassign it."""
 
     assignee: AssigneeRef | None
 
 
 class TypingBody(Body):
-    """Whether the signed-in agent types."""
+    """The typing state of the signed-in agent."""
 
     typing: bool
 
 
 class StartWorkflowBody(Body):
-    """Which workflow to start; its trigger is `manual`."""
+    """The workflow to start. Its trigger must be `manual`."""
 
     workflow_id: Annotated[str, Field(min_length=1, max_length=40)]
 
 
 class ConversationPatch(Body):
-    """Fields to change. `attributes` are merged; null removes a key. Of the fields only `title` may be null."""
+    """The fields to change. `attributes` are merged, and a null in them removes a key. Only `title` can be set to null."""
 
     title: Title | None = None
     status: Literal["OPEN", "PENDING"] | None = None
@@ -101,7 +71,7 @@ class ConversationPatch(Body):
 
 
 class ConversationList(Paged):
-    """Which conversations to list."""
+    """The filter of a list of conversations, and its page."""
 
     parts = 2
 
@@ -109,7 +79,7 @@ class ConversationList(Paged):
 
 
 class MessageList(Query):
-    """Which messages to list: after or before a message. `cursor` goes on where a page ended."""
+    """The part of the messages to list, after or before one of them. `cursor` continues where a page ended."""
 
     after: str | None = None
     before: str | None = None
@@ -118,7 +88,7 @@ class MessageList(Query):
 
 
 class SequenceList(Query):
-    """Which stored events to list: those with a larger sequence. `cursor` goes on where a page ended."""
+    """The part of the stored events to list, after a sequence. `cursor` continues where a page ended."""
 
     after: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
     cursor: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None

@@ -1,0 +1,41 @@
+"""The types of fields that several resources share (decisions 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from deskwire.engine.definitions.attributes import (
+    ATTRIBUTES_BYTES,
+    ATTRIBUTES_MAX,
+    KEY_MAX,
+    TOO_DEEP,
+    size_of,
+)
+from deskwire.http.api.input.validation import few
+
+
+def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
+    size = size_of(value)
+    if size is None:
+        raise PydanticCustomError("too_deep", TOO_DEEP)
+    if size > ATTRIBUTES_BYTES:
+        raise ValueError(
+            f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"
+        )
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Title = Annotated[str, Field(min_length=1, max_length=500)]
+UserId = Annotated[str, Field(min_length=1, max_length=255)]
+Attributes = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
+    Field(max_length=ATTRIBUTES_MAX),
+    AfterValidator(_small_attributes),
+    few(ATTRIBUTES_MAX),
+]
+Closer = Literal["agent", "bot", "system"]
+StatusName = Literal["OPEN", "PENDING", "CLOSED"]
