@@ -46,7 +46,7 @@ async def ask(
     call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None
 ) -> Receipt:
     """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
-    return await call.services.directory.ask(call.project, conversation_id(call), command, wrapper)
+    return await call.services.actors.ask(call.project, conversation_id(call), command, wrapper)
 
 
 async def post(
@@ -58,7 +58,7 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    identifier, directory = conversation_id(call), call.services.directory
+    identifier, directory = conversation_id(call), call.services.actors
     return response(
         await directory.ask(call.project, identifier, command, call.keeping(response, identifier))
     )
@@ -165,7 +165,7 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     shown = messages[-query.limit :] if backwards else messages[: query.limit]
     more = len(messages) > query.limit
     view = dashboard_message_view if internal else message_view
-    show = partial(call.services.shelf.links.shown, now=call.services.clock())
+    show = partial(call.services.uploads.links.shown, now=call.services.clock())
     return {
         "items": [view(message, identifier, show) for message in shown],
         "nextCursor": (f"{_BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,

@@ -216,7 +216,7 @@ def _by(call: Call[Any, Any]) -> By:
 
 
 def _service(call: Call[Any, Any]) -> TicketService:
-    return TicketService(call.services.store, call.services.directory, call.project, _by(call))
+    return TicketService(call.services.store, call.services.actors, call.project, _by(call))
 
 
 async def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
