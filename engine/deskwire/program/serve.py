@@ -25,8 +25,8 @@ from deskwire.config.settings import Config
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
-from deskwire.engine.core.failure import kept_running
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.tasks.failure import kept_running
 from deskwire.engine.ports import Commit
 from deskwire.http.api.app import ROUTES, make_app
 from deskwire.http.api.services import Services

@@ -24,8 +24,8 @@ import trio
 
 from deskwire.engine.core.counters import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.oneshot import OneShot
 from deskwire.engine.core.store import Brief
+from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.scrub import Scrubber
 from deskwire.storage.tables.tickets.search import SearchMerge

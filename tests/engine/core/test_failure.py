@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.core.failure import PAUSE_S, contained, kept_running
+from deskwire.engine.core.tasks.failure import PAUSE_S, contained, kept_running
 from tests.support.failures import BREAKS, cancelled, failures_logged
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.core.mutex import Mutex
+from deskwire.engine.core.tasks.mutex import Mutex
 
 
 async def test_those_who_wait_get_it_one_by_one_in_the_order_they_came() -> None:

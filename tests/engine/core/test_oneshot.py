@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.core.oneshot import OneShot
+from deskwire.engine.core.tasks.oneshot import OneShot
 
 
 @pytest.mark.parametrize("early", [True, False])

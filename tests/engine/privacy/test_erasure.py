@@ -16,7 +16,7 @@ from deskwire.engine.conversations.actor import ActorCommand, ActorFailed
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound, Unavailable
-from deskwire.engine.core.failure import PAUSE_S
+from deskwire.engine.core.tasks.failure import PAUSE_S
 from deskwire.engine.privacy.erasure import ANSWER_S, Erasures
 from tests.support.builders import PROJECT, HandClock, InlineStore, create
 from tests.support.failures import cancelled, failures_logged

@@ -22,7 +22,7 @@ import trio
 from deskwire.commands.admin.context import AdminContext, refusal
 from deskwire.commands.admin.operations import carry_out
 from deskwire.engine.core.errors import BadRequest
-from deskwire.engine.core.failure import contained
+from deskwire.engine.core.tasks.failure import contained
 
 log: Final = structlog.get_logger(__name__)
 

@@ -23,7 +23,7 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.typing.indicator import Indicator
 from deskwire.engine.conversations.typing.state import SetTyping
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
-from deskwire.engine.core.oneshot import OneShot
+from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.core.wrapper import Wrapper
 
 log: Final = structlog.get_logger(__name__)

@@ -29,8 +29,8 @@ from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
-from deskwire.engine.core.failure import PAUSE_S, contained
 from deskwire.engine.core.store import Store
+from deskwire.engine.core.tasks.failure import PAUSE_S, contained
 from deskwire.engine.surveys.ports import SurveyTransaction
 from deskwire.engine.tickets.ports import TicketTransaction
 

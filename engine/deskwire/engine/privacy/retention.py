@@ -19,8 +19,8 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.clock_jumps import SetForward
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.failure import contained
 from deskwire.engine.core.store import Store
+from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.idempotency.ports import AnswerTransaction
 from deskwire.engine.privacy.sweep import Sweep, SweepReader

@@ -17,7 +17,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.core.mutex import Mutex
+from deskwire.engine.core.tasks.mutex import Mutex
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.subscription import Subscription
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from deskwire.engine.core.scheduled import ScheduledTask
+from deskwire.engine.core.tasks.scheduled import ScheduledTask
 from deskwire.engine.tickets.change import change_due
 from deskwire.engine.tickets.ports import TicketChanges, TicketLooks
 

@@ -13,7 +13,7 @@ from typing import Final, Protocol, Self
 import structlog
 import trio
 
-from deskwire.engine.core.failure import contained
+from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.endpoint import Endpoint

@@ -24,11 +24,11 @@ from deskwire.engine.core.errors import (
     Unauthenticated,
     UnsupportedMediaType,
 )
-from deskwire.engine.core.failure import survived
 from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.limits.network import network_of
 from deskwire.engine.core.limits.rate_limit import Quota
 from deskwire.engine.core.record import value
+from deskwire.engine.core.tasks.failure import survived
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
 from deskwire.http.api.authentication import admit, require_permission
 from deskwire.http.api.idempotency import REPLAYED, answered, key_of

@@ -32,11 +32,11 @@ from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.http.api.admission import Admission
 from deskwire.http.api.input.client_address import Network
 from deskwire.http.api.output.static import Once, Static
+from deskwire.http.api.password_hashing import Hashing
 from deskwire.http.api.rate_limits import RateLimits
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
-from deskwire.http.resources.accounts.password_hashing import Hashing
 from deskwire.http.resources.service.readiness import Readiness
 
 

@@ -142,9 +142,14 @@ METRICS: Final = (
         "Bytes of responses in memory that wait for their clients to read them.",
         _one(lambda s: s.measured.connections.unsent),
     ),
-    Metric("feed_waits", "gauge", "Calls of the feed that wait for events.", _one(lambda s: s.admission.waits)),
     Metric(
-        "http_request_bodies_bytes", "gauge", "Request bodies in memory.", _one(lambda s: s.admission.bodies_bytes)
+        "feed_waits", "gauge", "Calls of the feed that wait for events.", _one(lambda s: s.admission.waits)
+    ),
+    Metric(
+        "http_request_bodies_bytes",
+        "gauge",
+        "Request bodies in memory.",
+        _one(lambda s: s.admission.bodies_bytes),
     ),
     Metric(
         "http_overloaded_total",

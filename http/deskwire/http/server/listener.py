@@ -32,7 +32,7 @@ from hypercorn.typing import (
     Scope,
 )
 
-from deskwire.engine.core.failure import contained
+from deskwire.engine.core.tasks.failure import contained
 from deskwire.http.server.connection import FrontStream, TlsFrontStream
 from deskwire.http.server.connections import PLACE, Connections
 from deskwire.http.server.fast_path import FastPath

@@ -18,7 +18,7 @@ from quart.wrappers import Request
 from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody, TrioRequest
 
-from deskwire.engine.core.failure import contained
+from deskwire.engine.core.tasks.failure import contained
 
 log: Final = structlog.get_logger(__name__)
 

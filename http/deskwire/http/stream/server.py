@@ -14,10 +14,10 @@ from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.failure import survived
 from deskwire.engine.core.limits.network import party_of
 from deskwire.engine.core.secret import Keyring
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.tasks.failure import survived
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.api.input.client_address import Network, client_address

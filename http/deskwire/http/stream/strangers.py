@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.core.mutex import Mutex
+from deskwire.engine.core.tasks.mutex import Mutex
 
 KEPT_S: Final = 10.0
 """How long a place is kept for its connection: far longer than clients take to authorize and subscribe."""

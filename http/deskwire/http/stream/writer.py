@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.core.mutex import Mutex
+from deskwire.engine.core.tasks.mutex import Mutex
 from deskwire.http.metrics.measurements import Traffic
 
 log: Final = structlog.get_logger(__name__)

@@ -17,7 +17,7 @@ import trio
 
 from deskwire.engine.accounts.identity.keys import BadKeys, KeySet, VerifyingKey, parse_jwks
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.failure import contained
+from deskwire.engine.core.tasks.failure import contained
 
 log: Final = structlog.get_logger(__name__)
 

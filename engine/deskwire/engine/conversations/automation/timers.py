@@ -13,8 +13,8 @@ from deskwire.engine.conversations.commands import WakeWorkflow
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
-from deskwire.engine.core.scheduled import ScheduledTask
 from deskwire.engine.core.store import Store
+from deskwire.engine.core.tasks.scheduled import ScheduledTask
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader, WorkflowTransaction
 
 log: Final = structlog.get_logger(__name__)

@@ -24,8 +24,8 @@ from deskwire.engine.conversations.typing.state import (
     set_typing,
 )
 from deskwire.engine.core.clock import Clock
-from deskwire.engine.core.failure import contained
 from deskwire.engine.core.ids import Mint
+from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.events.types import Draft, EphemeralEvent, encode_envelope
 
 log: Final = structlog.get_logger(__name__)

@@ -16,8 +16,8 @@ import trio
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
-from deskwire.engine.core.failure import contained
 from deskwire.engine.core.store import Store
+from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.find import find_survey, find_version

@@ -1,0 +1,1 @@
+"""Tasks and what they wait for: one result, a lock, a time; and how far a failure reaches."""
