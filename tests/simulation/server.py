@@ -327,16 +327,16 @@ class Server:
         )
         return Retention(self.disk, directory, trio_ms, keep, Pruned())
 
-    def _services(self, actors: trio.Nursery, directory: ActorRegistry, links: Links) -> Services:
+    def _services(self, nursery: trio.Nursery, actors: ActorRegistry, links: Links) -> Services:
         config, tokens = self.config, Tokens(Secrets(SECRET))
-        shelf = UploadService(
+        uploads = UploadService(
             self.disk, DiskFiles(self._world.directory), trio_ms, links, limit=1, unattached_s=1
         )
         return Services(
             store=self.disk,
             keys=ServerKeys(self.disk),
-            directory=directory,
-            erasures=Erasures(actors, self.disk, trio_ms, directory),
+            actors=actors,
+            erasures=Erasures(nursery, self.disk, trio_ms, actors),
             log=self.log,
             clock=trio_ms,
             tokens=tokens,
@@ -345,12 +345,12 @@ class Server:
             stand_ins=StandIns(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
             hub=self._hub,
-            surveys=Surveys(Refreshes(actors, self.disk, trio_ms, None), Removals(actors, self.disk)),
-            shelf=shelf,
-            voice=self._voice(shelf),
+            surveys=Surveys(Refreshes(nursery, self.disk, trio_ms, None), Removals(nursery, self.disk)),
+            uploads=uploads,
+            voice=self._voice(uploads),
             answers=self.answers,
-            quotas=parts.quotas(config),
-            load=parts.load(config, self.disk),
+            rate_limits=parts.rate_limits(config),
+            admission=parts.admission(config, self.disk),
             stream_keys=lambda: (KEY,),
             limits=parts.limits(config),
             version="0",
@@ -361,5 +361,5 @@ class Server:
             readiness=Readiness(self.disk, self.disk.commits),
         )
 
-    def _voice(self, shelf: UploadService) -> Voice:
-        return voice(Config(), self.disk, shelf)
+    def _voice(self, uploads: UploadService) -> Voice:
+        return voice(Config(), self.disk, uploads)

@@ -143,7 +143,7 @@ def limits(config: Config) -> Limits:
     )
 
 
-def quotas(config: Config) -> RateLimits:
+def rate_limits(config: Config) -> RateLimits:
     """Return the limits on how often callers may call."""
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
@@ -156,7 +156,7 @@ def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> Sta
     return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
-def load(config: Config, store: SqliteStore) -> Admission:
+def admission(config: Config, store: SqliteStore) -> Admission:
     """Return the bounds on work under way. The service's own writes keep half of the writer's queue."""
     return Admission(
         requests_max=config.requests_under_way,

@@ -9,7 +9,7 @@ import argon2
 import pytest
 
 from deskwire.engine.accounts.credentials import Passwords
-from deskwire.program import serve as program
+from deskwire.program import parts
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, sign_in
 from tests.support.sockets.admin_socket import operate
@@ -33,7 +33,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             super().__init__(memory_kib)
             self._hasher = Counting(memory_cost=memory_kib)
 
-    monkeypatch.setattr(program, "Passwords", CountingPasswords)
+    monkeypatch.setattr(parts, "Passwords", CountingPasswords)
     return used
 
 

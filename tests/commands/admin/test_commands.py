@@ -31,7 +31,7 @@ def shop(deskwire: Deskwire) -> Deskwire:
 def test_what_is_made_is_printed_as_its_id_alone_and_words_go_to_stderr(deskwire: Deskwire) -> None:
     made = deskwire("org", "create", "Acme")
     assert re.fullmatch(r"org_\w{26}\n", made.stdout)
-    assert made.stderr == "The organisation Acme has been made.\n"
+    assert made.stderr == "The organisation Acme was created.\n"
     assert re.fullmatch(r"prj_\w{26}\n", deskwire("project", "create", "Shop").stdout)
 
 

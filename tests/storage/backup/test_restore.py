@@ -196,7 +196,7 @@ HOSTILE: list[tuple[str, Callable[[Parts], object]]] = [
     ("altered", lambda parts: parts.insert(2, member("uploads/1/aa/" + "a" * 64, b"x"))),
     ("twice", lambda parts: parts.insert(2, member(FILE_NAME, b"x"))),
     ("begin", lambda parts: parts.reverse()),
-    ("behind the manifest", lambda parts: parts.append(member("secret", b"x"))),
+    ("comes after the manifest", lambda parts: parts.append(member("secret", b"x"))),
     ("not those", lambda parts: parts.pop(2)),
     ("not complete", lambda parts: parts.pop(1)),
     ("seal", lambda parts: parts.pop()),

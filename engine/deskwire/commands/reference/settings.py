@@ -34,19 +34,19 @@ No settings of the server, which leaves them alone; each is an option of those c
 
 def table(config: Config) -> Table:
     """Return the settings of `config` for a terminal: name, variable, value, origin, meaning."""
-    made = Table("Setting", "Variable", "Value", "Origin", "Meaning", title="Deskwire settings")
+    listing = Table("Setting", "Variable", "Value", "Origin", "Meaning", title="Deskwire settings")
     for each in SETTINGS.values():
         value = Text(_value(each, config))  # not str, in which rich would look for markup
-        made.add_row(each.name, each.variable, value, config.origin[each.name], each.meaning)
-    return made
+        listing.add_row(each.name, each.variable, value, config.origin[each.name], each.meaning)
+    return listing
 
 
 def client_table() -> Table:
     """Return the variables that the server does not use, for a terminal: name and meaning."""
-    made = Table("Variable", "Meaning", title="Variables of other commands")
+    listing = Table("Variable", "Meaning", title="Variables of other commands")
     for variable, meaning in CLIENT_VARIABLES.items():
-        made.add_row(variable, meaning)
-    return made
+        listing.add_row(variable, meaning)
+    return listing
 
 
 def document(config: Config) -> list[Mapping[str, object]]:

@@ -122,7 +122,7 @@ async def handle(services: Services, request: Request) -> tuple[Response, Quota 
         response = _response(await exchange.serve())
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason not in _COUNTED_ELSEWHERE:
-            error = services.quotas.note_failure(exchange.client) or error
+            error = services.rate_limits.note_failure(exchange.client) or error
         if exchange.can_wait(error):
             await trio.sleep(REFUSED_S)
         response = refused(error, request.id)
@@ -193,7 +193,7 @@ class _Exchange:
 
     async def serve(self) -> Answer:
         request, services = self._request, self._services
-        route, load = request.route, services.load
+        route, load = request.route, services.admission
         if not route.watching:
             load.check(changes=route.method != "GET")
         caller = await self._admitted()
@@ -236,7 +236,7 @@ class _Exchange:
 
     async def _admitted(self) -> Caller:
         """Return the caller, who may call this, and has not called too often."""
-        request, quotas = self._request, self._services.quotas
+        request, quotas = self._request, self._services.rate_limits
         access, place = request.route.access, request.place
         if place is not None:
             place.asked_by(self.client)
@@ -281,7 +281,7 @@ class _Exchange:
 
     async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
         """Return the body as its model, parsed in turn if that may hold up others."""
-        model, load = self._request.route.body, self._services.load
+        model, load = self._request.route.body, self._services.admission
         if model is None:
             return Empty()
         if len(raw) <= LARGE_BYTES and not self._stranger:
@@ -290,7 +290,7 @@ class _Exchange:
             return parse(model, raw)
 
     def _take(self, size: int) -> None:
-        self._services.load.room(self._who, size, stranger=self._stranger)
+        self._services.admission.room(self._who, size, stranger=self._stranger)
         self._taken += size
 
 

@@ -89,10 +89,10 @@ class Services:
 
     Args:
         keys: the server keys, those that were looked up remembered.
-        shelf: the uploads.
+        uploads: the files.
         voice: makes voice replies.
         answers: those kept for requests that are sent again.
-        quotas, load: how often callers may call, and how much may be under way at once.
+        rate_limits, admission: how often callers may call, and how much may be under way at once.
         stream_keys: what stream tokens are signed with.
         description: the description of the API.
         stand_ins: what passwords of unknown addresses are checked against.
@@ -105,7 +105,7 @@ class Services:
 
     store: Store
     keys: ServerKeys
-    directory: ActorRegistry
+    actors: ActorRegistry
     erasures: Erasures
     log: EventLog
     clock: Clock
@@ -115,11 +115,11 @@ class Services:
     webhooks: Webhooks
     hub: Hub
     surveys: Surveys
-    shelf: UploadService
+    uploads: UploadService
     voice: Voice
     answers: Answers
-    quotas: RateLimits
-    load: Admission
+    rate_limits: RateLimits
+    admission: Admission
     stream_keys: Keyring
     limits: Limits
     version: str

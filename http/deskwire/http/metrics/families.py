@@ -125,7 +125,7 @@ METRICS: Final = (
         "http_requests_under_way",
         "gauge",
         "Requests that are being handled, without those whose body is arriving and those that wait in the feed.",
-        _one(lambda s: s.load.requests),
+        _one(lambda s: s.admission.requests),
     ),
     Metric("connections", "gauge", "Connections of clients.", _one(lambda s: s.measured.connections.open)),
     Metric(
@@ -142,16 +142,16 @@ METRICS: Final = (
         "Bytes of responses in memory that wait for their clients to read them.",
         _one(lambda s: s.measured.connections.unsent),
     ),
-    Metric("feed_waits", "gauge", "Calls of the feed that wait for events.", _one(lambda s: s.load.waits)),
+    Metric("feed_waits", "gauge", "Calls of the feed that wait for events.", _one(lambda s: s.admission.waits)),
     Metric(
-        "http_request_bodies_bytes", "gauge", "Request bodies in memory.", _one(lambda s: s.load.bodies_bytes)
+        "http_request_bodies_bytes", "gauge", "Request bodies in memory.", _one(lambda s: s.admission.bodies_bytes)
     ),
     Metric(
         "http_overloaded_total",
         "counter",
         "Requests refused with 503, as there were too many of: `requests` under way, `bodies` in memory, `waits` in "
         "the feed, `writes` waiting for the writer, `imports`.",
-        _named(lambda s: s.load.refused),
+        _named(lambda s: s.admission.refused),
         ("reason",),
     ),
     Metric(
@@ -161,10 +161,10 @@ METRICS: Final = (
         "channels, of an `address` that failed to authenticate, of one that has its share of requests (`at_once`).",
         _named(
             lambda s: {
-                "project": s.quotas.calls.refused,
-                "authorization": s.quotas.authorizations.refused,
-                "address": s.quotas.failures.refused,
-                "at_once": s.load.crowded,
+                "project": s.rate_limits.calls.refused,
+                "authorization": s.rate_limits.authorizations.refused,
+                "address": s.rate_limits.failures.refused,
+                "at_once": s.admission.crowded,
             }
         ),
         ("reason",),
@@ -177,12 +177,12 @@ METRICS: Final = (
         ("outcome",),
     ),
     # Commands and commits
-    Metric("actors", "gauge", "Conversations in memory.", _one(lambda s: len(s.directory))),
+    Metric("actors", "gauge", "Conversations in memory.", _one(lambda s: len(s.actors))),
     Metric(
         "actors_started_total",
         "counter",
         "Conversations that were loaded into memory.",
-        _one(lambda s: s.directory.commands.actors),
+        _one(lambda s: s.actors.commands.actors),
     ),
     Metric(
         "commands_refused_total",
@@ -191,8 +191,8 @@ METRICS: Final = (
         "`too_many_actors`, no further conversation fits into memory.",
         _named(
             lambda s: {
-                "mailbox_full": s.directory.commands.mailbox_full,
-                "too_many_actors": s.directory.commands.too_many_actors,
+                "mailbox_full": s.actors.commands.mailbox_full,
+                "too_many_actors": s.actors.commands.too_many_actors,
             }
         ),
         ("reason",),
@@ -371,7 +371,7 @@ METRICS: Final = (
         "retention_pruned_rows_total",
         "counter",
         "Rows and uploads that retention removed: conversations by the reason, uploads that nothing referred to.",
-        _named(lambda s: {**s.measured.pruned.rows, "uploads": s.shelf.expired}),
+        _named(lambda s: {**s.measured.pruned.rows, "uploads": s.uploads.expired}),
         ("what",),
     ),
     Metric(

@@ -84,7 +84,7 @@ async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Ch
         return chunk
     with trio.move_on_after(call.query.wait):
         while not chunk.events:
-            with call.services.load.waiting(project):
+            with call.services.admission.waiting(project):
                 await log.wait(project, chunk.upto)
             chunk = await log.read(project, chunk.upto, limit, types)
     return chunk

@@ -84,9 +84,9 @@ async def list_entries(call: Call[Body, EntryList]) -> Answer:
     """List the translatable entries of a project, newest first, without their content."""
     query, project = call.query, call.project.rowid
     before = query.row
-    wanted = EntryFilter(query.type, query.language, query.missing)
+    criteria = EntryFilter(query.type, query.language, query.missing)
     entries = await call.services.store.read(
-        lambda reader: reader.entries(project, wanted, before, query.rows)
+        lambda reader: reader.entries(project, criteria, before, query.rows)
     )
     return page(query, entries, entry_view, lambda entry: entry.rowid)
 

@@ -61,7 +61,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     services, limits = call.services, call.services.limits
     boundary = boundary_of(call.incoming.headers)
     with trio.move_on_after(limits.upload_timeout_s):
-        async with services.shelf.receiving(call.project) as reception:
+        async with services.uploads.receiving(call.project) as reception:
             body = Steady(call.incoming.body, limits.body_timeout_s)
             filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
             return _view(call, await reception.finish(filename, partial(_kept, call)))
@@ -93,7 +93,7 @@ async def get_upload(call: Call[Body, Query]) -> Answer:
 )
 async def delete_upload(call: Call[Body, Query]) -> Answer:
     """Delete an upload that no message refers to. Otherwise it is deleted with the last conversation that does: 409."""
-    upload = await call.services.shelf.remove(call.project, call.path["upload_id"])
+    upload = await call.services.uploads.remove(call.project, call.path["upload_id"])
     return {"id": upload.id, "deleted": True}
 
 
@@ -108,26 +108,28 @@ async def delete_upload(call: Call[Body, Query]) -> Answer:
 )
 async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     """Download a file by its signed URL, whole or in part. `Range` and `If-None-Match` are supported."""
-    shelf, headers = call.services.shelf, call.incoming.headers
+    shelf, headers = call.services.uploads, call.incoming.headers
     upload_id, name = call.path["upload_id"], call.path["name"]
     shelf.links.check(upload_id, name, call.query.expires, call.query.signature, call.services.clock())
     upload = await call.services.store.read(Inline(lambda reader: reader.upload(None, upload_id)))
     if upload is None or await shelf.size(upload) != upload.size:
         raise NotFound("This file has been removed.", code="upload_not_found")
-    told = dict(headers_of(upload))
+    sent_headers = dict(headers_of(upload))
     if unchanged(headers, upload):
-        return Streamed(Pieces(shelf, upload, 0, 0), content_type(upload), told, 304)
+        return Streamed(Pieces(shelf, upload, 0, 0), content_type(upload), sent_headers, 304)
     part = wanted_part(headers, upload)
     start, end = part or (0, upload.size)
-    told["Content-Length"] = str(end - start)
+    sent_headers["Content-Length"] = str(end - start)
     if part is not None:
-        told["Content-Range"] = f"bytes {start}-{end - 1}/{upload.size}"
+        sent_headers["Content-Range"] = f"bytes {start}-{end - 1}/{upload.size}"
     shown = start if call.incoming.method == "HEAD" else end
-    return Streamed(Pieces(shelf, upload, start, shown), content_type(upload), told, 206 if part else 200)
+    return Streamed(
+        Pieces(shelf, upload, start, shown), content_type(upload), sent_headers, 206 if part else 200
+    )
 
 
 def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
-    """Return the commit of an upload. Repeated requests are told by name and content, as a form's delimiters are new each time."""
+    """Return the commit of an upload. Repeated requests are recognised by name and content, as a form's delimiters are new each time."""
     if call.once is None:
         return job
     once = call.once.about(upload.name.encode(), upload.sha256.encode())
@@ -136,7 +138,7 @@ def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
 
 def _view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
     """Return the upload object. Its URL is valid from the time of the upload."""
-    url, expires = call.services.shelf.links.url(upload.id, upload.name, upload.created_at)
+    url, expires = call.services.uploads.links.url(upload.id, upload.name, upload.created_at)
     return {
         "id": upload.id,
         "name": upload.name,

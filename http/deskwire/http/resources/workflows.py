@@ -212,8 +212,8 @@ async def _check(call: Call[Any, Any], document: Mapping[str, Any], kept: Collec
 
 async def _errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
     errors = await trio.to_thread.run_sync(workflow_errors, document)
-    told = {each.path for each in errors}
-    large = (path for path in large_integers(call.raw, document).pointers if path not in told)
+    named = {each.path for each in errors}
+    large = (path for path in large_integers(call.raw, document).pointers if path not in named)
     errors += [DefinitionError(path, "too_large", INTEGERS) for path in large]
     flows, project = document.get("flows"), call.project
     return errors + await call.services.store.read(

@@ -62,10 +62,10 @@ class AuditList(AuditExport, Paged):
 )
 async def list_audit_records(call: Call[Body, AuditList]) -> Answer:
     """List the audit records of an organisation and of its members' accounts, newest first."""
-    organisation, wanted, query = call.organisation.rowid, _filter(call.query), call.query
+    organisation, criteria, query = call.organisation.rowid, _filter(call.query), call.query
     before = query.row
     records = await call.services.store.read(
-        lambda reader: reader.audit_records(organisation, wanted, before, query.rows)
+        lambda reader: reader.audit_records(organisation, criteria, before, query.rows)
     )
     return page(query, records, record_view, lambda record: record.position)
 
@@ -83,27 +83,27 @@ async def export_audit_records(call: Call[Body, AuditExport]) -> Answer:
 
     The export itself is recorded, as the last record of an export without filters.
     """
-    organisation, wanted = call.organisation, _filter(call.query)
+    organisation, criteria = call.organisation, _filter(call.query)
     deed = Deed("audit.exported", organisation.id, organisation=organisation.rowid)
     await call.services.store.write(Brief(lambda tx: tx.record(deed)))
     disposition = {"Content-Disposition": f'attachment; filename="{organisation.id}-audit.ndjson"'}
-    return Streamed(exported(call.services.store, organisation.rowid, wanted), NDJSON, disposition)
+    return Streamed(exported(call.services.store, organisation.rowid, criteria), NDJSON, disposition)
 
 
 async def exported(
-    store: Store[AuditReader, AuditTransaction], organisation: int | None, wanted: AuditFilter
+    store: Store[AuditReader, AuditTransaction], organisation: int | None, criteria: AuditFilter
 ) -> AsyncIterator[bytes]:
     """Yield the lines, page by page: a slow reader holds no transaction, and memory holds one page."""
     after = 0
-    while records := await store.read(_page(organisation, wanted, after)):
+    while records := await store.read(_page(organisation, criteria, after)):
         yield b"".join(orjson.dumps(record_view(record)) + b"\n" for record in records)
         after = records[-1].position
 
 
 def _page(
-    organisation: int | None, wanted: AuditFilter, after: int
+    organisation: int | None, criteria: AuditFilter, after: int
 ) -> Callable[[AuditReader], Sequence[AuditRecord]]:
-    return lambda reader: reader.audit_records_after(organisation, wanted, after, PAGE)
+    return lambda reader: reader.audit_records_after(organisation, criteria, after, PAGE)
 
 
 def _filter(query: AuditExport) -> AuditFilter:

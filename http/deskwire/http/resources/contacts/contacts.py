@@ -84,10 +84,10 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
 async def list_contact_conversations(call: Call[Body, ContactConversations]) -> Answer:
     """List the conversations of a contact, newest activity first."""
     contact = await _contact(call)
-    wanted = ConversationFilter(
+    criteria = ConversationFilter(
         contact=contact.rowid, status=call.query.status, archived=call.query.archived, hidden=False
     )
-    return await operations.list_conversations(call, wanted)
+    return await operations.list_conversations(call, criteria)
 
 
 def _user_id(call: Call[Identity, Query]) -> str:

@@ -58,7 +58,7 @@ async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -
     contact = await _find(call, identifier, internal)
     deed = exported(contact.id, call.project.rowid)
     await services.store.write(Brief(lambda tx: tx.record(deed)))
-    show = partial(services.shelf.links.shown, now=now)
+    show = partial(services.uploads.links.shown, now=now)
     export = Export(services.store, Subject(call.project, contact, show, internal), now)
     disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}
     return Streamed(export.pieces(), "application/json", disposition)

@@ -74,8 +74,8 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
         contact = await operations.contact_key(call, query.contact)
         if contact is None:
             return EMPTY_PAGE
-    wanted = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
-    return await operations.list_conversations(call, wanted)
+    criteria = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
+    return await operations.list_conversations(call, criteria)
 
 
 @routes.add("GET", _ONE, _READ, operation_id="dashboardGetConversation", answer=shapes.Conversation)

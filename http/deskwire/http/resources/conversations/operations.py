@@ -46,7 +46,7 @@ async def ask(
     call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None
 ) -> Receipt:
     """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
-    return await call.services.directory.ask(call.project, conversation_id(call), command, wrapper)
+    return await call.services.actors.ask(call.project, conversation_id(call), command, wrapper)
 
 
 async def post(
@@ -58,7 +58,7 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    identifier, directory = conversation_id(call), call.services.directory
+    identifier, directory = conversation_id(call), call.services.actors
     return response(
         await directory.ask(call.project, identifier, command, call.keeping(response, identifier))
     )
@@ -99,12 +99,12 @@ async def get_conversation(call: Call[Any, Any]) -> Answer:
     return conversation_view(state, contact, call.project.id)
 
 
-async def list_conversations(call: Call[Any, P], wanted: ConversationFilter) -> Answer:
+async def list_conversations(call: Call[Any, P], criteria: ConversationFilter) -> Answer:
     """Return a page of conversations, newest activity first."""
     query = call.query
     after = Page(*query.place) if query.place else None
     listed = await call.services.store.read(
-        lambda reader: reader.conversations(call.project.rowid, wanted, after, query.rows)
+        lambda reader: reader.conversations(call.project.rowid, criteria, after, query.rows)
     )
     return page(
         query,
@@ -165,7 +165,7 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     shown = messages[-query.limit :] if backwards else messages[: query.limit]
     more = len(messages) > query.limit
     view = dashboard_message_view if internal else message_view
-    show = partial(call.services.shelf.links.shown, now=call.services.clock())
+    show = partial(call.services.uploads.links.shown, now=call.services.clock())
     return {
         "items": [view(message, identifier, show) for message in shown],
         "nextCursor": (f"{_BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,
@@ -224,13 +224,15 @@ def patch_of(body: ConversationPatch) -> Patch:
     return Patch(given_fields(body, NULLABLE))
 
 
-async def contact_key(call: Call[Any, Any], wanted: str) -> int | None:
+async def contact_key(call: Call[Any, Any], identifier: str) -> int | None:
     """Return the storage key of a contact by either id, its own or the backend's; None if there is none."""
     project = call.project.rowid
-    by_id = is_id(wanted, "con")
+    by_id = is_id(identifier, "con")
     contact = await call.services.store.read(
         Inline(
-            lambda reader: reader.contact_by_id(project, wanted) if by_id else reader.contact(project, wanted)
+            lambda reader: (
+                reader.contact_by_id(project, identifier) if by_id else reader.contact(project, identifier)
+            )
         )
     )
     return None if contact is None else contact.rowid
@@ -238,21 +240,23 @@ async def contact_key(call: Call[Any, Any], wanted: str) -> int | None:
 
 async def assign_of(call: Call[AssignBody, Any]) -> Assign:
     """Return the command of an assignment. Raises Invalid if there is no such user or team in the project."""
-    wanted = call.body.assignee
-    if wanted is None:
+    assignee = call.body.assignee
+    if assignee is None:
         return Assign(None)
-    lookup = _member(call.project, wanted.id) if wanted.type == "user" else _team(call.project, wanted.id)
+    lookup = (
+        _member(call.project, assignee.id) if assignee.type == "user" else _team(call.project, assignee.id)
+    )
     name = await call.services.store.read(Inline(lookup))
     if name is None:
-        message = f"There is no such {wanted.type} in this project."
+        message = f"There is no such {assignee.type} in this project."
         raise Invalid(Problem("/assignee/id", "unknown", message))
-    return Assign(Assignee(wanted.type, wanted.id, name))
+    return Assign(Assignee(assignee.type, assignee.id, name))
 
 
 async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
     """Check the assignee of a body; see `assign_of`."""
-    wanted = call.body.assignee
-    if wanted is not None and wanted.type is not None and wanted.id is not None:
+    assignee = call.body.assignee
+    if assignee is not None and assignee.type is not None and assignee.id is not None:
         await assign_of(call)
 
 

@@ -159,7 +159,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     given = body.contact.model_fields_set - {"user_id"}
     identity = {name: getattr(body.contact, name) for name in given}
     message = None if body.message is None else await _message(call, body.message, "/message")
-    receipt = await call.services.directory.create(
+    receipt = await call.services.actors.create(
         call.project,
         Create(
             new_id("cnv", now),

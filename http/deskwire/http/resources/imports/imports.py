@@ -98,7 +98,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     connection you can send the same lines again.
     """
     _check(call.incoming.headers)
-    with call.services.load.importing(call.project.rowid):
+    with call.services.admission.importing(call.project.rowid):
         intake, lines = Intake(call), Lines(LINE_BYTES)
         async for piece in Steady(call.incoming.body, call.services.limits.body_timeout_s, LEAST_BYTES):
             await intake.take(lines.feed(piece))
@@ -129,10 +129,10 @@ class Intake:
 
     def __init__(self, call: Call[Any, ImportQuery]) -> None:
         self._project = call.project
-        self._load = call.services.load
+        self._load = call.services.admission
         self._store = call.services.store
         self._clock = call.services.clock
-        shown = call.services.shelf.links.shown
+        shown = call.services.uploads.links.shown
         self._show = partial(shown, now=self._clock()) if call.query.events else None
         self._most = EVENT_LINES if call.query.events else COMMIT_LINES
         self._records: list[Record] = []

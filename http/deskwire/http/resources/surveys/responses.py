@@ -106,11 +106,11 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     """List the responses to a survey, newest first."""
     query, project = call.query, call.project.rowid
     before = query.row
-    wanted = await _wanted(call)
+    criteria = await _criteria(call)
 
     def listed(reader: SurveyReader) -> tuple[Survey, list[Response]]:
         survey = find_survey(reader, project, call.path["survey_id"])
-        return survey, list(reader.survey_responses(survey.rowid, wanted, before, query.rows))
+        return survey, list(reader.survey_responses(survey.rowid, criteria, before, query.rows))
 
     survey, responses = await call.services.store.read(listed)
     return page(
@@ -142,9 +142,9 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
         versions = reader.survey_versions(survey.rowid, None, survey.version)
         return survey, columns({each.number: definition_of(each.definition) for each in versions})
 
-    wanted = await _wanted(call)
+    criteria = await _criteria(call)
     survey, shown = await call.services.store.read(head)
-    pieces = _exported(call.services.store, survey.rowid, wanted, shown)
+    pieces = _exported(call.services.store, survey.rowid, criteria, shown)
     disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)
 
@@ -185,15 +185,15 @@ def _check(body: ResponseBody, definition: Definition) -> None:
 
 def _answered(call: Call[ResponseBody, Query]) -> Callable[[SurveyReader], SurveyVersion]:
     """Return the query for the version that a response answers; it raises NotFound, Conflict or Invalid."""
-    project, wanted = call.project.rowid, call.body.version
+    project, number = call.project.rowid, call.body.version
 
     def read(reader: SurveyReader) -> SurveyVersion:
         survey = find_survey(reader, project, call.path["survey_id"])
         _require_open(survey)
-        if wanted is not None and wanted > survey.version:
+        if number is not None and number > survey.version:
             said = f"The survey has the versions 1 to {survey.version}."
             raise Invalid(Problem("/version", "unknown_version", said))
-        return find_version(reader, survey, wanted or survey.version)
+        return find_version(reader, survey, number or survey.version)
 
     return read
 
@@ -214,7 +214,7 @@ def _require_open(survey: Survey) -> None:
         raise Conflict("The survey is closed and takes no responses.", code="survey_closed")
 
 
-async def _wanted(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -> ResponseFilter:
+async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -> ResponseFilter:
     query = call.query
     contact = None
     if query.contact is not None:
@@ -239,14 +239,14 @@ def _one(call: Call[Body, Query]) -> Callable[[SurveyReader], tuple[Survey, Resp
 async def _exported(
     store: Store[SurveyReader, SurveyTransaction],
     survey: int,
-    wanted: ResponseFilter,
+    criteria: ResponseFilter,
     shown: Sequence[Column],
 ) -> AsyncIterator[bytes]:
     """Yield the export, page by page: a slow reader holds no transaction, and memory holds one page."""
     yield head_line(shown).encode()
     before = None
     while True:
-        responses = await store.read(_page(survey, wanted, before))
+        responses = await store.read(_page(survey, criteria, before))
         if responses:
             yield lines(shown, responses).encode()
         if len(responses) < _PAGE:
@@ -255,6 +255,6 @@ async def _exported(
 
 
 def _page(
-    survey: int, wanted: ResponseFilter, before: int | None
+    survey: int, criteria: ResponseFilter, before: int | None
 ) -> Callable[[SurveyReader], Sequence[Response]]:
-    return lambda reader: reader.survey_responses(survey, wanted, before, _PAGE)
+    return lambda reader: reader.survey_responses(survey, criteria, before, _PAGE)

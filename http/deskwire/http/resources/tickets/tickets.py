@@ -90,7 +90,7 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     """Create a ticket. With `conversationId`, the conversation is linked to it in the same commit."""
     now = call.services.clock()
     return ticket_view(
-        await _desk(call).create(
+        await _service(call).create(
             new_id("tkt", now), new_values(call.body, now), now, call.keeping(ticket_view)
         )
     )
@@ -103,11 +103,11 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     """List the tickets of a project, newest first unless `sort` and `order` say otherwise."""
     query, sort = call.query, Sort(call.query.sort, call.query.order)
     after = _place(query, sort)
-    wanted = await _filter(call)
-    if wanted is None:
+    criteria = await _filter(call)
+    if criteria is None:
         return EMPTY_PAGE
     placed = await call.services.store.read(
-        lambda reader: reader.tickets(call.project.rowid, wanted, sort, after, query.rows)
+        lambda reader: reader.tickets(call.project.rowid, criteria, sort, after, query.rows)
     )
     number = _SORTS.index(sort)
     return page(
@@ -170,7 +170,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
 async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
     """Change a ticket. A new `conversationId` also changes the `ticketId` of the conversations concerned."""
     now = call.services.clock()
-    return ticket_view(await _desk(call).change(_id(call), patch_values(call.body, now), now))
+    return ticket_view(await _service(call).change(_id(call), patch_values(call.body, now), now))
 
 
 @routes.add(
@@ -183,7 +183,7 @@ async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
 )
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
     """Delete a ticket permanently, with its activity log. Its conversation remains."""
-    ticket = await _desk(call).delete(_id(call))
+    ticket = await _service(call).delete(_id(call))
     return {"id": ticket.id, "deleted": True}
 
 
@@ -215,8 +215,8 @@ def _by(call: Call[Any, Any]) -> By:
     return By(call.user.id, call.user.name)
 
 
-def _desk(call: Call[Any, Any]) -> TicketService:
-    return TicketService(call.services.store, call.services.directory, call.project, _by(call))
+def _service(call: Call[Any, Any]) -> TicketService:
+    return TicketService(call.services.store, call.services.actors, call.project, _by(call))
 
 
 async def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:

@@ -82,7 +82,7 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     """List the deliveries to an endpoint with their attempts, newest first."""
     query, find = call.query, endpoint_of(call)
     before = query.row
-    wanted = DeliveryFilter(
+    criteria = DeliveryFilter(
         status=query.status,
         event_type=query.type,
         conversation_id=query.conversation,
@@ -91,7 +91,7 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     )
 
     def listed(reader: DeliveryReader) -> list[DeliveryRecord]:
-        return list(reader.delivery_records(find(reader).rowid, wanted, before, query.rows))
+        return list(reader.delivery_records(find(reader).rowid, criteria, before, query.rows))
 
     records = await call.services.store.read(listed)
     return page(query, records, delivery_view, lambda record: record.position)
@@ -187,10 +187,12 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
         event = tx.append_event(call.project, draft, None, now, directed=True)
         return tx.insert_delivery(endpoint.rowid, event, None, None, now)
 
-    made = await services.store.write(send)
-    services.webhooks.probe(made.endpoint, made.position)
-    await services.webhooks.first_result(made)
-    return delivery_view(await services.store.read(lambda reader: _record(reader, call.project.rowid, made)))
+    delivery = await services.store.write(send)
+    services.webhooks.probe(delivery.endpoint, delivery.position)
+    await services.webhooks.first_result(delivery)
+    return delivery_view(
+        await services.store.read(lambda reader: _record(reader, call.project.rowid, delivery))
+    )
 
 
 async def _recover_all(call: Call[B, Q], endpoint: Endpoint, after: str, upto: int) -> int:
