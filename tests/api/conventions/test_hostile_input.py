@@ -13,6 +13,8 @@ from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
 from tests.api.conventions.test_guards import WITH_BODY, Walk, walking
 
+pytestmark = pytest.mark.long  # each route with each bad text or spelling
+
 VALUES: Final = (
     b"[" * 1_000 + b"]" * 1_000,  # the deepest that is JSON here
     b"[" * 300 + b"]" * 300,  # read, but not written again

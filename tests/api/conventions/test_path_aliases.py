@@ -26,6 +26,8 @@ from tests.support.api.request_paths import ask
 from tests.support.api.service import Service, running
 from tests.support.sockets.h11_oracle import answers
 
+pytestmark = pytest.mark.long  # each route with each bad text or spelling
+
 ID: Final = "x1"
 ODD: Final = {
     "slash in front": lambda path: f"/{path}",
