@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Forbidden
@@ -71,3 +71,5 @@ def carries(channel: Channel, event: EphemeralEvent) -> bool:
             return channel.subject == event.conversation_id
         case "contact":
             return channel.subject == event.user_id
+        case _:
+            assert_never(channel.kind)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import replace
-from typing import Final
+from typing import Final, assert_never
 
 import structlog
 import trio
@@ -254,19 +254,26 @@ class EndpointWorker(Sender):
         self._recorder.add(result)
 
     def _settle(self, result: Result, kept: bool) -> None:
+        if not kept:
+            self._outbox.end(result.delivery)
+        else:
+            self._go_on(result)
+        if (watcher := self._context.watched.pop(result.delivery.position, None)) is not None:
+            watcher.set()
+
+    def _go_on(self, result: Result) -> None:
+        """Do what follows from a result that is stored."""
         match result.verdict:
-            case Retry() if kept:
+            case Retry():
                 self._plan(result)
-            case Ended(status) as ended if kept:
+            case Ended(status) as ended:
                 self._outbox.end(result.delivery)
                 self._context.counters.delivered += status == "delivered"
                 self._context.counters.dropped += status == "dropped"
                 self._context.counters.skipped += status == "skipped"
                 self._outage.ended(ended)
             case _:
-                self._outbox.end(result.delivery)
-        if (watcher := self._context.watched.pop(result.delivery.position, None)) is not None:
-            watcher.set()
+                assert_never(result.verdict)
 
     def _plan(self, result: Result) -> None:
         now, planned = self._context.clock(), result.planned()
