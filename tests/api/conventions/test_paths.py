@@ -11,7 +11,7 @@ import pytest
 from tests.support.api.request_paths import WAYS, Way, ask
 from tests.support.api.service import Service, running
 
-pytestmark = pytest.mark.parametrize("way", WAYS)
+pytestmark = [pytest.mark.parametrize("way", WAYS), pytest.mark.long]  # each route, each way to it
 
 ODD: Final = (
     "victim/conversations",
