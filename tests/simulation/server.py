@@ -165,7 +165,7 @@ class Server:
             mailbox=config.mailbox_commands,
             idle_s=config.actor_idle_s,
             live=config.actors_live,
-            passing=EphemeralPublisher(trio_ms, self._hub.offer_ephemeral, self.dispatcher.offer_ephemeral),
+            publisher=EphemeralPublisher(trio_ms, self._hub.offer_ephemeral, self.dispatcher.offer_ephemeral),
             links=links,
             wrappers=(TicketFollower(),),
         )

@@ -85,7 +85,7 @@ def registry(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=EphemeralPublisher(wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral),
+        publisher=EphemeralPublisher(wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral),
         links=links,
         wrappers=(TicketFollower(),),
     )

@@ -66,7 +66,7 @@ async def opened(store: InlineStore, *, visible: bool = True, **limits: Any) -> 
         bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
         listeners: list[Office] = []
         passing = EphemeralPublisher(clock, lambda event: listeners[0].listen(event))
-        office = Office(ActorRegistry(nursery, store, clock, passing=passing, **bounds), store, [])
+        office = Office(ActorRegistry(nursery, store, clock, publisher=passing, **bounds), store, [])
         listeners.append(office)
         command = create(visible=visible)
         office.conversation_id = command.conversation_id

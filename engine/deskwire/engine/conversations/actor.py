@@ -185,7 +185,7 @@ class Actor:
         await self._pipeline.settled()
         state, contact = await self._pipeline.read(inline=True)
         if self._indicator is None:
-            self._indicator = Indicator(self.project, self._shared.passing)
+            self._indicator = Indicator(self.project, self._shared.publisher)
         self._indicator.set(state, contact, command)
         return Receipt(state, state, contact, self.project)
 

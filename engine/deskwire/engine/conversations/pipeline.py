@@ -93,7 +93,7 @@ class Shared:
 
     Args:
         mailbox: how many commands may wait for each.
-        passing: where typing is told.
+        publisher: where typing is told.
         links: give attachments their URLs; None for who serves no files.
         wrappers: what else is done in each commit.
     """
@@ -101,7 +101,7 @@ class Shared:
     store: Store[CommitReader, CommitTransaction]
     clock: Clock
     mailbox: int
-    passing: EphemeralPublisher
+    publisher: EphemeralPublisher
     links: Links | None = None
     wrappers: tuple[Wrapper[Receipt], ...] = ()
 

@@ -59,7 +59,7 @@ class ActorRegistry:
         mailbox: commands that may wait for one conversation.
         idle_s: seconds without a command after which an actor ends.
         live: how many actors may be alive.
-        passing: where typing is told; nowhere by default.
+        publisher: where typing is told; nowhere by default.
         links: give attachments their URLs; None for who serves no files.
         wrappers: what else is done in each commit.
     """
@@ -73,7 +73,7 @@ class ActorRegistry:
         mailbox: int,
         idle_s: float,
         live: int,
-        passing: EphemeralPublisher | None = None,
+        publisher: EphemeralPublisher | None = None,
         links: Links | None = None,
         wrappers: Sequence[Wrapper[Receipt]] = (),
     ) -> None:
@@ -82,7 +82,7 @@ class ActorRegistry:
         self._idle_s = idle_s
         self._live = live
         self._shared = Shared(
-            store, clock, mailbox, passing or EphemeralPublisher(clock), links, tuple(wrappers)
+            store, clock, mailbox, publisher or EphemeralPublisher(clock), links, tuple(wrappers)
         )
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
         self._tending = False

@@ -108,15 +108,15 @@ async def delete_upload(call: Call[Body, Query]) -> Answer:
 )
 async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     """Download a file by its signed URL, whole or in part. `Range` and `If-None-Match` are supported."""
-    shelf, headers = call.services.uploads, call.incoming.headers
+    uploads, headers = call.services.uploads, call.incoming.headers
     upload_id, name = call.path["upload_id"], call.path["name"]
-    shelf.links.check(upload_id, name, call.query.expires, call.query.signature, call.services.clock())
+    uploads.links.check(upload_id, name, call.query.expires, call.query.signature, call.services.clock())
     upload = await call.services.store.read(Inline(lambda reader: reader.upload(None, upload_id)))
-    if upload is None or await shelf.size(upload) != upload.size:
+    if upload is None or await uploads.size(upload) != upload.size:
         raise NotFound("This file has been removed.", code="upload_not_found")
     sent_headers = dict(headers_of(upload))
     if unchanged(headers, upload):
-        return Streamed(Pieces(shelf, upload, 0, 0), content_type(upload), sent_headers, 304)
+        return Streamed(Pieces(uploads, upload, 0, 0), content_type(upload), sent_headers, 304)
     part = wanted_part(headers, upload)
     start, end = part or (0, upload.size)
     sent_headers["Content-Length"] = str(end - start)
@@ -124,7 +124,7 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
         sent_headers["Content-Range"] = f"bytes {start}-{end - 1}/{upload.size}"
     shown = start if call.incoming.method == "HEAD" else end
     return Streamed(
-        Pieces(shelf, upload, start, shown), content_type(upload), sent_headers, 206 if part else 200
+        Pieces(uploads, upload, start, shown), content_type(upload), sent_headers, 206 if part else 200
     )
 
 

@@ -42,8 +42,8 @@ _TOKEN: Final = "!#$&+-.^_`|~"  # RFC 8187, attr-char
 class Pieces(AsyncIterator[bytes]):
     """A part of an upload. Nothing stays open between two pieces, so it may be left anywhere."""
 
-    def __init__(self, shelf: UploadService, upload: Upload, start: int, end: int) -> None:
-        self._shelf = shelf
+    def __init__(self, uploads: UploadService, upload: Upload, start: int, end: int) -> None:
+        self._uploads = uploads
         self._upload = upload
         self._at = start
         self._end = end
@@ -52,7 +52,7 @@ class Pieces(AsyncIterator[bytes]):
         """The next bytes. Raises Unavailable if the file was removed meanwhile, which ends the connection."""
         if self._at >= self._end:
             raise StopAsyncIteration
-        data = await self._shelf.read(self._upload, self._at, min(_PIECE, self._end - self._at))
+        data = await self._uploads.read(self._upload, self._at, min(_PIECE, self._end - self._at))
         self._at = self._at + len(data) if data else self._end
         return data
 
