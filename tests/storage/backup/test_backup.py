@@ -6,7 +6,7 @@ import fcntl
 import sqlite3
 import stat
 import tarfile
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -62,15 +62,19 @@ async def test_a_backup_beside_a_running_service_is_of_one_moment_and_holds_up_n
 ) -> None:
     conversation_id = await fill(tmp_path / "data")
     made = trio.Event()
+    posted, said = trio.open_memory_channel[None](0)
 
     async with running(tmp_path / "data") as engine, trio.open_nursery() as nursery:
 
         async def talk() -> None:
             while not made.is_set():
                 await engine.directory.ask(PROJECT, conversation_id, post())
+                with suppress(trio.WouldBlock):
+                    posted.send_nowait(None)
 
         nursery.start_soon(talk)
         for number in range(3):
+            await said.receive()
             await trio.to_thread.run_sync(back_up, tmp_path / "data", tmp_path / f"{number}.tar")
         made.set()
     counts = []
