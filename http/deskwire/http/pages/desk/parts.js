@@ -210,30 +210,35 @@ export function Dialog(props) {
   </dialog>`;
 }
 
-/** @type {import("./vendor/preact.js").Signal<{id: number, text: string, bad: boolean, action?: {label: string, press: () => void}}[]>} */
-const toasts = signal([]);
+/** What is said at the edge of the page at the moment. */
+export const notices = signal(/** @type {{id: number, text: string, bad: boolean, action?: string, run?: () => void}[]} */ ([]));
 const status = signal("");
-let toastId = 0;
+let last = 0;
 
-/** Tell the reader something, for a few seconds, and those who listen at once. @param {string} text @param {{bad?: boolean, action?: {label: string, press: () => void}}} [more] */
-export function say(text, more = {}) {
-  const id = ++toastId;
-  toasts.value = [...toasts.value.slice(-2), { id, text, bad: more.bad ?? false, action: more.action }];
+/**
+ * Say something for a moment, at the edge of the page and to screen readers.
+ * @param {string} text @param {{action?: string, run?: () => void, ms?: number, bad?: boolean}} [options] @returns {() => void} Takes it away.
+ */
+export function say(text, options = {}) {
+  const id = ++last;
+  const away = () => void (notices.value = notices.value.filter((each) => each.id !== id));
+  notices.value = [...notices.value.filter((each) => each.text !== text).slice(-2), { id, text, bad: options.bad ?? false, action: options.action, run: options.run }];
   status.value = text;
-  setTimeout(() => (toasts.value = toasts.value.filter((each) => each.id !== id)), more.bad || more.action ? 9000 : 4000);
+  setTimeout(away, options.ms ?? (options.bad || options.action ? 9000 : 4000));
+  return away;
 }
 
 /** Tell only those who listen. @param {string} text */
 export const announce = (text) => void (status.value = text);
 
-export function Toasts() {
-  const away = (/** @type {number} */ id) => (toasts.value = toasts.value.filter((each) => each.id !== id));
+export function Notices() {
+  const away = (/** @type {number} */ id) => (notices.value = notices.value.filter((each) => each.id !== id));
   return html`<div class="sr" role="status" aria-live="polite">${status.value}</div>
     <div class="toasts">
-      ${toasts.value.map(
+      ${notices.value.map(
         (each) => html`<div key=${each.id} class=${cx("toast", each.bad && "bad")}>
           <${Icon} name=${each.bad ? "warn" : "check"} /><span>${each.text}</span>
-          ${each.action && html`<button type="button" onClick=${() => (away(each.id), each.action?.press())}>${each.action.label}</button>`}
+          ${each.action && html`<button type="button" onClick=${() => (away(each.id), each.run?.())}>${each.action}</button>`}
         </div>`,
       )}
     </div>`;
