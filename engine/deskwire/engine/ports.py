@@ -16,6 +16,7 @@ from deskwire.engine.accounts.ports import (
     OrganisationReader,
     OrganisationTransaction,
 )
+from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
@@ -54,6 +55,7 @@ class Reader(
     ContactReader,
     AuditReader,
     TeamReader,
+    SessionReader,
     OrganisationReader,
     AccountReader,
     Protocol,
@@ -78,6 +80,7 @@ class Transaction(
     ContactTransaction,
     AuditTransaction,
     TeamTransaction,
+    SessionTransaction,
     OrganisationTransaction,
     AccountTransaction,
     Protocol,
@@ -93,7 +96,8 @@ class Commit:
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
-    says whether anything about server keys or projects has changed.
+    says whether anything about server keys or projects has changed. `sessions` are the ids of browsers' sessions that
+    have ended.
     """
 
     events: Sequence[StoredEvent]
@@ -102,6 +106,7 @@ class Commit:
     due: Sequence[int] = ()
     runs_due: Sequence[int] = ()
     callers: bool = False
+    sessions: Sequence[str] = ()
 
 
 Store = core.Store[Reader, Transaction]

@@ -10,6 +10,7 @@ from deskwire.engine.events.types import StoredEvent, contact_lane
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
+from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
@@ -41,6 +42,7 @@ class SqliteReader(
     DeliveryLogReads,
     OrganisationReads,
     PeopleReads,
+    SessionReads,
     ConsumerReads,
     MemoryReads,
     TranslationReads,
@@ -71,6 +73,7 @@ class SqliteTransaction(
     DeliveryWrites,
     OrganisationWrites,
     PeopleWrites,
+    SessionWrites,
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
@@ -87,7 +90,7 @@ class SqliteTransaction(
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
-    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
+    `due`, `runs_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
     that something about server keys or projects is another: the database says so, whoever has changed it.
     """
 
@@ -98,6 +101,7 @@ class SqliteTransaction(
         self.erased: set[int] = set()
         self.due: list[int] = []
         self.runs_due: list[int] = []
+        self.sessions_ended: list[str] = []
         self.callers_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
         for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):
@@ -106,6 +110,11 @@ class SqliteTransaction(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT callers_change(); END"
                 )
+        connection.create_function("session_ends", 1, self.sessions_ended.append)
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
+            "BEGIN SELECT session_ends(OLD.id); END"
+        )
         connection.create_function("contacts_change", 0, self.forget_claims)
         for change in ("UPDATE", "DELETE"):
             connection.execute(

@@ -26,6 +26,9 @@ GET /docs/{asset}                                               | none         |
 GET /healthz                                                    | none         | -                    | -
 GET /metrics                                                    | metrics      | -                    | -
 GET /readyz                                                     | none         | -                    | -
+DELETE /v3/auth/session                                         | visitor      | -                    | 8 KiB
+GET /v3/auth/session                                            | visitor      | -                    | -
+POST /v3/auth/session                                           | none         | -                    | 8 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
 GET /v3/conversations                                           | dashboard    | conversations.read   | -

@@ -32,6 +32,7 @@ from deskwire.http.resources.accounts import (
     organisations,
     project,
     projects,
+    sessions,
     teams,
     tokens,
     users,
@@ -80,6 +81,7 @@ _MODULES: Final = (
     survey_responses,
     survey_insights,
     tokens,
+    sessions,
     users,
     organisations,
     members,
@@ -123,6 +125,7 @@ class _App(QuartTrio):
             request.content_length,
             request.body,
             place=request.scope.get("state", {}).get(PLACE),
+            secure=request.scheme == "https",
         )
         try:
             response, g.quota = await handle(self._services, incoming)
