@@ -48,7 +48,8 @@ class Conversation:
     """A conversation's whole state. Times are milliseconds since the epoch.
 
     `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
-    `run` is the workflow that runs in it; listings leave it out. `imported_at` is when it came here from elsewhere, if it did.
+    `run` is the workflow that runs in it; listings leave it out. `contact_messages` of the `messages` are the
+    contact's. `imported_at` is when it came here from elsewhere, if it did.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Conversation:
     archived_at: int | None = None
     imported_at: int | None = None
     messages: int = 0
+    contact_messages: int = 0
     last_message_at: int | None = None
     sequence: int = 0
     run: Run | None = None

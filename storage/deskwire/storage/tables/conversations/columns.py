@@ -65,28 +65,32 @@ COLUMNS: Final = (
     Column("sequence", "always"),
     Column("unread", "always", read=bool),
     Column("messages", "always"),
+    Column("contact_messages", "always"),
     Column("last_message_at", "always"),
     Column("updated_at", "always"),
-    Column("status", "by commands", read=_status),
     Column("title", "by commands"),
     Column("closed_by", "by commands"),
     Column("closed_at", "by commands"),
-    Column("archived", "by commands", read=bool),
     Column("rating", "by commands"),
     Column("rated_at", "by commands"),
     Column("ticket_id", "by commands"),
     Column("visible", "by commands", read=bool),
     Column("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),
     Column("assignee_type", "by commands", "assignee", lambda state: state.assignee and state.assignee.type),
-    Column("assignee_id", "by commands", "assignee", lambda state: state.assignee and state.assignee.id),
     Column("assignee_name", "by commands", "assignee", lambda state: state.assignee and state.assignee.name),
+    Column("status", "rarely", read=_status),
+    Column("archived", "rarely", read=bool),
+    Column("assignee_id", "rarely", "assignee", lambda state: state.assignee and state.assignee.id),
     Column("human", "rarely", read=bool),
     Column("archived_at", "rarely"),
 )  # fmt: skip
 BESIDES: Final = ("activity", "routed")
 """Columns that store no field and are always written: the order of lists, and the last sequence sent to each endpoint."""
+HOUR: Final = "hour"
+"""The column of the hour of the last activity, which is indexed, and so written only when it is another one."""
 OWNER: Final = "contact"
 """The column of the contact whose conversation it is, which is written once and stores no field."""
+HOUR_MS: Final = 3_600_000
 NOT_STORED: Final = ("run",)
 """Fields that have no column: a run is in a table of its own."""
 
@@ -98,8 +102,8 @@ def _written(*when: Written) -> list[Column]:
     )
 
 
-def _update(columns: Sequence[Column]) -> str:
-    names = (*BESIDES, *(column.name for column in columns))
+def _update(columns: Sequence[Column], *more: str) -> str:
+    names = (*BESIDES, *more, *(column.name for column in columns))
     return f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
 
 
@@ -116,11 +120,14 @@ def _fields(columns: Sequence[Column]) -> Callable[[Conversation], tuple[Any, ..
     return taken
 
 
-def _differ(when: Written, operator: Literal["!=", "is not"]) -> Callable[[Conversation, Conversation], bool]:
-    """Return a function that says whether two states differ in what is written then."""
+def _differ(when: Written) -> Callable[[Conversation, Conversation], bool]:
+    """Return a function that says whether two states may differ in what is written then.
+
+    They do not if they share the very objects: for Python 1 equals true, also inside attributes.
+    """
     names = dict.fromkeys(column.source for column in COLUMNS if column.written == when)
     differ: Callable[[Conversation, Conversation], bool] = _compiled(
-        f"lambda a, b: {' or '.join(f'a.{name} {operator} b.{name}' for name in names)}"
+        f"lambda a, b: {' or '.join(f'a.{name} is not b.{name}' for name in names)}"
     )
     return differ
 
@@ -135,44 +142,37 @@ _USUAL: Final = _written("always", "by commands")
 _ALL: Final = _written("always", "by commands", "rarely")
 _INSERTED: Final = _written("once", "always", "by commands", "rarely")
 
-BY_MESSAGES, USUAL, ALL = _update(_BY_MESSAGES), _update(_USUAL), _update(_ALL)
+BY_MESSAGES, USUAL, ALL = _update(_BY_MESSAGES), _update(_USUAL), _update(_ALL, HOUR)
 INSERT: Final = (
-    f"INSERT INTO conversations ({', '.join((OWNER, *BESIDES, *(column.name for column in _INSERTED)))}) "
-    f"VALUES ({', '.join('?' * (1 + len(BESIDES) + len(_INSERTED)))})"
+    f"INSERT INTO conversations ({', '.join((OWNER, *BESIDES, HOUR, *(column.name for column in _INSERTED)))}) "
+    f"VALUES ({', '.join('?' * (2 + len(BESIDES) + len(_INSERTED)))})"
 )
 
-_made_by_commands: Final = _made(_USUAL)
+_made_usual, _made_all, _made_inserted = _made(_USUAL), _made(_ALL), _made(_INSERTED)
 _fields_by_messages, _fields_usual, _fields_all = _fields(_BY_MESSAGES), _fields(_USUAL), _fields(_ALL)
 _fields_inserted: Final = _fields(_INSERTED)
-_differ_rarely: Final = _differ("rarely", "!=")
-_differ_by_commands: Final = _differ(
-    "by commands", "is not"
-)  # as for Python 1 equals true, also inside attributes
-assert not _made(_written("once", "always", "rarely")), "all that is made of a state is written by commands"
+_differ_rarely, _differ_by_commands = _differ("rarely"), _differ("by commands")
+assert not _made(_BY_MESSAGES), "nothing is made of a state for each message"
 
 
 def insertion(state: Conversation, contact: int, routed: Mapping[int, int]) -> tuple[Any, ...]:
     """Return the values of INSERT."""
-    made = [write(state) for write in _made_by_commands]
-    return (contact, _activity(state), _packed(routed), *made, *_fields_inserted(state)[:-1])
+    made = [write(state) for write in _made_inserted]
+    activity = _activity(state)
+    return (contact, activity, _packed(routed), activity // HOUR_MS, *made, *_fields_inserted(state)[:-1])
 
 
 def update(
     before: Conversation, state: Conversation, routed: Mapping[int, int]
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that writes what has changed, with its values."""
-    if _differ_rarely(state, before):
-        statement, stored = ALL, _fields_all(state)
-    elif _differ_by_commands(state, before):
-        statement, stored = USUAL, _fields_usual(state)
-    else:
-        return BY_MESSAGES, (_activity(state), _packed(routed), *_fields_by_messages(state))
-    return statement, (
-        _activity(state),
-        _packed(routed),
-        *[write(state) for write in _made_by_commands],
-        *stored,
-    )
+    activity = _activity(state)
+    hour, besides = activity // HOUR_MS, (activity, _packed(routed))
+    if _differ_rarely(state, before) or hour != _activity(before) // HOUR_MS:
+        return ALL, (*besides, hour, *[write(state) for write in _made_all], *_fields_all(state))
+    if _differ_by_commands(state, before):
+        return USUAL, (*besides, *[write(state) for write in _made_usual], *_fields_usual(state))
+    return BY_MESSAGES, (*besides, *_fields_by_messages(state))
 
 
 def _activity(state: Conversation) -> int:
