@@ -21,6 +21,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -145,6 +146,9 @@ def _store_beside(
             tx.put_network_logs(state.rowid, snapshot, at)
         case Revealed():
             tx.number_messages(state.rowid, after.sequence - after.messages + 1)
+        case Filed(changes):
+            if "tags" in changes:
+                tx.put_conversation_tags(state)
         case Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
             pass
         case WorkflowWaits() | WorkflowCompleted():

@@ -48,8 +48,10 @@ class Conversation:
     """A conversation's whole state. Times are milliseconds since the epoch.
 
     `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
-    `run` is the workflow that runs in it; listings leave it out. `contact_messages` of the `messages` are the
-    contact's. `imported_at` is when it came here from elsewhere, if it did.
+    `run` is the workflow that runs in it; listings leave it out. `imported_at` is when it came here from elsewhere, if it did.
+    `contact_messages` of the `messages` are the contact's.
+    `waiting_since` is when the contact wrote what nobody has answered yet. Of `tags` there are at most 20. `contact_seen_index`
+    is the index of the newest message when the contact last read. Consumers see none of these three, nor `snoozed_until`.
     """
 
     id: str
@@ -77,6 +79,12 @@ class Conversation:
     contact_messages: int = 0
     last_message_at: int | None = None
     sequence: int = 0
+    waiting_since: int | None = None
+    snoozed_until: int | None = None
+    tags: tuple[str, ...] = ()
+    contact_seen_index: int | None = None
+    contact_seen_at: int | None = None
+    network_logs_at: int | None = None
     run: Run | None = None
 
 

@@ -7,9 +7,11 @@ from typing import Any, Protocol
 
 from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.agent_view import NO_EVENT, NOTHING_BESIDE, agent_view, mine_view
+from deskwire.engine.conversations.agent_view import NO_EVENT, NOTHING_BESIDE, mine_view
 from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.emit import agent_view
 from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.record import changed
 from deskwire.engine.events.ports import EventReader
 
 
@@ -27,11 +29,10 @@ def inbox_views(
     keys = [state.rowid for state, _ in found]
     beside, seen = reader.beside(keys), reader.seen(user.rowid, keys)
     as_of = reader.newest_event_id(project.rowid) or NO_EVENT
-    return [
-        {
-            **agent_view(state, contact, project.id, beside.get(state.rowid, NOTHING_BESIDE)),
-            "asOf": as_of,
-            "mine": mine_view(state, seen.get(state.rowid)),
-        }
-        for state, contact in found
-    ]
+    views = []
+    for state, contact in found:
+        more = beside.get(state.rowid, NOTHING_BESIDE)
+        known = changed(state, run=more.run)
+        view = agent_view(known, contact, project.id, more.last_message, more.workflow)
+        views.append({**view, "asOf": as_of, "mine": mine_view(state, seen.get(state.rowid))})
+    return views

@@ -96,6 +96,9 @@ class ConversationTransaction(ConversationReader, Protocol):
     def number_messages(self, conversation: int, first: int) -> None:
         """Note that the messages that the customer sees have events, the first of them with sequence `first`."""
 
+    def put_conversation_tags(self, state: Conversation) -> None:
+        """Have the conversation found by its tags, and by no others."""
+
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
         """Store a snapshot in place of the previous one."""
 

@@ -8,16 +8,17 @@ from typing import Final
 
 import orjson
 
-from deskwire.engine.conversations.agent_view import BEGINNING, Beside, Running, Seen, Sequenced
+from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
 from deskwire.engine.conversations.conversation import Author, Message
+from deskwire.engine.conversations.emit import FIRST_WORDS
 from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of
+from deskwire.storage.tables.workflows import run_of
 
 BESIDE: Final = (
-    "SELECT k.value, n.updated_at, v.workflow_id, f.name, json_extract(r.state, '$.step') IS NOT NULL, "
-    f"m.id, m.author_type, m.author_id, m.author_name, substr(m.text, 1, {BEGINNING}), m.created_at, m.internal "
+    "SELECT k.value, r.state, f.name, m.id, m.author_type, m.author_id, m.author_name, "
+    f"substr(m.text, 1, {FIRST_WORDS}), m.created_at, m.internal "
     "FROM json_each(?) k LEFT JOIN messages m ON m.rowid = "
     "(SELECT rowid FROM messages WHERE conversation = k.value ORDER BY rowid DESC LIMIT 1) "
-    "LEFT JOIN network_logs n ON n.conversation = k.value "
     "LEFT JOIN workflow_runs r ON r.conversation = k.value "
     "LEFT JOIN workflow_versions v ON v.rowid = r.version LEFT JOIN workflows f ON f.id = v.workflow_id"
 )
@@ -40,9 +41,9 @@ class AgentViewReads:
     def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
         found: dict[int, Beside] = {}
         for row in self.conn.execute(BESIDE, (_json(conversations),)):
-            key, logs_at, workflow, name, waiting, message, *rest = row
-            running = None if workflow is None else Running(workflow, name, bool(waiting))
-            found[key] = Beside(None if message is None else _beginning(message, *rest), logs_at, running)
+            key, state, workflow, message, *rest = row
+            last = None if message is None else _beginning(message, *rest)
+            found[key] = Beside(last, run_of(state), workflow)
         return found
 
     def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
