@@ -14,6 +14,7 @@ from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
@@ -34,6 +35,7 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 class SqliteReader(
     ConversationReads,
+    AgentViewReads,
     ContactReads,
     EventReads,
     EndpointReads,

@@ -51,9 +51,11 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
     if thread.before is None:
         thread.state = changed(thread.state, sequence=1)
         yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
-    for addition in thread.additions:
+    for place, addition in enumerate(thread.additions):
         state = with_messages(thread.state, [addition.record])
         thread.state = state = changed(state, sequence=state.sequence + (not addition.record.internal))
+        if not addition.record.internal:
+            thread.additions[place] = addition._replace(sequence=state.sequence)
         yield from announce(MessagePosted(addition.message()), state, thread.contact, project.id, (), show)
 
 
@@ -90,6 +92,7 @@ def _row(conversation: int, addition: Addition) -> MessageRow:
         record.internal,
         record.created_at,
         addition.attachments or None,
+        addition.sequence,
     )
 
 

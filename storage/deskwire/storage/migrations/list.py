@@ -33,6 +33,7 @@ from deskwire.storage.migrations import (
     m0015_the_homes_of_accounts,
     m0017_events_for_agents_alone,
     m0018_what_agents_note,
+    m0019_the_agents_inbox,
 )
 
 SCRIPTS: Final = {
@@ -55,6 +56,7 @@ SCRIPTS: Final = {
         m0015_the_homes_of_accounts,
         m0017_events_for_agents_alone,
         m0018_what_agents_note,
+        m0019_the_agents_inbox,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
