@@ -42,6 +42,7 @@ STATE = Conversation(
     messages=8,
     last_message_at=NOON + 9,
     sequence=10,
+    last_turn=9,
     waiting_since=NOON + 11,
     snoozed_until=NOON + 12,
     tags=("returns", "vip"),
