@@ -15,6 +15,7 @@ from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
+from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
@@ -36,6 +37,7 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 class SqliteReader(
     ConversationReads,
     ActivityReads,
+    AgentViewReads,
     ContactReads,
     EventReads,
     EndpointReads,

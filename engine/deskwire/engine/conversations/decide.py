@@ -331,6 +331,7 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
         "human": human,
         "unread": author != "contact",
         "messages": state.messages + 1,
+        "contact_messages": state.contact_messages + (message.author.type == "contact"),
         "last_message_at": message.created_at,
     }
     if author == "contact":

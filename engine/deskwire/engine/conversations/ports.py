@@ -8,6 +8,7 @@ from typing import Protocol
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.conversations.activity import Activity, Entry
+from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Page
 from deskwire.engine.core.record import value
@@ -52,6 +53,17 @@ class ConversationReader(Protocol):
     ) -> Sequence[Message]:
         """Messages, oldest first; with `before` alone the last `limit` in front of it."""
 
+    def thread(
+        self, conversation: int, *, after: int | None, before: int | None, newest_first: bool, limit: int
+    ) -> Sequence[Sequenced]:
+        """Return messages and notes behind and in front of these places; newest first they begin at the end."""
+
+    def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
+        """Return what the agent's view shows besides the conversations' own rows, by their storage keys."""
+
+    def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
+        """Return what a user has seen of these conversations; those of which that is not known are left out."""
+
     def network_logs(self, conversation: int) -> bytes | None:
         """The snapshot as it was sent."""
 
@@ -91,8 +103,11 @@ class ConversationTransaction(ConversationReader, Protocol):
         Raises StaleState if this commit has events of it yet to be told: they would be lost.
         """
 
-    def insert_message(self, conversation: int, message: Message) -> None:
-        """Store a message."""
+    def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
+        """Store a message with the sequence of its event, if it has one."""
+
+    def number_messages(self, conversation: int, first: int) -> None:
+        """Note that the messages that the customer sees have events, the first of them with sequence `first`."""
 
     def insert_conversation_activity(
         self, conversation: int, entry: Entry, at: int, event_id: str | None

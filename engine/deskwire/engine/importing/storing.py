@@ -52,11 +52,13 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
     if thread.before is None:
         thread.state = changed(thread.state, sequence=1)
         yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
-    for addition in thread.additions:
+    for place, addition in enumerate(thread.additions):
         state = with_messages(thread.state, [addition.record])
         posted, sequence = MessagePosted(addition.message()), state.sequence + (not addition.record.internal)
         turn = sequence if is_turn(posted) else state.last_turn
         thread.state = state = changed(state, sequence=sequence, last_turn=turn)
+        if not addition.record.internal:
+            thread.additions[place] = addition._replace(sequence=sequence)
         yield from announce(posted, state, thread.contact, project.id, (), show)
 
 
@@ -93,6 +95,7 @@ def _row(conversation: int, addition: Addition) -> MessageRow:
         record.internal,
         record.created_at,
         addition.attachments or None,
+        addition.sequence,
     )
 
 
