@@ -323,7 +323,7 @@ def test_conversations_from_before_say_since_when_their_contact_waits_and_when_l
             connection.execute(
                 "INSERT INTO conversations (rowid, id, project, contact, revision, sequence, status, unread, archived, "
                 "attributes, visible, human, messages, routed, activity, created_at, updated_at) "
-                "VALUES (?, ?, 1, 1, 0, 0, ?, 0, 0, '{}', 1, 0, 0, '{}', 0, 0, 0)",
+                "VALUES (?, ?, 1, 1, 0, 4, ?, 0, 0, '{}', 1, 0, 0, '{}', 0, 0, 0)",
                 (thread, conversation, status),
             )
             for number, author in enumerate(authors):
@@ -352,6 +352,7 @@ def test_conversations_from_before_say_since_when_their_contact_waits_and_when_l
         "cnv_empty": None,
     }
     assert [row and row[0].network_logs_at for row in stored.values()] == [None, 77, None, None, None]
+    assert {row and row[0].last_turn for row in stored.values()} == {4}
 
 
 def test_conversations_from_before_count_what_their_contact_wrote_and_know_their_hour(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ STATE = Conversation(
     contact_messages=3,
     last_message_at=NOON + 9,
     sequence=10,
+    last_turn=9,
     waiting_since=NOON + 11,
     snoozed_until=NOON + 12,
     tags=("returns", "vip"),

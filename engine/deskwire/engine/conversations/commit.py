@@ -64,6 +64,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     show = partial((plan.links or nowhere()).shown, now=at)
     drafts = _drafts(plan, tx, facts, contact, show)
     addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
+    events: dict[int | None, str] = {}
 
     gone = Deleted in map(type, facts)
     if gone:
@@ -73,7 +74,11 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
         state = _store(tx, plan.before, after, facts, plan.steps, contact, sent, at)
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
-        append(tx, project, draft, subject, each, at, lane=state.rowid)
+        event = append(tx, project, draft, subject, each, at, lane=state.rowid)
+        if plan.entries:
+            events[draft.sequence] = event.id
+    if plan.entries and not gone:
+        _note(tx, plan, state, events)
     message = _posted(facts, state, drafts, show)
     return Receipt(None if gone else state, state, contact, project, facts, message)
 
@@ -147,14 +152,30 @@ def _store_beside(
         case Revealed():
             tx.number_messages(state.rowid, after.sequence - after.messages + 1)
         case Filed(changes):
-            if "tags" in changes:
-                tx.put_conversation_tags(state)
+            _file(tx, state, changes)
         case Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
             pass
         case WorkflowWaits() | WorkflowCompleted():
             pass
         case _:
             assert_never(fact)
+
+
+def _note(tx: CommitTransaction, plan: Plan, state: Conversation, events: Mapping[int | None, str]) -> None:
+    """Add to the conversation's activity what the plan says; `events` are ids by their sequence."""
+    for entry, (before, _, after) in zip(plan.entries, plan.steps, strict=True):
+        if entry is not None:
+            first = (0 if before is None else before.sequence) + 1
+            event = events.get(first) if after.sequence >= first else None
+            tx.insert_conversation_activity(state.rowid, entry, plan.at, event)
+
+
+def _file(tx: CommitTransaction, state: Conversation, changes: Mapping[str, Any]) -> None:
+    """Write what finds the conversation by what was filed."""
+    if "tags" in changes:
+        tx.put_conversation_tags(state)
+    if changes.get("snoozed_until") is not None:
+        tx.note_waking(changes["snoozed_until"])
 
 
 def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:

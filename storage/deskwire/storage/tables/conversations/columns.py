@@ -68,6 +68,7 @@ COLUMNS: Final = (
     Column("imported_at", "once"),
     Column("revision", "always"),
     Column("sequence", "always"),
+    Column("last_turn", "always"),
     Column("unread", "always", read=bool),
     Column("messages", "always"),
     Column("contact_messages", "always"),

@@ -183,13 +183,6 @@ class ConversationWrites:
             (first, conversation),
         )
 
-    def put_conversation_tags(self, state: Conversation) -> None:
-        self.conn.execute("DELETE FROM conversation_tags WHERE conversation = ?", (state.rowid,))
-        self.conn.executemany(
-            "INSERT INTO conversation_tags VALUES (?, ?, ?)",
-            [(state.project, tag, state.rowid) for tag in state.tags],
-        )
-
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
         self.conn.execute(
             "INSERT INTO network_logs VALUES (?, ?, ?) ON CONFLICT (conversation) "
