@@ -67,6 +67,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0013_what_an_outage_keeps_waiting",
         "m0014_audit_trail",
         "m0015_the_homes_of_accounts",
+        "m0021_finding_contacts",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names
@@ -289,3 +290,23 @@ def test_accounts_from_before_homes_are_at_home_where_they_were_first_members(
     assert (first.home, first.password_hash, first.generation) == (organisations, "h", 0)
     assert (second.home, second.password_hash) == (organisations, "h")
     assert (loner.home, loner.password_hash) == (None, "h" if organisations == 1 else None)
+
+
+def test_contacts_that_were_there_before_can_be_found(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before="m0021_finding_contacts")
+        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
+        )
+        connection.execute(
+            "INSERT INTO contacts (id, project, user_id, name, email, created_at, updated_at) "
+            "VALUES ('con_1', 1, 'u1', 'Jörg Müller', 'jm@shop.example', 0, 0)"
+        )
+    migrate(path)
+    with closing(connect_reader(path)) as connection:
+        reader = SqliteReader(connection)
+        for term in ("muller", "shop.e", "u1"):
+            assert [each.id for each in reader.contacts(1, (term,), None, 9)] == ["con_1"]

@@ -13,6 +13,7 @@ from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
+from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
@@ -35,6 +36,7 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 class SqliteReader(
     ConversationReads,
     ContactReads,
+    ContactListReads,
     EventReads,
     EndpointReads,
     DeliveryReads,
