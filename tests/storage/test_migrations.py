@@ -310,8 +310,6 @@ def test_conversations_from_before_say_since_when_their_contact_waits_and_when_l
     }
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(Database(connection, execute_plugins=False), stop_before=_BEFORE_NOTES)
-def test_contacts_that_were_there_before_can_be_found(tmp_path: Path) -> None:
-        migrations.apply(Database(connection, execute_plugins=False), stop_before="m0021_finding_contacts")
         connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
@@ -353,7 +351,3 @@ def test_contacts_that_were_there_before_can_be_found(tmp_path: Path) -> None:
         "cnv_empty": None,
     }
     assert [row and row[0].network_logs_at for row in stored.values()] == [None, 77, None, None, None]
-            "INSERT INTO contacts (id, project, user_id, name, email, created_at, updated_at) "
-            "VALUES ('con_1', 1, 'u1', 'Jörg Müller', 'jm@shop.example', 0, 0)"
-        for term in ("muller", "shop.e", "u1"):
-            assert [each.id for each in reader.contacts(1, (term,), None, 9)] == ["con_1"]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlite_utils import Database
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.words import terms_of, words_of
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.database import FILE_NAME, connect_reader, connect_writer, migrate
+from deskwire.storage.migrations.list import migrations
 from deskwire.storage.tables.contacts import lists
-from deskwire.storage.transaction import SqliteTransaction
+from deskwire.storage.transaction import SqliteReader, SqliteTransaction
 from tests.support.builders import OTHER_PROJECT, PROJECT, found_projects
+from tests.support.shortcuts import migrated_step_by_step
 
 
 @pytest.fixture
@@ -77,3 +82,23 @@ def test_one_whose_erasure_has_begun_is_not_listed(tx: SqliteTransaction) -> Non
     contact = insert(tx, 1, "Ada")
     tx.mark_erasing(contact.rowid)
     assert tx.contacts(PROJECT.rowid, (), None, 9) == tx.contacts(PROJECT.rowid, ("ada",), None, 9) == []
+
+
+def test_contacts_from_before_there_were_words_can_be_found(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    with migrated_step_by_step(), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before="m0021_finding_contacts")
+        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
+        )
+        connection.execute(
+            "INSERT INTO contacts (id, project, user_id, name, email, created_at, updated_at) "
+            "VALUES ('con_1', 1, 'u1', 'J\u00f6rg M\u00fcller', 'jm@shop.example', 0, 0)"
+        )
+        migrate(path)
+    with closing(connect_reader(path)) as connection:
+        reader = SqliteReader(connection)
+        for term in ("muller", "shop.e", "u1"):
+            assert [each.id for each in reader.contacts(1, (term,), None, 9)] == ["con_1"]
