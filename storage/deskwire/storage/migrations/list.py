@@ -31,6 +31,7 @@ from deskwire.storage.migrations import (
     m0013_what_an_outage_keeps_waiting,
     m0014_audit_trail,
     m0015_the_homes_of_accounts,
+    m0018_what_agents_note,
 )
 
 SCRIPTS: Final = {
@@ -51,6 +52,7 @@ SCRIPTS: Final = {
         m0013_what_an_outage_keeps_waiting,
         m0014_audit_trail,
         m0015_the_homes_of_accounts,
+        m0018_what_agents_note,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
