@@ -65,6 +65,8 @@ BROKEN = {
     "internal_delivery": "UPDATE deliveries SET type = 'note.created'",
     "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
     "routed_ahead": """UPDATE conversations SET routed = '{"1": 9}'""",
+    "waiting_for_nothing": "UPDATE conversations SET waiting_since = 7",
+    "tags_differ": "INSERT INTO conversation_tags VALUES (1, 'vip', 1)",
     "delivery_to_nowhere": "DELETE FROM endpoints",
     "delivery_of_nothing": "UPDATE deliveries SET event = 99",
     "attempt_of_nothing": "INSERT INTO attempts VALUES (99, 1, 0, 0, NULL, NULL, x'')",

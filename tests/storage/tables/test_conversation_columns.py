@@ -42,6 +42,12 @@ STATE = Conversation(
     messages=8,
     last_message_at=NOON + 9,
     sequence=10,
+    waiting_since=NOON + 11,
+    snoozed_until=NOON + 12,
+    tags=("returns", "vip"),
+    contact_seen_index=13,
+    contact_seen_at=NOON + 14,
+    network_logs_at=NOON + 15,
 )
 """A state in which no field has its default."""
 
@@ -119,13 +125,14 @@ def test_a_statement_writes_what_its_change_may_change_and_nothing_else(tx: Sqli
             part.split(" = ")[0] for part in sql.partition(" SET ")[2].partition(" WHERE ")[0].split(", ")
         }
 
-    always, commands, rarely = (
+    always, turns, commands, rarely = (
         {column.name for column in COLUMNS if column.written == when}
-        for when in ("always", "by commands", "rarely")
+        for when in ("always", "by turns", "by commands", "rarely")
     )
     assert written(columns.BY_MESSAGES) == always | set(columns.BESIDES)
+    assert written(columns.BY_TURNS) == written(columns.BY_MESSAGES) | turns
     assert written(columns.USUAL) == written(columns.BY_MESSAGES) | commands
-    assert written(columns.ALL) == written(columns.USUAL) | rarely
-    for sql in (columns.INSERT, columns.BY_MESSAGES, columns.USUAL, columns.ALL):
+    assert written(columns.ALL) == written(columns.USUAL) | turns | rarely
+    for sql in (columns.INSERT, columns.BY_MESSAGES, columns.BY_TURNS, columns.USUAL, columns.ALL):
         with pytest.raises(sqlite3.ProgrammingError, match=f"uses {sql.count('?')}, and there are 0"):
             tx.conn.execute(sql)

@@ -20,6 +20,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -134,6 +135,9 @@ def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: in
                 _attach(tx, state, message)
         case NetworkLogsReplaced(snapshot):
             tx.put_network_logs(state.rowid, snapshot, at)
+        case Filed(changes):
+            if "tags" in changes:
+                tx.put_conversation_tags(state)
         case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
             pass
         case WorkflowWaits() | WorkflowCompleted():

@@ -49,6 +49,8 @@ class Conversation:
 
     `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
     `run` is the workflow that runs in it; listings leave it out. `imported_at` is when it came here from elsewhere, if it did.
+    `waiting_since` is when the contact wrote what nobody has answered yet. Of `tags` there are at most 20. `contact_seen_index`
+    is the index of the newest message when the contact last read. Consumers see none of these three, nor `snoozed_until`.
     """
 
     id: str
@@ -75,6 +77,12 @@ class Conversation:
     messages: int = 0
     last_message_at: int | None = None
     sequence: int = 0
+    waiting_since: int | None = None
+    snoozed_until: int | None = None
+    tags: tuple[str, ...] = ()
+    contact_seen_index: int | None = None
+    contact_seen_at: int | None = None
+    network_logs_at: int | None = None
     run: Run | None = None
 
 

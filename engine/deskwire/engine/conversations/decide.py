@@ -7,6 +7,8 @@ consumers see for it. Rules (contract 3, decisions 4):
 - OPEN and PENDING are open; a message of the contact makes PENDING and CLOSED ones OPEN.
 - A command that changes nothing yields no fact.
 - An internal note is a fact without an event and without a number.
+- The contact waits from its first message until an agent or a bot answers, or the conversation is closed.
+- A snooze ends with its time, with a message of the contact, when the conversation is closed and when it is reopened.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     ReplaceNetworkLogs,
 )
-from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.conversation import AuthorType, Conversation, Message
 from deskwire.engine.conversations.expiry import passed
 from deskwire.engine.conversations.facts import (
     Assigned,
@@ -39,6 +41,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -63,6 +66,8 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "ticket_id": "ticketId",
     "rated_at": None,  # carried by `rating`
     "archived_at": None,  # carried by `archived`
+    "contact_seen_index": None,  # carried by `unread`
+    "contact_seen_at": None,
 }
 """The name in `data.changed` of each changed field; None for one that another name stands for."""
 
@@ -87,7 +92,7 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
         case Assign(assignee):
             return () if state.assignee == assignee else (Assigned(assignee),)
         case MarkRead():
-            return (Updated({"unread": False}),) if state.unread else ()
+            return _read(state, at)
         case Rate(rating):
             return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
         case Patch(given):
@@ -95,7 +100,7 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
         case LinkTicket():
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
-            return (NetworkLogsReplaced(snapshot),)
+            return (NetworkLogsReplaced(snapshot, at),)
         case Expire(windows):
             return (Deleted("retention"),) if passed(state, windows, at) else ()
         case Delete(reason):
@@ -137,6 +142,13 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
     elif state.status == "PENDING":
         before.append(Updated({"status": "OPEN"}))
     return (*before, posted)
+
+
+def _read(state: Conversation, at: int) -> tuple[Fact, ...]:
+    if not state.unread:
+        return ()
+    seen = {"contact_seen_index": state.messages - 1, "contact_seen_at": at}
+    return (Updated({"unread": False, **seen}),)
 
 
 def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact, ...]:
@@ -211,7 +223,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
     match fact:
         case MessagePosted(message):
             return 0 if message.internal else shown
-        case NetworkLogsReplaced():
+        case NetworkLogsReplaced() | Filed():
             return 0
         case WorkflowWaits(run):
             return 0 if run.step is None else shown
@@ -231,33 +243,52 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case Revealed():
             return {"visible": True}
         case Closed(by, at):
-            return {"status": "CLOSED", "closed_by": by, "closed_at": at}
+            over = {"waiting_since": None, "snoozed_until": None}
+            return {"status": "CLOSED", "closed_by": by, "closed_at": at, **over}
         case Reopened():
-            return {"status": "OPEN", "closed_by": None, "closed_at": None}
+            return {"status": "OPEN", "closed_by": None, "closed_at": None, "snoozed_until": None}
         case Assigned(assignee):
             return {"assignee": assignee, "human": state.human or assignee is not None}
-        case Updated(changes):
+        case Updated(changes) | Filed(changes):
             return dict(changes)
+        case NetworkLogsReplaced(_, at):
+            return {"network_logs_at": at}
         case WorkflowWaits(run):
             return {"run": run}
         case WorkflowCompleted():
             return {"run": None}
-        case NetworkLogsReplaced() | Deleted() | Created():
+        case Deleted() | Created():
             return {}
         case _:
             assert_never(fact)
 
 
 def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
-    human = state.human or message.author.type == "agent"
+    author = message.author.type
+    human = state.human or author == "agent"
     if message.internal:
         return {"human": human}
-    return {
+    changes: dict[str, Any] = {
         "human": human,
-        "unread": message.author.type != "contact",
+        "unread": author != "contact",
         "messages": state.messages + 1,
         "last_message_at": message.created_at,
     }
+    if author == "contact":
+        changes["snoozed_until"] = None
+    if author != "system":
+        changes["waiting_since"] = waiting_since(state.waiting_since, author, message.created_at)
+    return changes
+
+
+def waiting_since(before: int | None, author: AuthorType, at: int) -> int | None:
+    """Return since when (ms) the contact waits for an answer, after a message of this author at that time; no note.
+
+    A message of the system is neither a question nor an answer.
+    """
+    if author == "contact":
+        return at if before is None else before
+    return before if author == "system" else None
 
 
 def touches(fact: Fact) -> bool:
@@ -265,7 +296,7 @@ def touches(fact: Fact) -> bool:
     match fact:
         case MessagePosted(message):
             return not message.internal
-        case NetworkLogsReplaced():
+        case NetworkLogsReplaced() | Filed():
             return False
         case WorkflowWaits(run):
             return run.step is not None

@@ -81,6 +81,9 @@ class ConversationTransaction(ConversationReader, Protocol):
     def insert_message(self, conversation: int, message: Message) -> None:
         """Store a message."""
 
+    def put_conversation_tags(self, state: Conversation) -> None:
+        """Have the conversation found by its tags, and by no others."""
+
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
         """Store a snapshot in place of the previous one."""
 

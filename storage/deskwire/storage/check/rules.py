@@ -115,6 +115,20 @@ RULES: Final = (
         "HAVING count(m.number) <> c.messages OR coalesce(max(m.number) + 1, 0) <> c.messages",
     ),
     Rule(
+        "waiting_for_nothing",
+        "Conversation {} is said to wait since {}, and is closed or has no message of the contact of that time.",
+        "SELECT c.id, c.waiting_since FROM conversations c WHERE c.waiting_since IS NOT NULL AND (c.status = 'CLOSED' "
+        "OR NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.internal = 0 "
+        "AND m.author_type = 'contact' AND m.created_at = c.waiting_since))",
+    ),
+    Rule(
+        "tags_differ",
+        "Conversation {} has the tags {}, and is found by {}.",
+        "SELECT c.id, c.tags, t.found FROM conversations c LEFT JOIN (SELECT conversation, json_group_array(tag) AS found "
+        "FROM (SELECT conversation, tag FROM conversation_tags ORDER BY conversation, tag) GROUP BY conversation) t "
+        "ON t.conversation = c.rowid WHERE c.tags <> coalesce(t.found, '[]')",
+    ),
+    Rule(
         "routed_ahead",
         "Conversation {} says that endpoint row {} was sent event {}, which is not there yet.",
         "SELECT c.id, j.key, j.value FROM conversations c, json_each(c.routed) j WHERE j.value > c.sequence",

@@ -32,6 +32,7 @@ from deskwire.storage.migrations import (
     m0014_audit_trail,
     m0015_the_homes_of_accounts,
     m0017_events_for_agents_alone,
+    m0018_what_agents_note,
 )
 
 SCRIPTS: Final = {
@@ -53,6 +54,7 @@ SCRIPTS: Final = {
         m0014_audit_trail,
         m0015_the_homes_of_accounts,
         m0017_events_for_agents_alone,
+        m0018_what_agents_note,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

@@ -50,6 +50,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -196,7 +197,7 @@ def _takes_over(fact: Fact) -> bool:
             return message.author.type == "agent" and not message.internal
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case WorkflowWaits() | WorkflowCompleted() | Deleted():
+        case Filed() | WorkflowWaits() | WorkflowCompleted() | Deleted():
             return False
         case _:
             assert_never(fact)

@@ -14,8 +14,9 @@ import orjson
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation, Status
 
-Written: TypeAlias = Literal["by SQLite", "once", "always", "by commands", "rarely"]
-"""The changes that write a column; "always" means every change, by a message or a command."""
+Written: TypeAlias = Literal["by SQLite", "once", "always", "by turns", "by commands", "rarely"]
+"""The changes that write a column; "always" means every change, by a message or a command, and "by turns" that the contact
+begins to wait for an answer, or waits no more."""
 
 _STATUSES: Final[Mapping[str, Status]] = {status: status for status in get_args(Status)}
 """Each status once in memory, and not with every state."""
@@ -28,8 +29,8 @@ class Column(NamedTuple):
 
     Args:
         name: of the column.
-        written: when; "rarely" is for indexed columns, as SQLite writes every index whose column a statement names,
-            changed or not.
+        written: when; "by turns" and "rarely" are for indexed columns, as SQLite writes every index whose column a
+            statement names, changed or not.
         field: of the state, if it has another name.
         write: makes the stored value of a state; None stores the field as it is.
         read: makes the field's value of what is stored; None takes it as it is.
@@ -55,6 +56,10 @@ def _attributes(stored: str) -> Any:
     return _NO_ATTRIBUTES if stored == "{}" else orjson.loads(stored)
 
 
+def _tags(stored: str) -> tuple[str, ...]:
+    return () if stored == "[]" else tuple(orjson.loads(stored))
+
+
 COLUMNS: Final = (
     Column("rowid", "by SQLite"),
     Column("id", "once"),
@@ -67,6 +72,7 @@ COLUMNS: Final = (
     Column("messages", "always"),
     Column("last_message_at", "always"),
     Column("updated_at", "always"),
+    Column("waiting_since", "by turns"),
     Column("status", "by commands", read=_status),
     Column("title", "by commands"),
     Column("closed_by", "by commands"),
@@ -80,8 +86,13 @@ COLUMNS: Final = (
     Column("assignee_type", "by commands", "assignee", lambda state: state.assignee and state.assignee.type),
     Column("assignee_id", "by commands", "assignee", lambda state: state.assignee and state.assignee.id),
     Column("assignee_name", "by commands", "assignee", lambda state: state.assignee and state.assignee.name),
+    Column("tags", "by commands", write=lambda state: orjson.dumps(state.tags).decode(), read=_tags),
+    Column("contact_seen_index", "by commands"),
+    Column("contact_seen_at", "by commands"),
+    Column("network_logs_at", "by commands"),
     Column("human", "rarely", read=bool),
     Column("archived_at", "rarely"),
+    Column("snoozed_until", "rarely"),
 )  # fmt: skip
 BESIDES: Final = ("activity", "routed")
 """Columns that store no field and are always written: the order of lists, and the last sequence sent to each endpoint."""
@@ -116,9 +127,11 @@ def _fields(columns: Sequence[Column]) -> Callable[[Conversation], tuple[Any, ..
     return taken
 
 
-def _differ(when: Written, operator: Literal["!=", "is not"]) -> Callable[[Conversation, Conversation], bool]:
+def _differ(
+    when: Written, operator: Literal["!=", "is not"], *further: Written
+) -> Callable[[Conversation, Conversation], bool]:
     """Return a function that says whether two states differ in what is written then."""
-    names = dict.fromkeys(column.source for column in COLUMNS if column.written == when)
+    names = dict.fromkeys(column.source for column in COLUMNS if column.written in (when, *further))
     differ: Callable[[Conversation, Conversation], bool] = _compiled(
         f"lambda a, b: {' or '.join(f'a.{name} {operator} b.{name}' for name in names)}"
     )
@@ -131,24 +144,30 @@ def _compiled(source: str) -> Any:
 
 
 _BY_MESSAGES: Final = _written("always")
+_BY_TURNS: Final = _written("always", "by turns")
 _USUAL: Final = _written("always", "by commands")
-_ALL: Final = _written("always", "by commands", "rarely")
-_INSERTED: Final = _written("once", "always", "by commands", "rarely")
+_ALL: Final = _written("always", "by turns", "by commands", "rarely")
+_INSERTED: Final = _written("once", "always", "by turns", "by commands", "rarely")
 
-BY_MESSAGES, USUAL, ALL = _update(_BY_MESSAGES), _update(_USUAL), _update(_ALL)
+BY_MESSAGES, BY_TURNS = _update(_BY_MESSAGES), _update(_BY_TURNS)
+USUAL, ALL = _update(_USUAL), _update(_ALL)
 INSERT: Final = (
     f"INSERT INTO conversations ({', '.join((OWNER, *BESIDES, *(column.name for column in _INSERTED)))}) "
     f"VALUES ({', '.join('?' * (1 + len(BESIDES) + len(_INSERTED)))})"
 )
 
 _made_by_commands: Final = _made(_USUAL)
-_fields_by_messages, _fields_usual, _fields_all = _fields(_BY_MESSAGES), _fields(_USUAL), _fields(_ALL)
+_fields_by_messages, _fields_by_turns = _fields(_BY_MESSAGES), _fields(_BY_TURNS)
+_fields_usual, _fields_all = _fields(_USUAL), _fields(_ALL)
 _fields_inserted: Final = _fields(_INSERTED)
 _differ_rarely: Final = _differ("rarely", "!=")
+_differ_indexed: Final = _differ("rarely", "!=", "by turns")
 _differ_by_commands: Final = _differ(
     "by commands", "is not"
 )  # as for Python 1 equals true, also inside attributes
-assert not _made(_written("once", "always", "rarely")), "all that is made of a state is written by commands"
+assert not _made(_written("once", "always", "by turns", "rarely")), (
+    "all that is made of a state is written by commands"
+)
 
 
 def insertion(state: Conversation, contact: int, routed: Mapping[int, int]) -> tuple[Any, ...]:
@@ -161,7 +180,9 @@ def update(
     before: Conversation, state: Conversation, routed: Mapping[int, int]
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that writes what has changed, with its values."""
-    if _differ_rarely(state, before):
+    if _differ_indexed(state, before):
+        if not _differ_rarely(state, before) and not _differ_by_commands(state, before):
+            return BY_TURNS, (_activity(state), _packed(routed), *_fields_by_turns(state))
         statement, stored = ALL, _fields_all(state)
     elif _differ_by_commands(state, before):
         statement, stored = USUAL, _fields_usual(state)

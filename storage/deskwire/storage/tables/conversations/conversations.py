@@ -176,6 +176,13 @@ class ConversationWrites:
             ),
         )
 
+    def put_conversation_tags(self, state: Conversation) -> None:
+        self.conn.execute("DELETE FROM conversation_tags WHERE conversation = ?", (state.rowid,))
+        self.conn.executemany(
+            "INSERT INTO conversation_tags VALUES (?, ?, ?)",
+            [(state.project, tag, state.rowid) for tag in state.tags],
+        )
+
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
         self.conn.execute(
             "INSERT INTO network_logs VALUES (?, ?, ?) ON CONFLICT (conversation) "
@@ -185,7 +192,15 @@ class ConversationWrites:
 
 
 _NO_ROW: Final = (1 << 63) - 1
-_OWN: Final = ("messages", "network_logs", "workflow_runs", "imported_messages", "imported_conversations")
+_OWN: Final = (
+    "messages",
+    "network_logs",
+    "workflow_runs",
+    "imported_messages",
+    "imported_conversations",
+    "conversation_tags",
+    "conversation_activity",
+)
 """Tables whose rows go with their conversation."""
 
 

@@ -1,0 +1,5 @@
+// @ts-check
+/** Every sentence of the page. */
+export const t = {
+  name: "Deskwire",
+};
