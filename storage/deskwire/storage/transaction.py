@@ -14,7 +14,10 @@ from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrite
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
+from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
+from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
@@ -35,7 +38,10 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 class SqliteReader(
     ConversationReads,
+    ActivityReads,
+    AgentViewReads,
     ContactReads,
+    ContactListReads,
     EventReads,
     EndpointReads,
     DeliveryReads,
@@ -67,6 +73,7 @@ class SqliteReader(
 class SqliteTransaction(
     SqliteReader,
     ConversationWrites,
+    ActivityWrites,
     ContactWrites,
     EventWrites,
     EndpointWrites,
@@ -90,8 +97,9 @@ class SqliteTransaction(
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
-    `due`, `runs_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
-    that something about server keys or projects is another: the database says so, whoever has changed it.
+    `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
+    besides, `callers_changed` that something about server keys or projects is another: the database says so, whoever has
+    changed it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -102,6 +110,7 @@ class SqliteTransaction(
         self.due: list[int] = []
         self.runs_due: list[int] = []
         self.sessions_ended: list[str] = []
+        self.wakings_due: list[int] = []
         self.callers_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
         for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):
