@@ -164,13 +164,9 @@ class Mine(Shape):
     unread: Annotated[int, Field(ge=0, description="Messages of the contact behind it.", examples=[1])]
 
 
-class AgentConversation(Conversation):
-    """A conversation as agents see it.
+class ToldConversation(Conversation):
+    """A conversation as agents see it, in an event: without what is one agent's own."""
 
-    An event changes this object only if the event's id is larger than `asOf`.
-    """
-
-    as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
     visible: Annotated[bool, Field(description="False while the customer can't see it.")]
     tags: Annotated[list[str], Field(examples=[["returns"]])]
     snoozed_until: Moment | None
@@ -184,6 +180,15 @@ class AgentConversation(Conversation):
     contact_seen_at: Moment | None
     network_logs_at: Moment | None
     workflow: RunningWorkflow | None
+
+
+class AgentConversation(ToldConversation):
+    """A conversation as agents see it.
+
+    An event changes this object only if the event's id is larger than `asOf`.
+    """
+
+    as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
     mine: Mine
 
 

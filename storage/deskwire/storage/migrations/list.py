@@ -31,6 +31,7 @@ from deskwire.storage.migrations import (
     m0013_what_an_outage_keeps_waiting,
     m0014_audit_trail,
     m0015_the_homes_of_accounts,
+    m0017_events_for_agents_alone,
     m0018_what_agents_note,
     m0019_the_agents_inbox,
 )
@@ -53,6 +54,7 @@ SCRIPTS: Final = {
         m0013_what_an_outage_keeps_waiting,
         m0014_audit_trail,
         m0015_the_homes_of_accounts,
+        m0017_events_for_agents_alone,
         m0018_what_agents_note,
         m0019_the_agents_inbox,
     )
