@@ -49,6 +49,7 @@ from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys, Webhooks
 from deskwire.http.metrics.scraper import Scraping
+from deskwire.http.pages.web_files import Desk
 from deskwire.http.resources.service.readiness import Readiness
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
@@ -356,6 +357,7 @@ class Server:
             version="0",
             measured=parts.measured(self.disk, self.dispatcher, self.stream, None, Connections()),
             scraping=Scraping(None, None, ()),
+            desk=Desk(shown=False),
             description=Once(description),
             tell_request=lambda *_: None,
             readiness=Readiness(self.disk, self.disk.commits),

@@ -70,6 +70,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0017_events_for_agents_alone",
         "m0018_what_agents_note",
         "m0019_the_agents_inbox",
+        "m0021_finding_contacts",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

@@ -105,6 +105,18 @@ class Config:
         networks,
         "CIDR blocks, with commas between them, of proxies whose `X-Forwarded-For` is believed.",
     )
+    ui: bool = setting(  # ADR 56
+        True,
+        flag,
+        "Whether there is a page for agents, the desk, at `/desk`.",
+    )
+    web_dir: Path | None = setting(  # ADR 56
+        None,
+        optional(path),
+        "Folder to read the desk's files from at each request, for those who change them; unset: the package's own.",
+        variable="DESKWIRE_WEB",
+        option="--web",
+    )
     demo: bool = setting(  # decisions 2
         True,
         flag,

@@ -32,6 +32,7 @@ from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
+from deskwire.http.pages.web_files import Desk
 from deskwire.http.resources.service.readiness import Readiness
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
@@ -166,6 +167,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
         trusted_proxies=config.trusted_proxies,
         description=Once(description),
+        desk=Desk(config.web_dir, shown=config.ui),
         tell_request=tell_request,
         readiness=Readiness(store, store.commits),
         sign_in=config.own_tokens,

@@ -13,6 +13,7 @@ from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
+from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
 from deskwire.storage.tables.conversations.agent_view import AgentViewReads
@@ -39,6 +40,7 @@ class SqliteReader(
     ActivityReads,
     AgentViewReads,
     ContactReads,
+    ContactListReads,
     EventReads,
     EndpointReads,
     DeliveryReads,

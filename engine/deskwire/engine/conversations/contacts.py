@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from deskwire.engine.accounts.people import Project
@@ -30,7 +31,14 @@ def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: 
     if known is None:
         blank = Contact(0, new_id("con", at), ref.user_id, at, at)
         return tx.insert_contact(project.rowid, identify(blank, ref.identity, at))
-    contact = identify(known, ref.identity, at)
+    return change_contact(tx, project, known, ref.identity, at)
+
+
+def change_contact(
+    tx: IdentityTransaction, project: Project, known: Contact, changes: Mapping[str, str | None], at: int
+) -> Contact:
+    """Return the contact with these identity fields; announced if they change anything."""
+    contact = identify(known, changes, at)
     if contact is not known:
         tx.save_contact(contact)
         _announce_contact(tx, project, contact, at, contact_lane(contact.rowid))

@@ -24,6 +24,7 @@ from deskwire.http.api.request_id import REQUEST_ID
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
+from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
 from deskwire.http.resources import events, translations, uploads, workflows
 from deskwire.http.resources.accounts import (
@@ -37,6 +38,7 @@ from deskwire.http.resources.accounts import (
     users,
 )
 from deskwire.http.resources.contacts import contacts, memory
+from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
@@ -62,6 +64,7 @@ _MODULES: Final = (
     project,
     s2s,
     contacts,
+    agents_contacts,
     contact_export,
     imports,
     events,
@@ -88,6 +91,7 @@ _MODULES: Final = (
     health,
     metrics,
     description,
+    desk,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}

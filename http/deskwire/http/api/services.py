@@ -37,6 +37,7 @@ from deskwire.http.api.rate_limits import RateLimits
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
+from deskwire.http.pages.web_files import Desk
 from deskwire.http.resources.service.readiness import Readiness
 
 
@@ -95,6 +96,7 @@ class Services:
         rate_limits, admission: how often callers may call, and how much may be under way at once.
         stream_keys: what stream tokens are signed with.
         description: the description of the API.
+        desk: the files of the page that agents work in.
         stand_ins: what passwords of unknown addresses are checked against.
         sign_in: whether users sign in here with a password.
         tell_request: logs an answer: method, route, status, seconds, the request's id.
@@ -127,6 +129,7 @@ class Services:
     scraping: Scraping
     description: Once[Static]
     tell_request: Callable[[str, str | None, int, float, str], None]
+    desk: Desk
     readiness: Readiness
     stand_ins: StandIns
     sign_in: bool = True

@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from deskwire.engine.conversations.activity import Action
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
 from deskwire.http.schemas.base import (
+    ActivityId,
     ContactId,
     ConversationId,
     Count,
@@ -190,6 +192,40 @@ class AgentConversation(ToldConversation):
 
     as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
     mine: Mine
+
+
+class ActivityActor(Shape):
+    """Who did something, with the name at that time: a user, a server key with its label, a workflow, or the service itself."""
+
+    type: Literal["user", "key", "system", "contact", "bot"]
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+    name: PersonName | None
+
+
+class ConversationChange(Shape):
+    """The change of a field."""
+
+    field: Annotated[str, Field(examples=["status"])]
+    from_: Annotated[Any, Field(alias="from", examples=["OPEN"])]
+    to: Annotated[Any, Field(examples=["CLOSED"])]
+
+
+class ConversationActivity(Shape):
+    """An entry of a conversation's activity: who did what. `eventId` is the event that told of it."""
+
+    id: ActivityId
+    at: Moment
+    actor: ActivityActor
+    action: Action
+    changes: list[ConversationChange]
+    event_id: EventId | None
+
+
+class TagUse(Shape):
+    """A tag, and the number of conversations that have it."""
+
+    name: Annotated[str, Field(examples=["returns"])]
+    conversations: Count
 
 
 class Rating(Shape):

@@ -133,6 +133,9 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "The id of the server key.", "key_01KZ00000000000000000000K1", "key_not_found", people.ServerKey
     ),
     "docs/asset": PathParameter("The name of the file.", "explorer.js"),
+    "place": PathParameter("The place in the desk.", "c/cnv_01KZ000000000000000000C0NV"),
+    "tree": PathParameter("The digest of the desk's files.", "0123456789abcdef"),
+    "file": PathParameter("The path of the file.", "app.js"),
 }
 """The parameters in paths, by name; where a name has several meanings, with the segment before it."""
 

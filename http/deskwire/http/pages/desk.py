@@ -1,0 +1,98 @@
+"""The desk: the page that agents work in, and the files that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from werkzeug.http import parse_accept_header
+
+from deskwire.engine.core.errors import NotFound
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.output.static import Static, pieces
+from deskwire.http.api.routing import OPEN, Answer, Call, Media, Page, Routes, Streamed, Tag
+from deskwire.http.pages.web_files import PAGE, Tree
+
+routes = Routes(
+    Tag("Desk", "The page that agents work in, and the files that it is made of."),
+    OPEN,
+    prefix="",
+)
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types deskwire-worker"
+)
+"""The page may load and call nothing but this service, and makes markup of no text (CSP 3, Trusted Types)."""
+
+_PAGE_HEADERS: Final = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
+}
+_KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
+_CHECKED: Final = {"Cache-Control": "no-cache"}
+_OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
+
+
+@routes.add(
+    "GET", "/desk", operation_id="desk", answer=Media("text/html", bare=(304,)), errors=("not_found",)
+)
+async def desk(call: Call[Body, Query]) -> Answer:
+    """Show the desk, the page that agents work in. It loads nothing from other hosts."""
+    return await _page(call, 0)
+
+
+@routes.add(
+    "GET",
+    "/desk/<path:place>",
+    operation_id="deskPlace",
+    answer=Media("text/html", bare=(304,)),
+    errors=("not_found",),
+)
+async def desk_place(call: Call[Body, Query]) -> Answer:
+    """Show a place in the desk, such as a conversation: the same page, which finds out by its address."""
+    return await _page(call, call.path["place"].count("/") + 1)
+
+
+@routes.add(
+    "GET",
+    "/web/<tree>/<path:file>",
+    operation_id="deskFile",
+    answer=Media("*/*", bare=(304,)),
+    errors=("not_found",),
+)
+async def desk_file(call: Call[Body, Query]) -> Answer:
+    """Fetch a file of the desk. The version is a digest of all of its files, so what is there never changes."""
+    tree, kept = await _tree(call), call.services.desk.kept
+    static = tree.files.get(call.path["file"])
+    if static is None or call.path["file"] == PAGE or (kept and call.path["tree"] != tree.name):
+        raise NotFound("The desk has no such file in this version.")
+    return _sent(call, static, _KEPT if kept else _CHECKED)
+
+
+async def _tree(call: Call[Body, Query]) -> Tree:
+    """The files. Raises NotFound."""
+    if not call.services.desk.shown:
+        raise NotFound(_OFF)
+    return await call.services.desk.tree()
+
+
+async def _page(call: Call[Body, Query], depth: int) -> Answer:
+    return _sent(call, (await _tree(call)).page(depth), _PAGE_HEADERS)
+
+
+def _sent(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -> Answer:
+    """Return the file, compressed if the client takes that; 304 if the client has the content already."""
+    request = call.incoming.headers
+    own = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
+    if static.known_to(request.get("if-none-match")):
+        return Page(b"", static.content_type, own, 304)
+    if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
+        return _whole(static.packed, static.content_type, {**own, "Content-Encoding": "gzip"})
+    return _whole(static.body, static.content_type, own)
+
+
+def _whole(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Streamed:
+    return Streamed(pieces(shared), content_type, {**headers, "Content-Length": str(len(shared))})

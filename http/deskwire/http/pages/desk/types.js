@@ -1,0 +1,248 @@
+// @ts-check
+/**
+ * The shapes that the modules of the desk have in common; no code. It is never loaded, only read by the type checker:
+ * `/** @import { Row } from "./types.js" *\/`.
+ *
+ * @typedef {"OPEN"|"PENDING"|"CLOSED"} Status
+ *
+ * @typedef {object} Author
+ * @property {"agent"|"contact"|"bot"|"system"|string} type
+ * @property {string|null} id
+ * @property {string|null} name
+ *
+ * @typedef {object} Attachment
+ * @property {string} id
+ * @property {string} name
+ * @property {string} type
+ * @property {number} size
+ * @property {string} url
+ *
+ * A message as agents see it. What has been stored has an id of the server, `msg_…`.
+ * @typedef {object} AgentMessage
+ * @property {string} id
+ * @property {string} conversationId
+ * @property {Author} author
+ * @property {string} text
+ * @property {Attachment[]} attachments
+ * @property {string} createdAt
+ * @property {number|null} index  null for a note
+ * @property {boolean} internal
+ * @property {number|null} [sequence]  of its event, by which deliveries are found; null for a note
+ * @property {string|null} [seenAt]
+ * @property {string|null} [clientKey]
+ *
+ * @typedef {object} Assignee
+ * @property {"user"|"team"} type
+ * @property {string} id
+ * @property {string} name
+ *
+ * @typedef {object} LastMessage
+ * @property {string} id
+ * @property {Author} author
+ * @property {string} text  the first 160 characters
+ * @property {boolean} internal
+ * @property {string} createdAt
+ *
+ * A conversation in a list: the server's `AgentConversation`. Never changed in place: a change makes a new row.
+ * @typedef {object} Row
+ * @property {string} id
+ * @property {string} projectId
+ * @property {{id: string, userId: string, name: string|null, email: string|null}} contact
+ * @property {string|null} title
+ * @property {Status} status
+ * @property {boolean} closed
+ * @property {string|null} closedBy
+ * @property {boolean} unread  whether the *contact* has something to read; ours is `mine.unread`
+ * @property {boolean} archived
+ * @property {Assignee|null} assignee
+ * @property {Record<string, unknown>} attributes
+ * @property {number|null} rating
+ * @property {string|null} ticketId
+ * @property {string|null} lastMessageAt
+ * @property {number} sequence
+ * @property {string} createdAt
+ * @property {string} updatedAt
+ * @property {string|null} closedAt
+ * @property {string} asOf  the newest event that it takes into account
+ * @property {boolean} visible
+ * @property {string[]} tags
+ * @property {string|null} snoozedUntil
+ * @property {string|null} waitingSince
+ * @property {number} messages
+ * @property {LastMessage|null} lastMessage
+ * @property {number|null} contactSeenIndex
+ * @property {string|null} contactSeenAt
+ * @property {string|null} networkLogsAt
+ * @property {{id: string, name: string, waiting: boolean}|null} workflow
+ * @property {{seenIndex: number|null, unread: number}} mine
+ *
+ * What a list shows. `assignee` is `me`, `none`, a user's or a team's id.
+ * @typedef {object} Filter
+ * @property {Status[]} [status]
+ * @property {string} [assignee]
+ * @property {string} [team]
+ * @property {boolean} [unread]
+ * @property {string} [tag]
+ * @property {boolean} [snoozed]
+ * @property {boolean} [visible]
+ * @property {boolean} [waiting]
+ * @property {"activity"|"waiting"|"created"} [sort]  default: activity
+ * @property {"asc"|"desc"} [order]  default: desc
+ *
+ * An ordered list as it is shown. While the order is held (`hold`), `fresh` counts what waits to be put in its place.
+ * @typedef {object} ListView
+ * @property {string} key
+ * @property {Filter} filter
+ * @property {string[]} ids
+ * @property {number} fresh
+ * @property {boolean} held
+ * @property {"loading"|"ready"|"failed"} state
+ * @property {boolean} more  whether there are further pages
+ * @property {boolean} loadingMore
+ * @property {Error|null} error
+ *
+ * A thread as far as it is loaded: oldest first, stored messages alone. Those on their way are `outgoing(id)`.
+ * @typedef {object} Thread
+ * @property {string} id
+ * @property {AgentMessage[]} messages
+ * @property {boolean} older  whether there are older ones
+ * @property {"loading"|"ready"|"failed"} state
+ * @property {boolean} loadingOlder
+ * @property {Error|null} error
+ *
+ * Why a conversation that was open is not there any more.
+ * @typedef {object} Gone
+ * @property {string} reason  as in the event: a request, retention, an erasure; `not_found` if it was never seen
+ * @property {string} at
+ *
+ * @typedef {object} Delivery
+ * @property {number} sequence
+ * @property {string} eventId
+ * @property {string} endpointId
+ * @property {string} endpoint
+ * @property {string} status
+ * @property {string|null} reason
+ * @property {number} attempts
+ * @property {number|null} lastStatus
+ * @property {string|null} deliveredAt
+ * @property {number|null} afterMs
+ * @property {string|null} nextAttemptAt
+ *
+ * @typedef {object} Counters
+ * @property {number} mine
+ * @property {number} mineWaiting
+ * @property {number} unassigned
+ * @property {number} waiting
+ * @property {number} open
+ * @property {number} pending
+ * @property {number} snoozed
+ * @property {number} unread
+ * @property {Record<string, number>} teams
+ * @property {number} bound  a counter of this value means "so many or more"
+ * @property {string} asOf
+ *
+ * A colleague with the desk open.
+ * @typedef {object} Presence
+ * @property {string} id
+ * @property {string} name
+ * @property {boolean} online
+ * @property {string[]} conversationIds
+ * @property {string|null} composing  the conversation that is written in
+ *
+ * Somebody who is typing: a colleague, or the contact.
+ * @typedef {object} Typing
+ * @property {"agent"|"contact"} type
+ * @property {string|null} id
+ * @property {string|null} name
+ * @property {boolean} internal
+ * @property {number} until  milliseconds, by this browser's clock
+ *
+ * @typedef {object} User
+ * @property {string} id
+ * @property {string} email
+ * @property {string} name
+ *
+ * @typedef {object} Project
+ * @property {string} id
+ * @property {string} name
+ * @property {string} organisationId
+ * @property {string} organisationName
+ * @property {string} role
+ * @property {string[]} permissions
+ *
+ * An event of the stream, as it comes: the envelope, or a passing one (`type` and data, no id).
+ * @typedef {object} Envelope
+ * @property {string} id
+ * @property {string} type
+ * @property {number|null} sequence
+ * @property {string} created_at
+ * @property {string} project_id
+ * @property {any} data
+ *
+ * The state of the connection. `since` and the other times are milliseconds by this browser's clock.
+ * `live`: the stream is open. `reconnecting`: it broke, nothing is lost. `offline`: the browser says that there is no
+ * network. `gap`: it was away for too long, all is loaded anew. `ended`: the server said bye for good.
+ * @typedef {object} Connection
+ * @property {"connecting"|"live"|"reconnecting"|"offline"|"gap"|"ended"} state
+ * @property {number} since
+ * @property {string|null} cursor  the newest event's id
+ * @property {number|null} lastEventAt
+ * @property {number} caughtUp  events that came at the last resumption
+ * @property {number|null} retryAt
+ * @property {string|null} streamId
+ * @property {string|null} reason  of `ended`: as in `bye`, or a problem's code
+ *
+ * What is done with a message besides, in the same commit.
+ * @typedef {object} Then
+ * @property {Status} [status]
+ * @property {boolean} [close]
+ * @property {string|null} [assignee]
+ * @property {string|null} [snoozedUntil]
+ *
+ * A file of a message on its way. `progress` is 0 to 1; `uploadId` is there when the server has it.
+ * @typedef {object} OutgoingFile
+ * @property {string} key
+ * @property {string} name
+ * @property {string} type
+ * @property {number} size
+ * @property {number} progress
+ * @property {string|null} uploadId
+ *
+ * Something that was done here and has to reach the server. It is kept on this computer before anything is sent.
+ * `held`: within its undo window, until `notBefore`. `kept`: waits for its turn, the connection or `notBefore`.
+ * `sending`. `stored`: on the server's disk, `tookMs` after it was sent. `refused`: never sent again, `problem` says
+ * why. `conflict`: the conversation moved on, `since` has what came.
+ * @typedef {object} Outgoing
+ * @property {string} key  also its Idempotency-Key
+ * @property {"message"|"action"} kind
+ * @property {"held"|"kept"|"sending"|"stored"|"refused"|"conflict"} state
+ * @property {string} userId
+ * @property {string} projectId
+ * @property {string|null} conversationId
+ * @property {number} order
+ * @property {number} createdAt
+ * @property {number} notBefore
+ * @property {number} attempts
+ * @property {string} method
+ * @property {string} path
+ * @property {any} body
+ * @property {Partial<Row>|null} expect  what the row looks like when it is done, for an action
+ * @property {string} label  what was done, in words, for an action
+ * @property {string|null} text
+ * @property {boolean} internal
+ * @property {OutgoingFile[]} files
+ * @property {number|null} sentAt
+ * @property {number|null} tookMs
+ * @property {any} answer  the server's, when it is stored
+ * @property {{status: number, code: string, detail: string, requestId: string|null, errors: any[]}|null} problem
+ * @property {string|null} waitsFor  why it is kept: `offline`, `rate_limited`, `server_failed`, `signed_out`, null
+ * @property {AgentMessage[]} since
+ *
+ * @typedef {object} Draft
+ * @property {string} text
+ * @property {boolean} internal
+ * @property {OutgoingFile[]} files
+ * @property {number|null} baseSequence  of the newest event that was shown when it was begun
+ * @property {number} at
+ */
+export {};
