@@ -128,7 +128,13 @@ CODES: Final = (
     Code(
         409,
         "conversation_closed",
-        "The status of a closed conversation can't be changed, and no workflow can be started in it; reopen it first.",
+        "A closed conversation can't be snoozed, its status can't be changed, and no workflow can be started in it; reopen it first.",
+    ),
+    Code(
+        409,
+        "conversation_moved_on",
+        "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
+        "`sequence` is the present one, and `since` has the messages that came, at most 50.",
     ),
     Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; remove that link first."),
