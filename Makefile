@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: run demo lint unit test verify cover simulate fuzz mutate bench soak crash powerloss binary format docs site explorer audit lock clean
+.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash powerloss binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -42,15 +42,19 @@ unit: $(DEV_STAMP)
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 test: lint
-	$(PYTEST) -n $(WORKERS) -m "not long" $(ARGS)
+	$(PYTEST) -n $(WORKERS) -m "not long and not web" $(ARGS)
 
 # What `test` leaves out: crashes, losses of power, simulated lives, and what others publish.
 verify: $(DEV_STAMP)
 	$(PYTEST) -m long $(ARGS)
 
+# The desk in the system's Chromium; fails where there is none.
+web: .venv/.web-stamp
+	WEB=required $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/web $(ARGS)
+
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
 cover: $(DEV_STAMP)
-	$(PYTEST) -m "not long" --cov --cov-report=html:build/coverage --cov-report=term:skip-covered $(ARGS)
+	$(PYTEST) -m "not long and not web" --cov --cov-report=html:build/coverage --cov-report=term:skip-covered $(ARGS)
 
 # The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
 fuzz: $(DEV_STAMP)
@@ -132,7 +136,7 @@ explorer:
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
-	for each in audit bench build site; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	for each in audit bench build site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 
 clean:
 	rm -rf .venv .venv-audit .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
@@ -162,4 +166,8 @@ $(BENCH_STAMP): requirements/run.txt requirements/build.txt requirements/bench.t
 
 .venv/.site-stamp: $(DEV_STAMP) requirements/site.txt
 	@$(INSTALL) --require-hashes -r requirements/site.txt
+	@touch $@
+
+.venv/.web-stamp: $(DEV_STAMP) requirements/web.txt
+	@$(INSTALL) --require-hashes -r requirements/web.txt
 	@touch $@

@@ -28,6 +28,7 @@ watch_starts()
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: a long life, or a start of much else; `make verify` runs it")
     config.addinivalue_line("markers", "thorough: takes a second or so; `make unit` leaves it to `make test`")
+    config.addinivalue_line("markers", "web: in a browser; `make web` runs it")
     config.addinivalue_line("markers", "unit: starts no process and no listener; marked by itself")
     if config.getoption("reads") == "threaded":
         pytest.MonkeyPatch().setattr("deskwire.storage.store.Inline", _Nothing)

@@ -92,8 +92,8 @@ class Transaction(
 class Commit:
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
-    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
-    says whether anything about server keys or projects has changed.
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
+    at which conversations wake. `callers` says whether anything about server keys or projects has changed.
     """
 
     events: Sequence[StoredEvent]
@@ -101,6 +101,7 @@ class Commit:
     erased: frozenset[int]
     due: Sequence[int] = ()
     runs_due: Sequence[int] = ()
+    wakings_due: Sequence[int] = ()
     callers: bool = False
 
 

@@ -13,7 +13,10 @@ from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
+from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
+from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
@@ -34,7 +37,10 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 class SqliteReader(
     ConversationReads,
+    ActivityReads,
+    AgentViewReads,
     ContactReads,
+    ContactListReads,
     EventReads,
     EndpointReads,
     DeliveryReads,
@@ -65,6 +71,7 @@ class SqliteReader(
 class SqliteTransaction(
     SqliteReader,
     ConversationWrites,
+    ActivityWrites,
     ContactWrites,
     EventWrites,
     EndpointWrites,
@@ -87,7 +94,7 @@ class SqliteTransaction(
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
-    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
+    `due`, `runs_due` and `wakings_due` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
     that something about server keys or projects is another: the database says so, whoever has changed it.
     """
 
@@ -98,6 +105,7 @@ class SqliteTransaction(
         self.erased: set[int] = set()
         self.due: list[int] = []
         self.runs_due: list[int] = []
+        self.wakings_due: list[int] = []
         self.callers_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
         for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):

@@ -206,6 +206,7 @@ class Writer:
             frozenset(tx.erased),
             tuple(tx.due),
             tuple(tx.runs_due),
+            tuple(tx.wakings_due),
             tx.callers_changed,
         )
         if tx.erased or tx.scrub_wanted:
@@ -215,6 +216,7 @@ class Writer:
         tx.erased.clear()
         tx.due.clear()
         tx.runs_due.clear()
+        tx.wakings_due.clear()
         tx.callers_changed = False
         tx.scrub_wanted = False
         return commit

@@ -239,7 +239,7 @@ def test_network_logs_cause_no_event_and_no_visible_change() -> None:
     before = play.now_is
     assert play(ReplaceNetworkLogs(b'{"requests":[]}')) == []
     assert len(play.facts) == 1
-    assert play.state == replace(before, revision=before.revision + 1)
+    assert play.state == replace(before, revision=before.revision + 1, network_logs_at=play.now)
 
 
 @pytest.mark.parametrize("author", ["agent", "bot", "system"])

@@ -33,7 +33,7 @@ STEP = replace(RUN, step={"actionId": 3, "action": {}})
         pytest.param(WorkflowWaits(STEP), True, id="a step for the contact"),
         pytest.param(WorkflowWaits(RUN), False, id="a pause"),
         pytest.param(WorkflowCompleted("wfl_1", "completed"), True, id="the end of a workflow"),
-        pytest.param(NetworkLogsReplaced(b"{}"), False, id="network logs"),
+        pytest.param(NetworkLogsReplaced(b"{}", 2_000), False, id="network logs"),
         pytest.param(Deleted("manual"), True, id="a deletion"),
     ],
 )

@@ -27,6 +27,9 @@ GET /healthz                                                    | none         |
 GET /metrics                                                    | metrics      | -                    | -
 GET /readyz                                                     | none         | -                    | -
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
+GET /v3/contacts                                                | dashboard    | contacts.read        | -
+GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
+PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 64 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
 DELETE /v3/conversations/{conversationId}                       | dashboard    | conversations.delete | 8 KiB

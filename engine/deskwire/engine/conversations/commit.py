@@ -13,6 +13,7 @@ from typing import Any, assert_never
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.decide import Step
 from deskwire.engine.conversations.emit import announce, dashboard_message_view, message_view
 from deskwire.engine.conversations.facts import (
     Assigned,
@@ -20,6 +21,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -62,16 +64,21 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     show = partial((plan.links or nowhere()).shown, now=at)
     drafts = _drafts(plan, tx, facts, contact, show)
     addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
+    events: dict[int | None, str] = {}
 
     gone = Deleted in map(type, facts)
     if gone:
         state = after
         tx.erase_conversation(state)
     else:
-        state = _store(tx, plan.before, after, facts, contact, sent, at)
+        state = _store(tx, plan.before, after, facts, plan.steps, contact, sent, at)
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
-        append(tx, project, draft, subject, each, at, lane=state.rowid)
+        event = append(tx, project, draft, subject, each, at, lane=state.rowid)
+        if plan.entries:
+            events[draft.sequence] = event.id
+    if plan.entries and not gone:
+        _note(tx, plan, state, events)
     message = _posted(facts, state, drafts, show)
     return Receipt(None if gone else state, state, contact, project, facts, message)
 
@@ -109,6 +116,7 @@ def _store(
     before: Conversation | None,
     state: Conversation,
     facts: Sequence[Fact],
+    steps: Sequence[Step],
     contact: Contact,
     sent: Mapping[int, int],
     at: int,
@@ -120,26 +128,54 @@ def _store(
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
         tx.save_run(state.rowid, state.run)
-    for fact in facts:
-        _store_beside(tx, state, fact, at)
+    for fact, (_, _, after) in zip(facts, steps, strict=True):
+        _store_beside(tx, state, fact, after, at)
     return state
 
 
-def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: int) -> None:
-    """Write what a fact brings that is not in the conversation's own row."""
+def _store_beside(
+    tx: CommitTransaction, state: Conversation, fact: Fact, after: Conversation, at: int
+) -> None:
+    """Write what a fact brings that is not in the conversation's own row.
+
+    Args:
+        after: the state after the fact; its sequence is that of the fact's last event.
+    """
     match fact:
         case MessagePosted(message):
-            tx.insert_message(state.rowid, message)
+            told = after.visible and not message.internal
+            tx.insert_message(state.rowid, message, after.sequence if told else None)
             if message.attachments:
                 _attach(tx, state, message)
         case NetworkLogsReplaced(snapshot):
             tx.put_network_logs(state.rowid, snapshot, at)
-        case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
+        case Revealed():
+            tx.number_messages(state.rowid, after.sequence - after.messages + 1)
+        case Filed(changes):
+            _file(tx, state, changes)
+        case Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
             pass
         case WorkflowWaits() | WorkflowCompleted():
             pass
         case _:
             assert_never(fact)
+
+
+def _note(tx: CommitTransaction, plan: Plan, state: Conversation, events: Mapping[int | None, str]) -> None:
+    """Add to the conversation's activity what the plan says; `events` are ids by their sequence."""
+    for entry, (before, _, after) in zip(plan.entries, plan.steps, strict=True):
+        if entry is not None:
+            first = (0 if before is None else before.sequence) + 1
+            event = events.get(first) if after.sequence >= first else None
+            tx.insert_conversation_activity(state.rowid, entry, plan.at, event)
+
+
+def _file(tx: CommitTransaction, state: Conversation, changes: Mapping[str, Any]) -> None:
+    """Write what finds the conversation by what was filed."""
+    if "tags" in changes:
+        tx.put_conversation_tags(state)
+    if changes.get("snoozed_until") is not None:
+        tx.note_waking(changes["snoozed_until"])
 
 
 def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:

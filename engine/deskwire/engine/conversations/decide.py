@@ -7,11 +7,14 @@ consumers see for it. Rules (contract 3, decisions 4):
 - OPEN and PENDING are open; a message of the contact makes PENDING and CLOSED ones OPEN.
 - A command that changes nothing yields no fact.
 - An internal note is a fact without an event and without a number.
+- The contact waits from its first message until an agent or a bot answers, or the conversation is closed.
+- A snooze ends with its time, with a message of the contact, when the conversation is closed and when it is reopened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Any, Final, TypeAlias, assert_never
 
 import orjson
@@ -30,8 +33,10 @@ from deskwire.engine.conversations.commands import (
     Rate,
     Reopen,
     ReplaceNetworkLogs,
+    Reply,
+    WakeSnoozed,
 )
-from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.conversation import AuthorType, Conversation, Message
 from deskwire.engine.conversations.expiry import passed
 from deskwire.engine.conversations.facts import (
     Assigned,
@@ -39,6 +44,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -63,8 +69,14 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "ticket_id": "ticketId",
     "rated_at": None,  # carried by `rating`
     "archived_at": None,  # carried by `archived`
+    "contact_seen_index": None,  # carried by `unread`
+    "contact_seen_at": None,
 }
 """The name in `data.changed` of each changed field; None for one that another name stands for."""
+
+
+_FILED: Final = ("tags", "snoozed_until")
+"""The fields that consumers do not see."""
 
 
 def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact, ...]:
@@ -80,6 +92,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
     match command:
         case PostMessage():
             return _post(state, command, at)
+        case Reply():
+            return _reply(state, command, at)
         case Close(by):
             return () if state.status == "CLOSED" else (Closed(by, at),)
         case Reopen():
@@ -87,15 +101,17 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
         case Assign(assignee):
             return () if state.assignee == assignee else (Assigned(assignee),)
         case MarkRead():
-            return (Updated({"unread": False}),) if state.unread else ()
+            return _read(state, at)
         case Rate(rating):
             return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
         case Patch(given):
             return _patch(state, given, at)
+        case WakeSnoozed():
+            return _wake(state, at)
         case LinkTicket():
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
-            return (NetworkLogsReplaced(snapshot),)
+            return (NetworkLogsReplaced(snapshot, at),)
         case Expire(windows):
             return (Deleted("retention"),) if passed(state, windows, at) else ()
         case Delete(reason):
@@ -114,12 +130,14 @@ def _create(command: Create, at: int) -> tuple[Fact, ...]:
             title=command.title,
             attributes=merged({}, command.attributes or {}),
             visible=command.visible,
+            human=command.by_agent,
         )
     )
+    assigned = () if command.assignee is None else (Assigned(command.assignee),)
     if command.message is None:
-        return (created,)
+        return (created, *assigned)
     state = evolve(None, created)
-    return (created, *_post(state, command.message, at))
+    return (created, *assigned, *_post(state, command.message, at))
 
 
 def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...]:
@@ -139,11 +157,44 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
     return (*before, posted)
 
 
+def _reply(state: Conversation, command: Reply, at: int) -> tuple[Fact, ...]:
+    seen = command.if_sequence
+    if seen is not None and not state.last_turn <= seen <= state.sequence:
+        raise MovedOn
+    facts: list[Fact] = []
+    for each in (command.message, *command.then):
+        following = decide(state, each, at)
+        facts += following
+        state = after(state, following)
+    return tuple(facts)
+
+
+class MovedOn(Conflict):
+    """The refusal of a reply to a conversation in which something was said, or that was closed, meanwhile."""
+
+    code = "conversation_moved_on"
+
+    def __init__(self, shown: Mapping[str, Any] | None = None) -> None:
+        super().__init__("The conversation has moved on since that sequence; look at it anew.", shown=shown)
+
+
+def _wake(state: Conversation, at: int) -> tuple[Fact, ...]:
+    due = state.snoozed_until is not None and state.snoozed_until <= at
+    return (Filed({"snoozed_until": None}),) if due else ()
+
+
+def _read(state: Conversation, at: int) -> tuple[Fact, ...]:
+    if not state.unread:
+        return ()
+    seen = {"contact_seen_index": state.messages - 1, "contact_seen_at": at}
+    return (Updated({"unread": False, **seen}),)
+
+
 def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact, ...]:
     wanted = {name: value for name, value in given.items() if name != "visible"}
     if "attributes" in given:
         wanted["attributes"] = _merged(state.attributes, given["attributes"])
-    if state.status == "CLOSED" and "status" in wanted:
+    if state.status == "CLOSED" and ("status" in wanted or wanted.get("snoozed_until") is not None):
         raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
     if given.get("visible") is False and state.visible:
         message = "A conversation that the customer has seen can't be hidden again."
@@ -151,7 +202,11 @@ def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact
     changes = {name: value for name, value in wanted.items() if not _same(getattr(state, name), value)}
     if "archived" in changes:
         changes["archived_at"] = at if changes["archived"] else None
-    updated = (Updated(changes),) if changes else ()
+    filed: dict[str, Any] = {name: changes.pop(name) for name in _FILED if name in changes}
+    updated: tuple[Fact, ...] = (
+        *((Updated(changes),) if changes else ()),
+        *((Filed(filed),) if filed else ()),
+    )
     revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
     # The change first, so that the event of creation shows the conversation as it is revealed.
     return (*updated, *revealed)
@@ -197,12 +252,28 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
         return changed(created, sequence=first, updated_at=created.updated_at if at is None else at)
     assert state is not None, "only Created starts a conversation"
     changes = _changes(state, fact)
-    changes["sequence"] = state.sequence + events_of(state, fact)
+    changes["sequence"] = sequence = state.sequence + events_of(state, fact)
+    if is_turn(fact):
+        changes["last_turn"] = sequence
     if at is not None:
         changes["revision"] = state.revision + 1
         if touches(fact):
             changes["updated_at"] = at
     return changed(state, **changes)
+
+
+def after(state: Conversation | None, facts: Iterable[Fact]) -> Conversation:
+    """Return the state after facts whose time is not to be stored."""
+    state = reduce(evolve, facts, state)
+    assert state is not None, "only Create may start a conversation"
+    return state
+
+
+def is_turn(fact: Fact) -> bool:
+    """Tell whether a reply in preparation should know of `fact`: something was said, or the conversation was closed."""
+    if isinstance(fact, MessagePosted):
+        return not fact.message.internal and fact.message.author.type != "system"
+    return isinstance(fact, Closed | Revealed)
 
 
 def events_of(state: Conversation, fact: Fact) -> int:
@@ -211,7 +282,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
     match fact:
         case MessagePosted(message):
             return 0 if message.internal else shown
-        case NetworkLogsReplaced():
+        case NetworkLogsReplaced() | Filed():
             return 0
         case WorkflowWaits(run):
             return 0 if run.step is None else shown
@@ -231,33 +302,53 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case Revealed():
             return {"visible": True}
         case Closed(by, at):
-            return {"status": "CLOSED", "closed_by": by, "closed_at": at}
+            over = {"waiting_since": None, "snoozed_until": None}
+            return {"status": "CLOSED", "closed_by": by, "closed_at": at, **over}
         case Reopened():
-            return {"status": "OPEN", "closed_by": None, "closed_at": None}
+            return {"status": "OPEN", "closed_by": None, "closed_at": None, "snoozed_until": None}
         case Assigned(assignee):
             return {"assignee": assignee, "human": state.human or assignee is not None}
-        case Updated(changes):
+        case Updated(changes) | Filed(changes):
             return dict(changes)
+        case NetworkLogsReplaced(_, at):
+            return {"network_logs_at": at}
         case WorkflowWaits(run):
             return {"run": run}
         case WorkflowCompleted():
             return {"run": None}
-        case NetworkLogsReplaced() | Deleted() | Created():
+        case Deleted() | Created():
             return {}
         case _:
             assert_never(fact)
 
 
 def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
-    human = state.human or message.author.type == "agent"
+    author = message.author.type
+    human = state.human or author == "agent"
     if message.internal:
         return {"human": human}
-    return {
+    changes: dict[str, Any] = {
         "human": human,
-        "unread": message.author.type != "contact",
+        "unread": author != "contact",
         "messages": state.messages + 1,
+        "contact_messages": state.contact_messages + (message.author.type == "contact"),
         "last_message_at": message.created_at,
     }
+    if author == "contact":
+        changes["snoozed_until"] = None
+    if author != "system":
+        changes["waiting_since"] = waiting_since(state.waiting_since, author, message.created_at)
+    return changes
+
+
+def waiting_since(before: int | None, author: AuthorType, at: int) -> int | None:
+    """Return since when (ms) the contact waits for an answer, after a message of this author at that time; no note.
+
+    A message of the system is neither a question nor an answer.
+    """
+    if author == "contact":
+        return at if before is None else before
+    return before if author == "system" else None
 
 
 def touches(fact: Fact) -> bool:
@@ -265,7 +356,7 @@ def touches(fact: Fact) -> bool:
     match fact:
         case MessagePosted(message):
             return not message.internal
-        case NetworkLogsReplaced():
+        case NetworkLogsReplaced() | Filed():
             return False
         case WorkflowWaits(run):
             return run.step is not None

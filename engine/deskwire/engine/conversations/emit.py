@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from deskwire.engine.contacts.contact import Contact, contact_view
 from deskwire.engine.conversations.conversation import Conversation, Message
@@ -15,6 +15,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -77,6 +78,47 @@ def dashboard_message_view(message: Message, conversation_id: str, show: Shown) 
     return {**message_view(message, conversation_id, show), "internal": message.internal}
 
 
+FIRST_WORDS: Final = 160
+"""Characters of the newest message that the agents' view shows."""
+
+
+def agent_view(
+    state: Conversation, contact: Contact, project_id: str, last: Message | None, workflow: str | None
+) -> dict[str, Any]:
+    """Return the conversation object with what only agents see, as their events have it.
+
+    Args:
+        last: the newest message, which may be a note.
+        workflow: the name of the workflow that runs, if one does.
+    """
+    run = state.run
+    return {
+        **conversation_view(state, contact, project_id),
+        "visible": state.visible,
+        "tags": list(state.tags),
+        "snoozedUntil": iso_or_none(state.snoozed_until),
+        "waitingSince": iso_or_none(state.waiting_since),
+        "messages": state.messages,
+        "lastMessage": last and first_words(last),
+        "contactSeenIndex": state.contact_seen_index,
+        "contactSeenAt": iso_or_none(state.contact_seen_at),
+        "networkLogsAt": iso_or_none(state.network_logs_at),
+        "workflow": run and {"id": run.workflow_id, "name": workflow, "waiting": run.step is not None},
+    }
+
+
+def first_words(message: Message) -> dict[str, Any]:
+    """Return the newest message as the agents' view of a conversation shows it."""
+    author = message.author
+    return {
+        "id": message.id,
+        "author": {"type": author.type, "id": author.id, "name": author.name},
+        "text": message.text[:FIRST_WORDS],
+        "internal": message.internal,
+        "createdAt": iso(message.created_at),
+    }
+
+
 def announce(
     fact: Fact,
     after: Conversation,
@@ -92,7 +134,7 @@ def announce(
         earlier: the customer-visible messages written before, needed for `Revealed` only.
         show: gives a message's attachments their URLs.
     """
-    if not after.visible or isinstance(fact, NetworkLogsReplaced):
+    if not after.visible or isinstance(fact, NetworkLogsReplaced | Filed):
         return
     data: dict[str, Any] = {"conversation": conversation_view(after, contact, project_id)}
     match fact:

@@ -58,10 +58,18 @@ class Updated:
 
 
 @value
+class Filed:
+    """Fields that consumers do not see changed, as `Updated` tells of the others: tags, or until when it is snoozed."""
+
+    changes: Mapping[str, Any]
+
+
+@value
 class NetworkLogsReplaced:
     """The network log snapshot was replaced."""
 
     snapshot: bytes
+    at: int
 
 
 @value
@@ -95,6 +103,7 @@ Fact = (
     | Reopened
     | Assigned
     | Updated
+    | Filed
     | NetworkLogsReplaced
     | WorkflowWaits
     | WorkflowCompleted

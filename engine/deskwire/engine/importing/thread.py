@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.decide import waiting_since
 from deskwire.engine.core.record import changed
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.uploads.upload import Attachment
@@ -18,7 +19,9 @@ so that none of them takes the imported state for the one that its predecessor w
 
 
 class Addition(NamedTuple):
-    """A message to be added, with its author in this service, its new id and its index (None for a note)."""
+    """A message to be added, with its author in this service, its new id and its index (None for a note).
+
+    `sequence` is that of its event, if it gets one."""
 
     id: str
     number: int | None
@@ -27,6 +30,7 @@ class Addition(NamedTuple):
     author_name: str | None
     attachments: Sequence[Attachment]
     fingerprint: int
+    sequence: int | None = None
 
     def message(self) -> Message:
         """Return the message that it becomes."""
@@ -82,19 +86,26 @@ class Thread:
 def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conversation:
     """Return the conversation with messages of its past.
 
-    They count, and move its dates; its status and its `unread` come from its own record.
+    They count, and move its dates; its status and its `unread` come from its own record. An open conversation waits if the
+    last one of them does.
     """
     shown = [record.created_at for record in added if not record.internal]
+    by_contact = sum(record.author_type == "contact" for record in added if not record.internal)
     human = state.human or any(record.author_type == "agent" for record in added)
     revision = state.revision + _LEAP
     if not shown:
         return changed(state, human=human, revision=revision)
-    last = max(shown)
+    last, waiting = max(shown), state.waiting_since
+    for record in added:
+        if not record.internal:
+            waiting = waiting_since(waiting, record.author_type, record.created_at)
     return changed(
         state,
         human=human,
         revision=revision,
         messages=state.messages + len(shown),
+        contact_messages=state.contact_messages + by_contact,
         last_message_at=max(last, state.last_message_at or last),
+        waiting_since=None if state.status == "CLOSED" else waiting,
         updated_at=max(last, state.updated_at),
     )

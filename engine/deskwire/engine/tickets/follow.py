@@ -9,6 +9,7 @@ from deskwire.engine.conversations.facts import (
     Closed,
     Created,
     Deleted,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -41,7 +42,7 @@ class TicketFollower:
                     unlink_deleted(tx, after, after.updated_at)
                 case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
                     pass
-                case NetworkLogsReplaced() | WorkflowWaits() | WorkflowCompleted():
+                case Filed() | NetworkLogsReplaced() | WorkflowWaits() | WorkflowCompleted():
                     pass
                 case _:
                     assert_never(fact)

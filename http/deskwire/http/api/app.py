@@ -38,6 +38,7 @@ from deskwire.http.resources.accounts import (
     users,
 )
 from deskwire.http.resources.contacts import contacts, memory
+from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
@@ -63,6 +64,7 @@ _MODULES: Final = (
     project,
     s2s,
     contacts,
+    agents_contacts,
     contact_export,
     imports,
     events,

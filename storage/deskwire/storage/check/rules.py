@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from deskwire.engine.events.types import AGENTS
 from deskwire.storage.backup.snapshot import pending
 
 SHOWN: Final = 20
@@ -49,6 +50,7 @@ _AUDITED: Final = " UNION ALL ".join(
         ("endpoints", "webhook.created"),
     )
 )
+_INTERNAL: Final = ", ".join(f"'{name}'" for name in AGENTS)
 _SETTLED_MS: Final = 3_600_000
 """A margin: objects made about when the trail began, or where it was cut off, may be on either side."""
 
@@ -91,11 +93,40 @@ RULES: Final = (
         "AND NOT EXISTS (SELECT 1 FROM contacts k WHERE k.rowid = -e.conversation)",
     ),
     Rule(
+        "event_of_no_ticket",
+        "Event {} is of a ticket that is not there (row {}).",
+        "SELECT id, ticket FROM events WHERE ticket IS NOT NULL AND ticket NOT IN (SELECT rowid FROM tickets)",
+    ),
+    Rule(
+        "event_shown",
+        "Event {} ({}) is for agents alone, and stands among those for everybody, or the other way round.",
+        f"SELECT id, type FROM events WHERE internal <> (type IN ({_INTERNAL}))",
+    ),
+    Rule(
+        "internal_delivery",
+        "Delivery {} is of event {}, which is for agents alone.",
+        f"SELECT id, event_id FROM deliveries WHERE type IN ({_INTERNAL})",
+    ),
+    Rule(
         "message_count",
         "Conversation {} says that it has {} messages, and has {}, numbered to {}.",
         "SELECT c.id, c.messages, count(m.number), max(m.number) FROM conversations c "
         "LEFT JOIN messages m ON m.conversation = c.rowid AND m.internal = 0 GROUP BY c.rowid "
         "HAVING count(m.number) <> c.messages OR coalesce(max(m.number) + 1, 0) <> c.messages",
+    ),
+    Rule(
+        "waiting_for_nothing",
+        "Conversation {} is said to wait since {}, and is closed or has no message of the contact of that time.",
+        "SELECT c.id, c.waiting_since FROM conversations c WHERE c.waiting_since IS NOT NULL AND (c.status = 'CLOSED' "
+        "OR NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.internal = 0 "
+        "AND m.author_type = 'contact' AND m.created_at = c.waiting_since))",
+    ),
+    Rule(
+        "tags_differ",
+        "Conversation {} has the tags {}, and is found by {}.",
+        "SELECT c.id, c.tags, t.found FROM conversations c LEFT JOIN (SELECT conversation, json_group_array(tag) AS found "
+        "FROM (SELECT conversation, tag FROM conversation_tags ORDER BY conversation, tag) GROUP BY conversation) t "
+        "ON t.conversation = c.rowid WHERE c.tags <> coalesce(t.found, '[]')",
     ),
     Rule(
         "routed_ahead",
@@ -143,6 +174,12 @@ RULES: Final = (
         "Survey {} says that it has {} responses, and has {}.",
         "SELECT s.id, s.responses, count(r.rowid) FROM surveys s LEFT JOIN survey_responses r ON r.survey = s.rowid "
         "WHERE s.removed = 0 GROUP BY s.rowid HAVING count(r.rowid) <> s.responses",
+    ),
+    Rule(
+        "contact_words",
+        "Contact row {} is found by {} words, and is not there, or in another project.",
+        "SELECT w.contact, count(*) FROM contact_words w LEFT JOIN contacts k ON k.rowid = w.contact "
+        "WHERE k.rowid IS NULL OR k.project <> w.project GROUP BY w.contact",
     ),
     Rule(
         "audit_missing",

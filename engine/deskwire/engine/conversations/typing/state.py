@@ -22,6 +22,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    Filed,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
@@ -110,7 +111,7 @@ def _ends(fact: Fact, agent: Agent) -> bool:
             return message.author.type == "agent" and message.author.id == agent.id
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case WorkflowWaits() | WorkflowCompleted():
+        case Filed() | WorkflowWaits() | WorkflowCompleted():
             return False
         case _:
             assert_never(fact)

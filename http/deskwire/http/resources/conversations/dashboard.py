@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -17,15 +17,15 @@ from deskwire.engine.uploads.upload import Attachment
 from deskwire.http.api.input.validation import Body, Flag, Query, nulls
 from deskwire.http.api.pagination import EMPTY_PAGE
 from deskwire.http.api.routing import LARGE, Answer, Call, RawJson, Routes, Tag, dashboard
-from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations import inbox, operations
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
     Content,
     ConversationList,
     ConversationPatch,
-    MessageList,
     SequenceList,
     StartWorkflowBody,
+    ThreadList,
     TypingBody,
 )
 from deskwire.http.schemas import conversations as shapes
@@ -44,11 +44,22 @@ _MANAGE = dashboard("conversations.manage")
 _DELETE = dashboard("conversations.delete")
 
 
+View = Literal["agent"]
+"""What a conversation is shown with: with `agent`, all that agents see of it."""
+
+
+class Viewed(Query):
+    """How to show the conversation."""
+
+    view: View | None = None
+
+
 class DashboardList(ConversationList):
     """The filters of a list of conversations. `contact` is a con_ id or the backend's user id, `q` a part of a text."""
 
     assignee: str | None = None
     contact: str | None = None
+    view: View | None = None
     archived: Flag | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
@@ -65,7 +76,7 @@ class AgentMessageBody(Content):
     _READ,
     operation_id="dashboardListConversations",
     query=DashboardList,
-    answer=page_of(shapes.Conversation),
+    answer=page_of(shapes.Conversation) | page_of(shapes.AgentConversation),
 )
 async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     """List the conversations of a project, newest activity first."""
@@ -75,12 +86,23 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
         if contact is None:
             return EMPTY_PAGE
     criteria = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
+    if query.view == "agent":
+        return await inbox.list_conversations(call, criteria)
     return await operations.list_conversations(call, criteria)
 
 
-@routes.add("GET", _ONE, _READ, operation_id="dashboardGetConversation", answer=shapes.Conversation)
-async def get_conversation(call: Call[Body, Query]) -> Answer:
-    """Fetch a conversation."""
+@routes.add(
+    "GET",
+    _ONE,
+    _READ,
+    operation_id="dashboardGetConversation",
+    query=Viewed,
+    answer=shapes.Conversation | shapes.AgentConversation,
+)
+async def get_conversation(call: Call[Body, Viewed]) -> Answer:
+    """Fetch a conversation, with `view=agent` as agents see it."""
+    if call.query.view == "agent":
+        return await inbox.get_conversation(call)
     return await operations.get_conversation(call)
 
 
@@ -111,13 +133,13 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/messages",
     _READ,
     operation_id="dashboardListMessages",
-    query=MessageList,
-    answer=page_of(shapes.AgentMessage),
+    query=ThreadList,
+    answer=page_of(shapes.ThreadMessage),
     errors=("message_not_found",),
 )
-async def list_messages(call: Call[Body, MessageList]) -> Answer:
-    """List the messages and internal notes of a conversation, oldest first."""
-    return await operations.list_messages(call, internal=True)
+async def list_messages(call: Call[Body, ThreadList]) -> Answer:
+    """List the messages and internal notes of a conversation, oldest first, or with `order=desc` newest first."""
+    return await inbox.list_messages(call)
 
 
 async def _attached(call: Call[AgentMessageBody, Query]) -> tuple[Attachment, ...]:

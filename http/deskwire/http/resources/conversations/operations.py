@@ -37,6 +37,7 @@ from deskwire.http.resources.conversations.requests import (
 )
 
 P = TypeVar("P", bound=Paged)
+M = TypeVar("M", bound=MessageList)
 
 NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
@@ -138,19 +139,19 @@ def _uploads(reader: UploadReader, project: Project, ids: list[str]) -> list[Upl
     return [reader.upload(project.rowid, each) if is_id(each, "upl") else None for each in ids]
 
 
-_BACK: Final = "before:"
+BACK: Final = "before:"
 """Marks the cursor of a list that is paged backwards."""
 
 
 async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answer:
     """Return a page of messages, oldest first. `nextCursor` continues in the same direction."""
-    identifier, query = conversation_id(call), _from_cursor(call.query)
+    identifier, query = conversation_id(call), from_cursor(call.query)
 
     def read(reader: ConversationReader) -> Sequence[Message]:
         state, _ = find(reader, call.project, identifier)
 
         def place(message_id: str | None) -> int | None:
-            return None if message_id is None else _place(reader, state, message_id, internal=internal)
+            return None if message_id is None else place_of(reader, state, message_id, internal=internal)
 
         return reader.messages(
             state.rowid,
@@ -168,20 +169,21 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     show = partial(call.services.uploads.links.shown, now=call.services.clock())
     return {
         "items": [view(message, identifier, show) for message in shown],
-        "nextCursor": (f"{_BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,
+        "nextCursor": (f"{BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,
     }
 
 
-def _from_cursor(query: MessageList) -> MessageList:
+def from_cursor(query: M) -> M:
     """Return the query with its cursor, if any, put in place of `after` or `before`."""
     if query.cursor is None:
         return query
-    if query.cursor.startswith(_BACK):
-        return query.model_copy(update={"after": None, "before": query.cursor.removeprefix(_BACK)})
+    if query.cursor.startswith(BACK):
+        return query.model_copy(update={"after": None, "before": query.cursor.removeprefix(BACK)})
     return query.model_copy(update={"after": query.cursor})
 
 
-def _place(reader: ConversationReader, state: Conversation, message_id: str, *, internal: bool) -> int:
+def place_of(reader: ConversationReader, state: Conversation, message_id: str, *, internal: bool) -> int:
+    """Return the place of a message in its conversation. Raises NotFound."""
     rowid = reader.message_rowid(state.rowid, message_id, internal=internal)
     if rowid is None:
         raise NotFound(f"This conversation has no message {message_id!r}.", code="message_not_found")

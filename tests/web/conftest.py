@@ -1,0 +1,81 @@
+"""The desk in a real browser: Debian's Chromium, driven by Playwright, against a started service.
+
+`make web` installs Playwright and fails where there is no Chromium; all other commands leave these tests out.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.api.description.browser import CHROMIUM
+
+_DRIVER = importlib.util.find_spec("playwright") is not None
+if os.environ.get("WEB") == "required" and not (_DRIVER and CHROMIUM):
+    raise pytest.UsageError("The desk can't be tried: Chromium (of the system) or Playwright is missing.")
+
+collect_ignore_glob = [] if _DRIVER and CHROMIUM else ["**/test_*.py", "test_*.py"]
+
+if TYPE_CHECKING or _DRIVER:
+    from playwright.sync_api import Browser, sync_playwright
+
+    from tests.web.harness.desk import Desk, opened
+    from tests.web.harness.stage import Stage, staged
+
+_HERE = Path(__file__).parent
+
+_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder, for `make test` to leave them out."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker("web")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A browser that all tests share; each opens windows of its own."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=_OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """A service of the test's own."""
+    with staged(tmp_path) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A service that the tests of a module share; each has contacts of its own."""
+    with staged(tmp_path_factory.mktemp("shared")) as stage:
+        yield stage
+
+
+@pytest.fixture
+def window(browser: Browser) -> Iterator[Callable[..., Desk]]:
+    """Opens windows: `window(stage, color_scheme="dark")`."""
+    with ExitStack() as stack:
+
+        def open_one(stage: Stage, **options: Any) -> Desk:
+            entered: AbstractContextManager[Desk] = opened(browser, stage, **options)
+            return stack.enter_context(entered)
+
+        yield open_one
+
+
+@pytest.fixture
+def desk(window: Callable[..., Desk], stage: Stage) -> Desk:
+    """A window, and a service of the test's own."""
+    return window(stage)

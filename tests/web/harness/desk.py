@@ -1,0 +1,88 @@
+"""A browser's window with the desk in it, which notes whatever the page has to complain about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
+
+from tests.web.harness.stage import Stage
+
+NETWORK: Final = "Failed to load resource"
+"""What Chromium says of a call that fails or is refused; for `Desk.tolerated`."""
+expect.set_options(timeout=20_000)
+
+
+@dataclass
+class Desk:
+    """A window of its own, with cookies and storage of its own.
+
+    Args:
+        tolerated: beginnings of complaints that the test provokes.
+        complaints: errors and warnings of the console, exceptions, and requests to other origins.
+    """
+
+    stage: Stage
+    context: BrowserContext
+    page: Page
+    tolerated: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page) -> None:
+        """Note the complaints of one more page of the context."""
+        page.on("console", self._note_console)
+        page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
+        page.on("request", self._note_request)
+
+    def open(self, path: str = "/desk") -> None:
+        """Go to a page of the desk."""
+        self.page.goto(self.stage.url + path)
+
+    def sign_in(self, email: str | None = None, password: str | None = None) -> None:
+        """Open the desk and sign in, as the demo's owner unless somebody else is named; the list is there afterwards."""
+        user = self.stage.demo["user"]
+        self.open()
+        self.page.get_by_label("Email").fill(email or user["email"])
+        self.page.get_by_label("Password", exact=True).fill(password or user["password"])
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(self.page.get_by_role("listbox")).to_be_visible()
+
+    def remaining(self) -> list[str]:
+        """Return the complaints that the test did not provoke."""
+        return [each for each in self.complaints if not each.startswith(tuple(self.tolerated) or ("\0",))]
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning", "assert"):
+            self.complaints.append(message.text)
+
+    def _note_request(self, request: Request) -> None:
+        if not request.url.startswith((self.stage.url, "data:", "blob:")):
+            self.complaints.append(f"request to another origin: {request.url}")
+
+
+@contextmanager
+def opened(browser: Browser, stage: Stage, **options: Any) -> Iterator[Desk]:
+    """Open a window; fail at the end if the page has complained.
+
+    Args:
+        options: of Playwright's `new_context`, such as `color_scheme`.
+    """
+    context = browser.new_context(
+        **{"viewport": {"width": 1440, "height": 900}, "locale": "en-GB", **options}
+    )
+    try:
+        desk = Desk(stage, context, context.new_page())
+        desk.watch(desk.page)
+        yield desk
+        assert desk.remaining() == []
+    finally:
+        context.close()
+
+
+def axe_source(directory: Path) -> str:
+    """Return axe's script from its npm package."""
+    return (directory / "node_modules/axe-core/axe.min.js").read_text()

@@ -1,0 +1,111 @@
+"""A started service, a proxy before it that a test may cut, and its API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from tests.interop.proxy import Proxy, proxying
+from tests.support.sockets.server_process import Server
+from tests.web.harness.background import Background
+
+QUICK: Final = {"DESKWIRE_ARGON2_MEMORY_KIB": "8192", "DESKWIRE_ALLOW_PRIVATE_WEBHOOKS": "true"}
+PASSWORD: Final = "a password of an agent, long enough"
+"""The password of everybody whom `Stage.person` has added."""
+
+
+@dataclass
+class Stage:
+    """A service with its demo project.
+
+    Args:
+        url: the address that browsers use; the proxy is behind it.
+        s2s: a client with the demo's server key.
+        owner: a client with the demo owner's token, for the demo project.
+    """
+
+    background: Background
+    server: Server
+    proxy: Proxy
+    url: str
+    demo: dict[str, Any]
+    s2s: httpx.Client
+    owner: httpx.Client
+    clients: list[httpx.Client] = field(default_factory=list)
+
+    def converse(self, user: str = "u1", *texts: str, **contact: Any) -> dict[str, Any]:
+        """Start a conversation of a contact with these messages, and return it."""
+        first, *more = texts or ("Hello!",)
+        body = {"contact": {"userId": user, **contact}, "message": {"text": first}}
+        conversation = self.s2s.post("/s2s/conversations", json=body).raise_for_status().json()
+        for text in more:
+            self.say(conversation, text)
+        found: dict[str, Any] = conversation
+        return found
+
+    def say(self, conversation: Mapping[str, Any], text: str) -> dict[str, Any]:
+        """Post a message of the contact, and return it."""
+        path = f"/s2s/conversations/{conversation['id']}/messages"
+        said: dict[str, Any] = self.s2s.post(path, json={"text": text}).raise_for_status().json()
+        return said
+
+    def messages(self, conversation: Mapping[str, Any]) -> list[str]:
+        """Return the texts of all messages and notes of a conversation, as the API has them, oldest first."""
+        texts: list[str] = []
+        params = {"limit": "200"}
+        while True:
+            path = f"/conversations/{conversation['id']}/messages"
+            page = self.owner.get(path, params=params).raise_for_status().json()
+            texts += [message["text"] for message in page["items"]]
+            if page["nextCursor"] is None:
+                return texts
+            params["cursor"] = page["nextCursor"]
+
+    def person(self, name: str, role: str) -> str:
+        """Add a person to the demo's organisation, who signs in with PASSWORD; return the email address."""
+        email = f"{name.lower()}@demo.example"
+        (organisation,) = self.owner.get("/organisations").raise_for_status().json()["items"]
+        body = {"email": email, "name": name, "role": role}
+        path = f"/organisations/{organisation['id']}/members"
+        first = self.owner.post(path, json=body).raise_for_status().json()["password"]
+        proof = {"email": email, "password": first, "newPassword": PASSWORD}
+        self.owner.post("/auth/token", json=proof).raise_for_status()
+        return email
+
+    def kill(self) -> None:
+        """End the service as a crash would."""
+        self.background.call(self.server.kill)
+
+    def start(self) -> None:
+        """Start the service again."""
+        self.background.call(self.server.start)
+
+    def cut(self) -> None:
+        """End all connections of browsers, once."""
+        self.background.soon(self.proxy.cut)
+
+
+@contextmanager
+def staged(directory: Path, **environ: str) -> Iterator[Stage]:
+    """Start a service in this directory; it is stopped at the end."""
+    server = Server(directory, environ={**QUICK, **environ})
+    with Background() as background:
+        background.call(server.start)
+        try:
+            proxy = background.enter(proxying(server.port))
+            demo = server.demo()
+            key = {"Authorization": f"Bearer {demo['serverKey']}"}
+            token = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
+            base = f"{server.url}/v3"
+            with (
+                httpx.Client(base_url=base, headers=key, trust_env=False, timeout=30) as s2s,
+                httpx.Client(base_url=base, headers=token, trust_env=False, timeout=30) as owner,
+            ):
+                yield Stage(background, server, proxy, f"http://127.0.0.1:{proxy.port}", demo, s2s, owner)
+        finally:
+            background.call(server.stop)
