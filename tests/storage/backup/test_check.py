@@ -60,6 +60,9 @@ BROKEN = {
     "events_lost": "DELETE FROM events",
     "event_order": "UPDATE events SET id = 'evt_0' WHERE sequence = 3",
     "event_of_nothing": "UPDATE events SET conversation = 99",
+    "event_of_no_ticket": "UPDATE events SET ticket = 99",
+    "event_shown": "UPDATE events SET type = 'note.created' WHERE sequence = 3",
+    "internal_delivery": "UPDATE deliveries SET type = 'note.created'",
     "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
     "routed_ahead": """UPDATE conversations SET routed = '{"1": 9}'""",
     "waiting_for_nothing": "UPDATE conversations SET waiting_since = 7",
@@ -72,6 +75,7 @@ BROKEN = {
     "upload_usage": "UPDATE upload_usage SET bytes = bytes + 1",
     "response_count": "INSERT INTO surveys (id, project, name, status, version, responses, created_at, updated_at) "
     "VALUES ('srv_1', 1, 'S', 'OPEN', 1, 3, 0, 0)",
+    "contact_words": "UPDATE contact_words SET project = 99",
     "audit_missing": "INSERT INTO organisations VALUES (9, 'org_9', 'Made by hand', 9000000000000)",
     "audit_of_nothing": "UPDATE audit SET organisation = 99",
     "database_damaged": "UPDATE conversations SET contact = 99",

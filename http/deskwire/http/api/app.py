@@ -33,11 +33,13 @@ from deskwire.http.resources.accounts import (
     organisations,
     project,
     projects,
+    sessions,
     teams,
     tokens,
     users,
 )
 from deskwire.http.resources.contacts import contacts, memory
+from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
@@ -64,6 +66,7 @@ _MODULES: Final = (
     project,
     s2s,
     contacts,
+    agents_contacts,
     contact_export,
     imports,
     events,
@@ -83,6 +86,7 @@ _MODULES: Final = (
     survey_responses,
     survey_insights,
     tokens,
+    sessions,
     users,
     organisations,
     members,
@@ -127,6 +131,7 @@ class _App(QuartTrio):
             request.content_length,
             request.body,
             place=request.scope.get("state", {}).get(PLACE),
+            secure=request.scheme == "https",
         )
         try:
             response, g.quota = await handle(self._services, incoming)
