@@ -28,6 +28,7 @@ from deskwire.engine.events.ports import EventReader, EventTransaction
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
+from deskwire.engine.search.ports import SearchReader, SourceTransaction
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
@@ -39,6 +40,7 @@ from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 
 class Reader(
+    SearchReader,
     ImportReader,
     TicketReader,
     ConversationReader,
@@ -65,6 +67,7 @@ class Reader(
 
 class Transaction(
     Reader,
+    SourceTransaction,
     ImportTransaction,
     TicketTransaction,
     ConversationTransaction,

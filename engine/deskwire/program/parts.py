@@ -21,6 +21,7 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
@@ -79,6 +80,7 @@ class Parts:
     dispatcher: Dispatcher
     snooze_timer: SnoozeTimer
     uploads: UploadService
+    indexer: Indexer
     connections: Connections
     measured: Measurements
 
@@ -117,6 +119,8 @@ async def assemble(
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
     uploads.follow(commits)
+    indexer = Indexer(store, store.index)
+    indexer.follow(commits)
     connections = wiring.connections(config)
     return Parts(
         config=config,
@@ -136,8 +140,9 @@ async def assemble(
         dispatcher=dispatcher,
         snooze_timer=snooze_timer,
         uploads=uploads,
+        indexer=indexer,
         connections=connections,
-        measured=wiring.measured(store, dispatcher, stream, certificate, connections),
+        measured=wiring.measured(store, indexer, dispatcher, stream, certificate, connections),
     )
 
 

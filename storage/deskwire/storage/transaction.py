@@ -8,6 +8,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import StoredEvent, contact_lane
 from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
@@ -24,6 +25,7 @@ from deskwire.storage.tables.conversations.imports import ImportReads, ImportWri
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
 from deskwire.storage.tables.surveys.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.tables.tickets.lists import TicketListReads
@@ -63,6 +65,8 @@ class SqliteReader(
     WorkflowReads,
     ImportReads,
     AuditReads,
+    SearchSourceReads,
+    SearchReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -93,6 +97,7 @@ class SqliteTransaction(
     WorkflowWrites,
     ImportWrites,
     AuditWrites,
+    SearchSourceWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 

@@ -43,6 +43,7 @@ from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
+from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
@@ -76,6 +77,7 @@ _MODULES: Final = (
     workflows,
     tickets,
     voice,
+    search,
     teams,
     uploads,
     translations,
