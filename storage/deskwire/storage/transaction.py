@@ -21,6 +21,7 @@ from deskwire.storage.tables.conversations.imports import ImportReads, ImportWri
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
 from deskwire.storage.tables.surveys.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.tables.tickets.lists import TicketListReads
@@ -46,6 +47,7 @@ class SqliteReader(
     ConsumerReads,
     MemoryReads,
     TranslationReads,
+    SnippetReads,
     SurveyReads,
     SurveyResponseReads,
     TeamReads,
@@ -76,6 +78,7 @@ class SqliteTransaction(
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
+    SnippetWrites,
     SurveyWrites,
     SurveyResponseWrites,
     TeamWrites,

@@ -34,6 +34,7 @@ Prefix = Literal[
     "act",
     "wfl",
     "aud",
+    "snp",
 ]
 
 _RANDOM_BITS: Final = 80

@@ -33,6 +33,7 @@ from deskwire.storage.migrations import (
     m0015_the_homes_of_accounts,
     m0018_what_agents_note,
     m0021_finding_contacts,
+    m0022_snippets,
 )
 
 SCRIPTS: Final = {
@@ -55,6 +56,7 @@ SCRIPTS: Final = {
         m0015_the_homes_of_accounts,
         m0018_what_agents_note,
         m0021_finding_contacts,
+        m0022_snippets,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
