@@ -35,6 +35,7 @@ Prefix = Literal[
     "act",
     "wfl",
     "aud",
+    "snp",
 ]
 
 _RANDOM_BITS: Final = 80

@@ -95,7 +95,7 @@ function Head({ id }) {
   const writing = others.filter((each) => each.composing === id).map((each) => each.name);
   const looking = others.filter((each) => each.composing !== id).map((each) => each.name);
   const words = [looking.length && (looking.length > 1 ? t.thread.viewMany : t.thread.view)(looking.join(", ")), writing.length && t.thread.writes(writing.join(", "))].filter(Boolean).join(" · ");
-  const tool = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ label, /** @type {string} */ keys, only = true) => html`<${Button} label=${label} icon=${icon} only=${only} kind="quiet" keys=${keys} press=${() => command(what)} />`;
+  const tool = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ label, /** @type {string} */ keys, only = true) => html`<${Button} label=${label} icon=${icon} only=${only} kind="quiet" class=${what === "close" || what === "reopen" ? "" : "wide"} keys=${keys} press=${() => command(what)} />`;
   const tools = may("conversations.manage") || may("conversations.reply");
   return html`<header class="thread-head">
     <${Button} label=${t.back} icon="left" only kind="quiet" class="only-narrow" press=${() => go("")} />
