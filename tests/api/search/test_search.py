@@ -29,12 +29,24 @@ async def conversations(service: Service, q: str) -> list[str]:
     return [each["conversation"]["title"] for each in found["conversations"]]
 
 
-async def test_a_conversation_is_found_by_beginnings_of_words_in_its_title_messages_and_notes(service: Service) -> None:
+async def test_a_conversation_is_found_by_beginnings_of_words_in_its_title_messages_and_notes(
+    service: Service,
+) -> None:
     made = await service.create("u1", title="Parcel")
     await service.say(made, "Where is order A-1001, please?")
     note = {"text": "Called ada@ex.org twice", "internal": True}
     assert (await service.dashboard.post(f"/conversations/{made['id']}/messages", json=note)).is_success
-    for q in ("parc", "orde whe", "A-1001", "a-10", "1001", "ADA@ex", "ex.org", "parcel ada@ex.org order", "PARCEL"):
+    for q in (
+        "parc",
+        "orde whe",
+        "A-1001",
+        "a-10",
+        "1001",
+        "ADA@ex",
+        "ex.org",
+        "parcel ada@ex.org order",
+        "PARCEL",
+    ):
         assert await conversations(service, q) == ["Parcel"], q
     for q in ("rcel", "parcel nobody", "a-1002", "da@ex.org", "#", "\u202e", "'"):
         assert await conversations(service, q) == [], q
