@@ -93,7 +93,7 @@ class Commit:
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
-    says whether anything about server keys or projects has changed.
+    says whether anything about server keys or projects has changed, `people` whether a user or member has lost something.
     """
 
     events: Sequence[StoredEvent]
@@ -102,6 +102,7 @@ class Commit:
     due: Sequence[int] = ()
     runs_due: Sequence[int] = ()
     callers: bool = False
+    people: bool = False
 
 
 Store = core.Store[Reader, Transaction]

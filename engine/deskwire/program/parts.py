@@ -12,6 +12,7 @@ import trio
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
@@ -73,6 +74,7 @@ class Parts:
     keys: ServerKeys
     events: EventLog
     hub: Hub
+    agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
     snooze_timer: SnoozeTimer
@@ -103,6 +105,7 @@ async def assemble(
     dispatcher = wiring.dispatcher(config, store, sealing)
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
+    agents = AgentStreams(store, events, wall_clock, most=config.agent_streams)
     keys = ServerKeys(store)
     events.follow(commits)
     dispatcher.follow(commits)
@@ -113,6 +116,7 @@ async def assemble(
     uploads = await wiring.open_uploads(config, store, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
+    agents.follow(commits)
     uploads.follow(commits)
     connections = wiring.connections(config)
     return Parts(
@@ -128,6 +132,7 @@ async def assemble(
         keys=keys,
         events=events,
         hub=hub,
+        agents=agents,
         stream=stream,
         dispatcher=dispatcher,
         snooze_timer=snooze_timer,
@@ -154,6 +159,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         stand_ins=wiring.stand_ins(store, passwords, secrets),
         webhooks=wiring.webhooks(config, parts.sealing, parts.dispatcher),
         hub=parts.hub,
+        agents=parts.agents,
         surveys=Surveys(Refreshes(actors, store, wall_clock, wiring.model(config)), Removals(actors, store)),
         uploads=parts.uploads,
         voice=wiring.voice(config, store, parts.uploads),

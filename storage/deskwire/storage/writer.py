@@ -207,6 +207,7 @@ class Writer:
             tuple(tx.due),
             tuple(tx.runs_due),
             tx.callers_changed,
+            people=tx.people_changed,
         )
         if tx.erased or tx.scrub_wanted:
             self._erased = self.scrubbing = True
@@ -216,6 +217,7 @@ class Writer:
         tx.due.clear()
         tx.runs_due.clear()
         tx.callers_changed = False
+        tx.people_changed = False
         tx.scrub_wanted = False
         return commit
 

@@ -34,6 +34,7 @@ Prefix = Literal[
     "act",
     "wfl",
     "aud",
+    "str",
 ]
 
 _RANDOM_BITS: Final = 80

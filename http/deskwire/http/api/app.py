@@ -42,6 +42,7 @@ from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.service import health
+from deskwire.http.resources.stream import agents
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
     insights as survey_insights,
@@ -69,6 +70,7 @@ _MODULES: Final = (
     webhooks,
     deliveries,
     stream,
+    agents,
     dashboard,
     workflows,
     tickets,

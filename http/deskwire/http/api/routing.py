@@ -101,6 +101,12 @@ class Incoming(Protocol):
     def body(self) -> AsyncIterable[bytes]:
         """The pieces of the body, if the route is `streamed`; otherwise they have been read."""
 
+    def drop(self) -> None:
+        """End the connection at once, whatever waits in it."""
+
+    def expect_reader(self) -> None:
+        """Have the connection ended when its peer is gone without a word: a response is to last for long."""
+
 
 @value
 class Call(Generic[B, Q]):
