@@ -22,6 +22,7 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
@@ -31,6 +32,7 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys
+from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.pages.web_files import Desk
@@ -72,6 +74,7 @@ class Parts:
     rotation: Rotation
     signing: wiring.Signing
     keys: ServerKeys
+    sessions: Sessions
     events: EventLog
     hub: Hub
     agents: AgentStreams
@@ -79,6 +82,7 @@ class Parts:
     dispatcher: Dispatcher
     snooze_timer: SnoozeTimer
     uploads: UploadService
+    indexer: Indexer
     connections: Connections
     measured: Measurements
 
@@ -105,19 +109,26 @@ async def assemble(
     dispatcher = wiring.dispatcher(config, store, sealing)
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
+<<<<<<< HEAD
     agents = AgentStreams(store, events, wall_clock, most=config.agent_streams)
     keys = ServerKeys(store)
+=======
+    keys, sessions = ServerKeys(store), wiring.sessions(config, store)
+>>>>>>> main
     events.follow(commits)
     dispatcher.follow(commits)
     snooze_timer.follow(commits, "due")
     port = port or _taken(config)
     url = config.public_url or _url(config, port, certificate)
     keys.follow(commits)
+    sessions.follow(commits)
     uploads = await wiring.open_uploads(config, store, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
     agents.follow(commits)
     uploads.follow(commits)
+    indexer = Indexer(store, store.index)
+    indexer.follow(commits)
     connections = wiring.connections(config)
     return Parts(
         config=config,
@@ -130,6 +141,7 @@ async def assemble(
         rotation=rotation,
         signing=signing,
         keys=keys,
+        sessions=sessions,
         events=events,
         hub=hub,
         agents=agents,
@@ -137,8 +149,9 @@ async def assemble(
         dispatcher=dispatcher,
         snooze_timer=snooze_timer,
         uploads=uploads,
+        indexer=indexer,
         connections=connections,
-        measured=wiring.measured(store, dispatcher, stream, certificate, connections),
+        measured=wiring.measured(store, indexer, dispatcher, stream, certificate, connections),
     )
 
 
@@ -149,6 +162,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
     return Services(
         store=store,
         keys=parts.keys,
+        sessions=parts.sessions,
         actors=registry,
         erasures=Erasures(actors, store, wall_clock, registry),
         log=parts.events,

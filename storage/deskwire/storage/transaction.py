@@ -8,18 +8,24 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import StoredEvent, contact_lane
 from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
+from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
+from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
+from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
 from deskwire.storage.tables.surveys.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.tables.tickets.lists import TicketListReads
@@ -34,13 +40,17 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 class SqliteReader(
     ConversationReads,
+    ActivityReads,
+    AgentViewReads,
     ContactReads,
+    ContactListReads,
     EventReads,
     EndpointReads,
     DeliveryReads,
     DeliveryLogReads,
     OrganisationReads,
     PeopleReads,
+    SessionReads,
     ConsumerReads,
     MemoryReads,
     TranslationReads,
@@ -55,6 +65,8 @@ class SqliteReader(
     WorkflowReads,
     ImportReads,
     AuditReads,
+    SearchSourceReads,
+    SearchReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -65,12 +77,14 @@ class SqliteReader(
 class SqliteTransaction(
     SqliteReader,
     ConversationWrites,
+    ActivityWrites,
     ContactWrites,
     EventWrites,
     EndpointWrites,
     DeliveryWrites,
     OrganisationWrites,
     PeopleWrites,
+    SessionWrites,
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
@@ -83,13 +97,20 @@ class SqliteTransaction(
     WorkflowWrites,
     ImportWrites,
     AuditWrites,
+    SearchSourceWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
+<<<<<<< HEAD
     `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
     that something about server keys or projects is another, `people_changed` that a user has another password or is gone, or
     a member another role: the database says so, whoever has changed it.
+=======
+    `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
+    besides, `callers_changed` that something about server keys or projects is another: the database says so, whoever has
+    changed it.
+>>>>>>> main
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -99,6 +120,8 @@ class SqliteTransaction(
         self.erased: set[int] = set()
         self.due: list[int] = []
         self.runs_due: list[int] = []
+        self.sessions_ended: list[str] = []
+        self.wakings_due: list[int] = []
         self.callers_changed = False
         self.people_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
@@ -108,6 +131,7 @@ class SqliteTransaction(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT callers_change(); END"
                 )
+<<<<<<< HEAD
         connection.create_function("people_change", 0, self._note_people)
         for table, what in (("memberships", "UPDATE"), ("users", "UPDATE OF generation")):
             for change in (what, "DELETE"):
@@ -115,6 +139,13 @@ class SqliteTransaction(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT people_change(); END"
                 )
+=======
+        connection.create_function("session_ends", 1, self.sessions_ended.append)
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
+            "BEGIN SELECT session_ends(OLD.id); END"
+        )
+>>>>>>> main
         connection.create_function("contacts_change", 0, self.forget_claims)
         for change in ("UPDATE", "DELETE"):
             connection.execute(

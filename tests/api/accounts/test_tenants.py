@@ -29,6 +29,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "AssignBody": {"assignee": None},
     "RatingBody": {"rating": 5},
     "NetworkLogsBody": {"requests": []},
+    "ContactPatch": {"name": "x"},
     "ConversationPatch": {"title": "x"},
     "EndpointPatch": {"description": "x"},
     "RecoverBody": {"since": "2026-01-01T00:00:00Z"},

@@ -75,6 +75,7 @@ BROKEN = {
     "upload_usage": "UPDATE upload_usage SET bytes = bytes + 1",
     "response_count": "INSERT INTO surveys (id, project, name, status, version, responses, created_at, updated_at) "
     "VALUES ('srv_1', 1, 'S', 'OPEN', 1, 3, 0, 0)",
+    "contact_words": "UPDATE contact_words SET project = 99",
     "audit_missing": "INSERT INTO organisations VALUES (9, 'org_9', 'Made by hand', 9000000000000)",
     "audit_of_nothing": "UPDATE audit SET organisation = 99",
     "database_damaged": "UPDATE conversations SET contact = 99",

@@ -17,6 +17,15 @@ class ContactReader(Protocol):
     def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
         """Return the contact with this `con_` id."""
 
+    def contacts(
+        self, project: int, terms: Sequence[str], before: int | None, limit: int
+    ) -> Sequence[Contact]:
+        """Return contacts, newest first, with a `rowid` smaller than `before`.
+
+        Args:
+            terms: beginnings of words (`words.terms_of`), for each of which a contact has a word.
+        """
+
     def erasing(self) -> Sequence[tuple[str, Contact]]:
         """Return contacts whose erasure has begun and not ended, each with its project's id."""
 

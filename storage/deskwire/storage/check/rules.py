@@ -176,6 +176,12 @@ RULES: Final = (
         "WHERE s.removed = 0 GROUP BY s.rowid HAVING count(r.rowid) <> s.responses",
     ),
     Rule(
+        "contact_words",
+        "Contact row {} is found by {} words, and is not there, or in another project.",
+        "SELECT w.contact, count(*) FROM contact_words w LEFT JOIN contacts k ON k.rowid = w.contact "
+        "WHERE k.rowid IS NULL OR k.project <> w.project GROUP BY w.contact",
+    ),
+    Rule(
         "audit_missing",
         "The audit trail does not have that {} was made.",
         f"SELECT t.id FROM ({_AUDITED}) t WHERE t.created_at >= (SELECT since + {_SETTLED_MS} FROM audit_window) "

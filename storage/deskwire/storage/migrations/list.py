@@ -10,7 +10,7 @@ they are found by bisection.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from sqlite_utils import Database, Migrations
@@ -31,8 +31,12 @@ from deskwire.storage.migrations import (
     m0013_what_an_outage_keeps_waiting,
     m0014_audit_trail,
     m0015_the_homes_of_accounts,
+    m0016_sessions_of_browsers,
     m0017_events_for_agents_alone,
     m0018_what_agents_note,
+    m0019_the_agents_inbox,
+    m0020_what_the_search_has_to_look_at,
+    m0021_finding_contacts,
 )
 
 SCRIPTS: Final = {
@@ -53,11 +57,20 @@ SCRIPTS: Final = {
         m0013_what_an_outage_keeps_waiting,
         m0014_audit_trail,
         m0015_the_homes_of_accounts,
+        m0016_sessions_of_browsers,
         m0017_events_for_agents_alone,
         m0018_what_agents_note,
+        m0019_the_agents_inbox,
+        m0020_what_the_search_has_to_look_at,
+        m0021_finding_contacts,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
+
+FILLS: Final[Mapping[str, Callable[[Database], None]]] = {
+    "m0021_finding_contacts": m0021_finding_contacts.fill
+}
+"""What some of them do behind their SQL, as it takes Python."""
 
 
 def execute_script(db: Database, script: str) -> None:
@@ -70,13 +83,18 @@ def execute_script(db: Database, script: str) -> None:
             db.execute(statement)
 
 
-def _migration(script: str) -> Callable[[Database], None]:
-    return lambda db: execute_script(db, script)
+def _migration(name: str, script: str) -> Callable[[Database], None]:
+    def migrate(db: Database) -> None:
+        execute_script(db, script)
+        if name in FILLS:
+            FILLS[name](db)
+
+    return migrate
 
 
 migrations: Final = Migrations("deskwire")
 for _name, _script in SCRIPTS.items():
-    migrations(name=_name)(_migration(_script))
+    migrations(name=_name)(_migration(_name, _script))
 
 
 def known_migrations() -> set[str]:

@@ -48,6 +48,7 @@ BODIES: Final[Mapping[str, Any]] = {
         "payload": {"priority": "HIGH"},
     },
     "CloseBody": {"closedBy": "bot"},
+    "ContactPatch": {"email": "ada@shop.example.org"},
     "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
     "CreateBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.audit.trail import Deed
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.words import words_of
 from deskwire.storage.tables.audit import AuditWrites
 
 CONTACT_COLUMNS: Final = (
@@ -19,6 +20,10 @@ CONTACT_COLUMNS: Final = (
 def contact_of(row: Sequence[Any]) -> Contact:
     """Return the contact in a row of CONTACT_COLUMNS."""
     return Contact(*row)
+
+
+def _words(contact: Contact) -> frozenset[str]:
+    return words_of(contact.user_id, contact.name, contact.email)
 
 
 class ContactReads:
@@ -69,13 +74,29 @@ class ContactWrites(AuditWrites):
             ),
         )
         assert cursor.lastrowid is not None
-        return replace(contact, rowid=cursor.lastrowid)
+        stored = replace(contact, rowid=cursor.lastrowid)
+        self._write_words(project, stored, _words(stored))
+        return stored
 
     def save_contact(self, contact: Contact) -> None:
         self.conn.execute(
             "UPDATE contacts SET name = ?, email = ?, phone = ?, avatar = ?, updated_at = ? WHERE rowid = ?",
             (contact.name, contact.email, contact.phone, contact.avatar, contact.updated_at, contact.rowid),
         )
+        self._save_words(contact)
+
+    def _save_words(self, contact: Contact) -> None:
+        key = (contact.rowid,)
+        (project,) = self.conn.execute("SELECT project FROM contacts WHERE rowid = ?", key).fetchone()
+        known = self.conn.execute("SELECT word FROM contact_words WHERE contact = ?", key)
+        before, now = {word for (word,) in known}, _words(contact)
+        gone = [(project, word, contact.rowid) for word in before - now]
+        self.conn.executemany("DELETE FROM contact_words WHERE (project, word, contact) = (?, ?, ?)", gone)
+        self._write_words(project, contact, now - before)
+
+    def _write_words(self, project: int, contact: Contact, words: Collection[str]) -> None:
+        rows = [(project, word, contact.rowid) for word in words]
+        self.conn.executemany("INSERT INTO contact_words VALUES (?, ?, ?)", rows)
 
     def mark_erasing(self, contact: int) -> None:
         self.conn.execute("UPDATE contacts SET erasing = 1 WHERE rowid = ?", (contact,))
@@ -87,4 +108,5 @@ class ContactWrites(AuditWrites):
         row = self.conn.execute("SELECT id FROM contacts WHERE rowid = ?", (contact,)).fetchone()
         if row is not None:
             self.pseudonymise_in_audit(row[0])
+        self.conn.execute("DELETE FROM contact_words WHERE contact = ?", (contact,))
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

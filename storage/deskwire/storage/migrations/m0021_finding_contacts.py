@@ -1,0 +1,30 @@
+"""The words that contacts are found by, and the order of their list."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlite_utils import Database
+
+from deskwire.engine.contacts.words import words_of
+
+SQL: Final = """
+-- The second index is for those of a contact: they go with it, whatever the program would make of its name by then.
+CREATE TABLE contact_words (
+    project INTEGER NOT NULL, word TEXT NOT NULL, contact INTEGER NOT NULL REFERENCES contacts,
+    PRIMARY KEY (project, word, contact)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX contact_words_by_contact ON contact_words (contact);
+CREATE INDEX contacts_by_project ON contacts (project) WHERE erasing = 0;
+"""
+
+
+def fill(db: Database) -> None:
+    """Write the words of the contacts that there are."""
+    db.conn.executemany("INSERT INTO contact_words VALUES (?, ?, ?)", _words(db))
+
+
+def _words(db: Database) -> Iterator[tuple[int, str, int]]:
+    rows = db.conn.execute("SELECT project, rowid, user_id, name, email FROM contacts").fetchall()
+    for project, rowid, *identity in rows:
+        for word in words_of(*identity):
+            yield project, word, rowid

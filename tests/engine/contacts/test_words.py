@@ -1,0 +1,74 @@
+"""The words by which contacts are found."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.contacts.words import TERMS_MAX, terms_of, words_of
+
+
+def finds(text: str, name: str | None = None, email: str | None = None, user_id: str = "u1") -> bool:
+    """Whether a search for the text finds such a contact, as the store looks for it."""
+    words = words_of(user_id, name, email)
+    return all(any(word.startswith(term) for word in words) for term in terms_of(text))
+
+
+@pytest.mark.parametrize("text", ["ada", "LOVE", "lovelace ad", "byron", "king-n", "noel"])
+def test_a_name_is_found_by_the_beginnings_of_its_words(text: str) -> None:
+    assert finds(text, "Ada King-Noel (Byron) Lovelace")
+
+
+@pytest.mark.parametrize("text", ["da", "adalovelace", "lovelaces", "ada x"])
+def test_a_name_is_not_found_by_what_no_word_of_it_begins_with(text: str) -> None:
+    assert not finds(text, "Ada Lovelace")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("muller", "Jörg Müller"),
+        ("MÜLL", "jorg muller"),
+        ("strasse", "Straße"),
+        ("太郎", "山田太郎"),
+        ("한", "김한별"[1:]),
+        ("김한", "김한별"),
+        ("سار", "سَارَة"),
+        ("ada", "\uff21\uff44\uff41"),
+        ("\u0131stan", "\u0131stanbul"),
+    ],
+)
+def test_case_accents_and_width_do_not_matter(text: str, name: str) -> None:
+    assert finds(text, name)
+
+
+def test_an_address_is_found_by_its_beginning_and_by_its_domain() -> None:
+    address = "Ada.Lovelace@Shop.Example.org"
+    assert finds("ada.l", email=address)
+    assert finds("shop.ex", email=address)
+    assert not finds("example", email=address)
+
+
+def test_a_user_id_is_found_by_its_beginning() -> None:
+    assert finds("AUTH0|5f", user_id="auth0|5f2b")
+    assert finds("ü 1", user_id="ü 1")
+    assert not finds("5f2b", user_id="auth0|5f2b")
+
+
+def test_a_text_without_words_has_no_terms() -> None:
+    assert terms_of(" \t\u0301 ") == ()
+    assert len(terms_of(" ".join(map(str, range(100))))) == TERMS_MAX
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=40))
+def test_whoever_types_what_is_stored_finds_it(name: str, email: str, user_id: str) -> None:
+    assert finds(name, name, email, user_id)
+    assert finds(email, name, email, user_id)
+    assert finds(user_id, name, email, user_id)
+
+
+@given(st.text(max_size=60), st.integers(0, 10))
+def test_whoever_has_typed_less_of_a_word_finds_it_too(name: str, typed: int) -> None:
+    for term in terms_of(name):
+        assert finds(term[: typed + 1], name)

@@ -1,0 +1,104 @@
+"""Lists of contacts: the same as looking at each by hand, whether a term is common or rare."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlite_utils import Database
+
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.words import terms_of, words_of
+from deskwire.storage.database import FILE_NAME, connect_reader, connect_writer, migrate
+from deskwire.storage.migrations.list import migrations
+from deskwire.storage.tables.contacts import lists
+from deskwire.storage.transaction import SqliteReader, SqliteTransaction
+from tests.support.builders import OTHER_PROJECT, PROJECT, found_projects
+from tests.support.shortcuts import migrated_step_by_step
+
+
+@pytest.fixture
+def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
+    migrate(tmp_path / FILE_NAME)
+    opened = SqliteTransaction(connect_writer(tmp_path / FILE_NAME))
+    found_projects(opened)
+    yield opened
+    opened.conn.close()
+
+
+def insert(tx: SqliteTransaction, number: int, name: str | None, project: int = PROJECT.rowid) -> Contact:
+    """Store a contact; returns it."""
+    return tx.insert_contact(project, Contact(0, f"con_{number}", f"u{number}", 0, 0, name))
+
+
+names = st.none() | st.lists(st.sampled_from(["Ada", "Adam", "Bea", "Ber"]), max_size=2).map(" ".join)
+searches = st.lists(st.sampled_from(["a", "ad", "ada", "adam", "b", "u1", "x"]), max_size=3).map(" ".join)
+settled = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@settled
+@given(st.lists(names, max_size=12), searches, st.sampled_from((0, 3, 20_000)), st.integers(1, 4))
+def test_a_page_has_the_newest_that_have_a_word_for_each_term(
+    tx: SqliteTransaction, given_names: list[str | None], text: str, many: int, limit: int
+) -> None:
+    tx.conn.execute("SAVEPOINT one")
+    made = [insert(tx, number, name) for number, name in enumerate(given_names)]
+    insert(tx, 99, "Ada Bea", OTHER_PROJECT.rowid)
+    terms = terms_of(text)
+    fitting = [
+        contact
+        for contact in reversed(made)
+        if all(
+            any(word.startswith(term) for word in words_of(contact.user_id, contact.name, None))
+            for term in terms
+        )
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists, "_MANY", many)
+        listed: list[Contact] = []
+        while page := tx.contacts(PROJECT.rowid, terms, listed[-1].rowid if listed else None, limit):
+            assert len(page) <= limit
+            listed += page
+    tx.conn.execute("ROLLBACK TO one")
+    assert listed == fitting
+
+
+def test_a_contact_keeps_just_the_words_that_it_has_now(tx: SqliteTransaction) -> None:
+    contact = insert(tx, 1, "Ada Byron")
+    tx.save_contact(replace(contact, name="Ada Lovelace", email="ada@shop.example"))
+    words = {word for (word,) in tx.conn.execute("SELECT word FROM contact_words")}
+    assert words == words_of("u1", "Ada Lovelace", "ada@shop.example")
+    tx.erase_contact_row(contact.rowid)
+    assert tx.conn.execute("SELECT count(*) FROM contact_words").fetchone() == (0,)
+
+
+def test_one_whose_erasure_has_begun_is_not_listed(tx: SqliteTransaction) -> None:
+    contact = insert(tx, 1, "Ada")
+    tx.mark_erasing(contact.rowid)
+    assert tx.contacts(PROJECT.rowid, (), None, 9) == tx.contacts(PROJECT.rowid, ("ada",), None, 9) == []
+
+
+def test_contacts_from_before_there_were_words_can_be_found(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    with migrated_step_by_step(), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before="m0021_finding_contacts")
+        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
+        )
+        connection.execute(
+            "INSERT INTO contacts (id, project, user_id, name, email, created_at, updated_at) "
+            "VALUES ('con_1', 1, 'u1', 'J\u00f6rg M\u00fcller', 'jm@shop.example', 0, 0)"
+        )
+        migrate(path)
+    with closing(connect_reader(path)) as connection:
+        reader = SqliteReader(connection)
+        for term in ("muller", "shop.e", "u1"):
+            assert [each.id for each in reader.contacts(1, (term,), None, 9)] == ["con_1"]
