@@ -98,14 +98,9 @@ class Transaction(
 class Commit:
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
-<<<<<<< HEAD
-    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
-    says whether anything about server keys or projects has changed, `people` whether a user or member has lost something.
-=======
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
     at which conversations wake. `callers` says whether anything about server keys or projects has changed, `sessions` are the
-    ids of browsers' sessions that have ended.
->>>>>>> main
+    ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something.
     """
 
     events: Sequence[StoredEvent]
@@ -115,11 +110,8 @@ class Commit:
     runs_due: Sequence[int] = ()
     wakings_due: Sequence[int] = ()
     callers: bool = False
-<<<<<<< HEAD
-    people: bool = False
-=======
     sessions: Sequence[str] = ()
->>>>>>> main
+    people: bool = False
 
 
 Store = core.Store[Reader, Transaction]

@@ -109,12 +109,8 @@ async def assemble(
     dispatcher = wiring.dispatcher(config, store, sealing)
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
-<<<<<<< HEAD
-    agents = AgentStreams(store, events, wall_clock, most=config.agent_streams)
-    keys = ServerKeys(store)
-=======
     keys, sessions = ServerKeys(store), wiring.sessions(config, store)
->>>>>>> main
+    agents = AgentStreams(store, events, wall_clock, most=config.agent_streams)
     events.follow(commits)
     dispatcher.follow(commits)
     snooze_timer.follow(commits, "due")

@@ -102,15 +102,9 @@ class SqliteTransaction(
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
-<<<<<<< HEAD
-    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
-    that something about server keys or projects is another, `people_changed` that a user has another password or is gone, or
-    a member another role: the database says so, whoever has changed it.
-=======
     `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
-    besides, `callers_changed` that something about server keys or projects is another: the database says so, whoever has
-    changed it.
->>>>>>> main
+    besides, `callers_changed` that something about server keys or projects is another, `people_changed` that a user has
+    another password or is gone, or a member another role: the database says so, whoever has changed it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -131,7 +125,11 @@ class SqliteTransaction(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT callers_change(); END"
                 )
-<<<<<<< HEAD
+        connection.create_function("session_ends", 1, self.sessions_ended.append)
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
+            "BEGIN SELECT session_ends(OLD.id); END"
+        )
         connection.create_function("people_change", 0, self._note_people)
         for table, what in (("memberships", "UPDATE"), ("users", "UPDATE OF generation")):
             for change in (what, "DELETE"):
@@ -139,13 +137,6 @@ class SqliteTransaction(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT people_change(); END"
                 )
-=======
-        connection.create_function("session_ends", 1, self.sessions_ended.append)
-        connection.execute(
-            "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
-            "BEGIN SELECT session_ends(OLD.id); END"
-        )
->>>>>>> main
         connection.create_function("contacts_change", 0, self.forget_claims)
         for change in ("UPDATE", "DELETE"):
             connection.execute(

@@ -9,6 +9,7 @@ import structlog
 import trio
 
 from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.accounts.sessions import SessionCommit
 from deskwire.engine.agents.counters import StreamCounters
 from deskwire.engine.agents.passing import Passing, passing
 from deskwire.engine.agents.presence import Agent, View, presence_view
@@ -38,6 +39,10 @@ _AGAIN_S: Final = 0.2
 
 class AgentReader(EventReader, RightsReader, Protocol):
     """Queries on events, and on the right to see them."""
+
+
+class RightsCommit(CallerCommit, SessionCommit, Protocol):
+    """The effect of a commit on the rights of those who have a stream open."""
 
 
 class AgentStreams:
@@ -183,9 +188,10 @@ class AgentStreams:
                 views[stream.agent].append(stream.view)
         return [presence_view(agent, found) for agent, found in views.items()]
 
-    def follow(self, commits: Commits[CallerCommit]) -> None:
-        """Look at the rights of all streams again after commits that may have ended one."""
+    def follow(self, commits: Commits[RightsCommit]) -> None:
+        """End streams whose session a commit ends, and look at the rights of all after one that may have ended some."""
         commits.subscribe(lambda _: self.rights_changed_nowait(), "callers", "people")
+        commits.subscribe(lambda commit: self.end_sessions(commit.sessions), "sessions")
 
     def rights_changed_nowait(self) -> None:
         """Have all streams checked: something about users, members or projects is another, and on the disk."""

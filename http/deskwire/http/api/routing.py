@@ -51,6 +51,7 @@ class Access:
     `server_key`: a server key, whose project it is. `dashboard`: a user and the `project` header. `either`: one of
     these; the permission is the user's. `metrics`: the metrics token, or if there is none a peer on this machine. The others are for users alone: `user`, and
     `organisation` and `project` of a member of what the path names. A user shows a JWT, or the cookie of a session.
+    The project may be named `by_parameter`, too, for clients that can't send headers of their own.
     `visitor`: that cookie, or nothing.
     """
 
@@ -66,6 +67,7 @@ class Access:
         "project",
     ]
     permission: str | None = None
+    by_parameter: bool = False
 
 
 OPEN: Final = Access("none")

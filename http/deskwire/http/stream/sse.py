@@ -7,6 +7,7 @@ events and those about the stream itself have no id.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from math import inf
 from typing import Any, Final
 
 import orjson
@@ -39,13 +40,16 @@ class Pieces(AsyncIterator[bytes]):
 
     Args:
         opening: opens it.
-        good_for: seconds for which the caller's credential is good.
+        good_for: returns the seconds for which the caller's credential is good from now on, 0 if it is no longer.
     """
 
-    def __init__(self, streams: AgentStreams, opening: Opening, good_for: float) -> None:
+    def __init__(
+        self, streams: AgentStreams, opening: Opening, good_for: Callable[[], Awaitable[float]]
+    ) -> None:
         self._streams = streams
         self._opening = opening
-        self._good_until = trio.current_time() + good_for
+        self._good_for = good_for
+        self._good_until = -inf
         self._stream: AgentStream | None = None
         self._over = False
 
@@ -56,6 +60,7 @@ class Pieces(AsyncIterator[bytes]):
         try:
             if self._stream is None:
                 self._stream = await self._opening()
+                await self._check(self._stream)  # the credential, too, once a later change finds the stream
                 return _RETRY + self._hello(self._stream)
             return await self._next(self._stream)
         except Unavailable as error:  # the client comes back, and goes on where it was
@@ -73,10 +78,16 @@ class Pieces(AsyncIterator[bytes]):
     async def _next(self, stream: AgentStream) -> bytes:
         with trio.move_on_at(min(trio.current_time() + HEARTBEAT_S, self._good_until)):
             return self._written(await stream.next())
-        if trio.current_time() < self._good_until:
-            return _COMMENT
-        self._streams.end(stream, "session_ended")
-        return self._written(Batch(bye=stream.bye))
+        if trio.current_time() >= self._good_until:
+            await self._check(stream)
+        return _COMMENT
+
+    async def _check(self, stream: AgentStream) -> None:
+        """End the stream if the credential is no longer good; a session's may have been used meanwhile."""
+        good_for = await self._good_for()
+        self._good_until = trio.current_time() + good_for
+        if not good_for:
+            self._streams.end(stream, "session_ended")
 
     def _hello(self, stream: AgentStream) -> bytes:
         start = stream.start

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import Annotated, Any, Final
 
 import jwt
@@ -40,8 +40,9 @@ _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}
 
 
 class StreamQuery(Query):
-    """The event after which to go on."""
+    """The event after which to go on, and the project if no header names it."""
 
+    project: str | None = Field(None, json_schema_extra={"pattern": "^prj_[0-7][0-9A-HJKMNP-TV-Z]{25}$"})
     after: str | None = Field(None, json_schema_extra=_EVENT_ID)
 
     @classmethod
@@ -61,6 +62,7 @@ class ViewBody(Body):
 @routes.add(
     "GET",
     "/stream",
+    replace(dashboard(PERMISSION), by_parameter=True),
     operation_id="followStream",
     query=StreamQuery,
     whole=False,
@@ -80,7 +82,7 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     streams.check_room(viewer)
     call.incoming.expect_reader()
     opening = partial(streams.open, viewer, after, call.incoming.drop)
-    return Streamed(Pieces(streams, opening, _good_for(call)), EVENT_STREAM, _NOT_BUFFERED)
+    return Streamed(Pieces(streams, opening, partial(_good_for, call)), EVENT_STREAM, _NOT_BUFFERED)
 
 
 @routes.add(
@@ -103,13 +105,17 @@ async def show_view(call: Call[ViewBody, Query]) -> Answer:
 
 
 def _viewer(call: Call[Body, StreamQuery]) -> Viewer:
-    user = call.user
-    return Viewer(user.rowid, user.id, user.name, user.generation, call.project)
+    user, session = call.user, call.access.session
+    known_by = None if session is None else session.id
+    return Viewer(user.rowid, user.id, user.name, user.generation, call.project, known_by)
 
 
-def _good_for(call: Call[Body, StreamQuery]) -> float:
-    """Return the seconds for which the caller's credential is good."""
+async def _good_for(call: Call[Body, StreamQuery]) -> float:
+    """Return the seconds from now for which the caller's credential is good; 0 if it is no longer."""
+    now = call.services.clock()
+    if call.access.session is not None:
+        return await call.services.sessions.good_for(call.incoming, now) / 1000
     _, _, token = (call.incoming.headers.get("authorization") or "").partition(" ")
     claims = jwt.decode(token.strip(), options={"verify_signature": False})  # it was verified on the way here
-    expires: float = claims.get("exp", inf)
-    return expires - call.services.clock() / 1000
+    expires: float = claims["exp"]
+    return max(0.0, expires - now / 1000)
