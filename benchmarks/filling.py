@@ -151,7 +151,7 @@ def _grow(tx: Transaction, project: Project, before: Conversation) -> Conversati
         shown = message_view(message, before.id, partial(nowhere().shown, now=at))
         data = {"message": shown, "conversation": {**about, "sequence": sequence}}
         tx.append_event(project, Draft("message.created", sequence, data), before.rowid, at)
-        tx.insert_message(before.rowid, message)
+        tx.insert_message(before.rowid, message, sequence)
     after = replace(
         before,
         revision=before.revision + 1,
@@ -159,6 +159,7 @@ def _grow(tx: Transaction, project: Project, before: Conversation) -> Conversati
         updated_at=at,
         sequence=before.sequence + _IN_A_ROW,
         messages=before.messages + _IN_A_ROW,
+        contact_messages=before.contact_messages + _IN_A_ROW,
     )
     tx.save_conversation(before, after, claimed.routed)
     return after

@@ -336,6 +336,7 @@ class Server:
         return Services(
             store=self.disk,
             keys=ServerKeys(self.disk),
+            sessions=parts.sessions(config, self.disk),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             log=self.log,

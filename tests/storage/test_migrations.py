@@ -67,7 +67,10 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0013_what_an_outage_keeps_waiting",
         "m0014_audit_trail",
         "m0015_the_homes_of_accounts",
+        "m0016_sessions_of_browsers",
+        "m0017_events_for_agents_alone",
         "m0018_what_agents_note",
+        "m0019_the_agents_inbox",
         "m0021_finding_contacts",
         "m0022_snippets",
     ]
@@ -323,7 +326,7 @@ def test_conversations_from_before_say_since_when_their_contact_waits_and_when_l
             connection.execute(
                 "INSERT INTO conversations (rowid, id, project, contact, revision, sequence, status, unread, archived, "
                 "attributes, visible, human, messages, routed, activity, created_at, updated_at) "
-                "VALUES (?, ?, 1, 1, 0, 0, ?, 0, 0, '{}', 1, 0, 0, '{}', 0, 0, 0)",
+                "VALUES (?, ?, 1, 1, 0, 4, ?, 0, 0, '{}', 1, 0, 0, '{}', 0, 0, 0)",
                 (thread, conversation, status),
             )
             for number, author in enumerate(authors):
@@ -352,3 +355,36 @@ def test_conversations_from_before_say_since_when_their_contact_waits_and_when_l
         "cnv_empty": None,
     }
     assert [row and row[0].network_logs_at for row in stored.values()] == [None, 77, None, None, None]
+    assert {row and row[0].last_turn for row in stored.values()} == {4}
+
+
+def test_conversations_from_before_count_what_their_contact_wrote_and_know_their_hour(tmp_path: Path) -> None:
+    """Count messages of the contact that have a number."""
+    path = tmp_path / FILE_NAME
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before="m0019_the_agents_inbox")
+        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
+        )
+        connection.execute(
+            "INSERT INTO contacts (rowid, id, project, user_id, created_at, updated_at) VALUES (1, 'con_1', 1, 'u', 0, 0)"
+        )
+        connection.execute(
+            "INSERT INTO conversations (rowid, id, project, contact, revision, sequence, status, unread, archived, "
+            "attributes, visible, human, messages, routed, activity, created_at, updated_at) "
+            "VALUES (1, 'cnv_1', 1, 1, 0, 0, 'OPEN', 0, 0, '{}', 1, 0, 3, '{}', 7200001, 0, 0)"
+        )
+        for number, author in ((0, "contact"), (1, "agent"), (None, "agent"), (2, "contact")):
+            connection.execute(
+                "INSERT INTO messages (id, conversation, number, author_type, text, internal, created_at) "
+                "VALUES (?, 1, ?, ?, 'Hello', ?, 0)",
+                (f"msg_{number}", number, author, number is None),
+            )
+    migrate(path)
+    with closing(connect_reader(path)) as connection:
+        found = connection.execute("SELECT contact_messages, hour FROM conversations").fetchone()
+        thread = SqliteReader(connection).thread(1, after=None, before=None, newest_first=False, limit=9)
+    assert found == (2, 2)
+    assert [each.sequence for each in thread] == [None] * 4

@@ -16,6 +16,7 @@ from deskwire.engine.accounts.ports import (
     OrganisationReader,
     OrganisationTransaction,
 )
+from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
@@ -56,6 +57,7 @@ class Reader(
     ContactReader,
     AuditReader,
     TeamReader,
+    SessionReader,
     OrganisationReader,
     AccountReader,
     Protocol,
@@ -81,6 +83,7 @@ class Transaction(
     ContactTransaction,
     AuditTransaction,
     TeamTransaction,
+    SessionTransaction,
     OrganisationTransaction,
     AccountTransaction,
     Protocol,
@@ -95,8 +98,9 @@ class Transaction(
 class Commit:
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
-    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
-    says whether anything about server keys or projects has changed.
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
+    at which conversations wake. `callers` says whether anything about server keys or projects has changed, `sessions` are the
+    ids of browsers' sessions that have ended.
     """
 
     events: Sequence[StoredEvent]
@@ -104,7 +108,9 @@ class Commit:
     erased: frozenset[int]
     due: Sequence[int] = ()
     runs_due: Sequence[int] = ()
+    wakings_due: Sequence[int] = ()
     callers: bool = False
+    sessions: Sequence[str] = ()
 
 
 Store = core.Store[Reader, Transaction]

@@ -30,6 +30,7 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys
+from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.pages.web_files import Desk
@@ -71,6 +72,7 @@ class Parts:
     rotation: Rotation
     signing: wiring.Signing
     keys: ServerKeys
+    sessions: Sessions
     events: EventLog
     hub: Hub
     stream: RealtimeStream
@@ -103,13 +105,14 @@ async def assemble(
     dispatcher = wiring.dispatcher(config, store, sealing)
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
-    keys = ServerKeys(store)
+    keys, sessions = ServerKeys(store), wiring.sessions(config, store)
     events.follow(commits)
     dispatcher.follow(commits)
     snooze_timer.follow(commits, "due")
     port = port or _taken(config)
     url = config.public_url or _url(config, port, certificate)
     keys.follow(commits)
+    sessions.follow(commits)
     uploads = await wiring.open_uploads(config, store, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
@@ -126,6 +129,7 @@ async def assemble(
         rotation=rotation,
         signing=signing,
         keys=keys,
+        sessions=sessions,
         events=events,
         hub=hub,
         stream=stream,
@@ -144,6 +148,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
     return Services(
         store=store,
         keys=parts.keys,
+        sessions=parts.sessions,
         actors=registry,
         erasures=Erasures(actors, store, wall_clock, registry),
         log=parts.events,

@@ -23,6 +23,7 @@ from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.socket import serve_orders
 from deskwire.config.settings import Config
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
+from deskwire.engine.conversations.waking import Wakings
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.store import Inline
@@ -160,6 +161,8 @@ async def serve(
                 )
                 timers = WorkflowTimers(store, wall_clock, registry)
                 timers.follow(commits, "runs_due")
+                wakings = Wakings(store, wall_clock, registry)
+                wakings.follow(commits, "wakings_due")
                 services = services_of(parts, actors, registry)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
                 actors.start_soon(kept_running, "retention", partial(retention.run, interval_s))
@@ -167,6 +170,7 @@ async def serve(
                 await services.surveys.refreshes.recover()
                 actors.start_soon(kept_running, "surveys.removal", services.surveys.removals.clear)
                 actors.start_soon(kept_running, "workflows.waits", timers.run)
+                actors.start_soon(kept_running, "conversations.wakings", wakings.run)
                 await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
                 await _front(parts, services, task_status)
                 actors.cancel_scope.cancel()

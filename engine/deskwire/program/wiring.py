@@ -18,6 +18,7 @@ from deskwire.engine.accounts.identity.keys import BadKeys, parse_jwks, parse_pe
 from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKeys
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
+from deskwire.engine.accounts.sessions import Life
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
@@ -47,6 +48,7 @@ from deskwire.http.api.input.multipart import OVERHEAD
 from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.routing import BASE
 from deskwire.http.api.services import Limits, Webhooks
+from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
@@ -149,6 +151,12 @@ def rate_limits(config: Config) -> RateLimits:
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
     return RateLimits(Buckets(calls), Buckets(authorizations), Sketch(failures))
+
+
+def sessions(config: Config, store: SqliteStore) -> Sessions:
+    """Return the sessions of browsers."""
+    life = Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
+    return Sessions(store, life, config.public_url, config.own_tokens)
 
 
 def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:

@@ -10,11 +10,14 @@ from deskwire.engine.events.types import StoredEvent, contact_lane
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
+from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
 from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
+from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
@@ -36,6 +39,8 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 class SqliteReader(
     ConversationReads,
+    ActivityReads,
+    AgentViewReads,
     ContactReads,
     ContactListReads,
     EventReads,
@@ -44,6 +49,7 @@ class SqliteReader(
     DeliveryLogReads,
     OrganisationReads,
     PeopleReads,
+    SessionReads,
     ConsumerReads,
     MemoryReads,
     TranslationReads,
@@ -69,12 +75,14 @@ class SqliteReader(
 class SqliteTransaction(
     SqliteReader,
     ConversationWrites,
+    ActivityWrites,
     ContactWrites,
     EventWrites,
     EndpointWrites,
     DeliveryWrites,
     OrganisationWrites,
     PeopleWrites,
+    SessionWrites,
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
@@ -92,8 +100,9 @@ class SqliteTransaction(
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
-    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
-    that something about server keys or projects is another: the database says so, whoever has changed it.
+    `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
+    besides, `callers_changed` that something about server keys or projects is another: the database says so, whoever has
+    changed it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -103,6 +112,8 @@ class SqliteTransaction(
         self.erased: set[int] = set()
         self.due: list[int] = []
         self.runs_due: list[int] = []
+        self.sessions_ended: list[str] = []
+        self.wakings_due: list[int] = []
         self.callers_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
         for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):
@@ -111,6 +122,11 @@ class SqliteTransaction(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT callers_change(); END"
                 )
+        connection.create_function("session_ends", 1, self.sessions_ended.append)
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
+            "BEGIN SELECT session_ends(OLD.id); END"
+        )
         connection.create_function("contacts_change", 0, self.forget_claims)
         for change in ("UPDATE", "DELETE"):
             connection.execute(

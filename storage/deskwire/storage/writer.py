@@ -206,7 +206,9 @@ class Writer:
             frozenset(tx.erased),
             tuple(tx.due),
             tuple(tx.runs_due),
+            tuple(tx.wakings_due),
             tx.callers_changed,
+            tuple(tx.sessions_ended),
         )
         if tx.erased or tx.scrub_wanted:
             self._erased = self.scrubbing = True
@@ -215,7 +217,9 @@ class Writer:
         tx.erased.clear()
         tx.due.clear()
         tx.runs_due.clear()
+        tx.wakings_due.clear()
         tx.callers_changed = False
+        tx.sessions_ended.clear()
         tx.scrub_wanted = False
         return commit
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar, cast
 import orjson
 import trio
 
-from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.log import EventLog, Source
 from deskwire.engine.events.types import StoredEvent, Topic, topics_of
 from deskwire.engine.ports import Reader, Store, Transaction
 
@@ -35,8 +35,11 @@ class Table:
         return query(cast(Reader, self))
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-        found = [row for row in self.rows if row.project == project and row.position > after]
+        found = [row for row in self.agents_events(project, after, len(self.rows)) if not row.internal]
         return [row for row in found if not types or row.type in types][:limit]
+
+    def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
+        return [row for row in self.rows if row.project == project and row.position > after][:limit]
 
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
@@ -52,6 +55,11 @@ def event(
     position: int, project: int = 1, conversation: int = 1, kind: str = "message.created"
 ) -> StoredEvent:
     return StoredEvent(position, f"evt_{position:026}", kind, project, conversation, position, b"x" * 10)
+
+
+def internal(position: int, conversation: int, project: int = 1) -> StoredEvent:
+    """An event that agents alone are told of; as it is stored it has no topics."""
+    return event(position, project, conversation, "note.created")
 
 
 def laned(position: int, conversation: int, project: int = 1, *, deleted: bool = False) -> StoredEvent:
@@ -87,12 +95,12 @@ def publish(table: Table, log: EventLog, *events: StoredEvent, erased: frozenset
 
 
 async def read_all(
-    log: EventLog, project: int, after: int, limit: int, types: frozenset[str] = frozenset()
+    log: EventLog, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
 ) -> list[int]:
     """What a reader gets that goes on from each chunk's `upto` until it has caught up."""
     found: list[int] = []
     while after < log.position:
-        chunk = await log.read(project, after, limit, types)
+        chunk = await log.read(source, after, limit, types)
         assert chunk.upto > after, "no progress"
         assert all(after < event.position <= chunk.upto for event in chunk.events)
         found += [event.position for event in chunk.events]

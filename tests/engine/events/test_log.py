@@ -12,6 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 T = TypeVar("T")
 
+from deskwire.engine.events.types import Agents
 from tests.engine.events.event_table import Table, event, opened, publish, read_all
 
 COMMITS = st.lists(
@@ -21,7 +22,7 @@ COMMITS = st.lists(
                 st.integers(1, 3),  # the step to the next position: there may be holes
                 st.integers(1, 2),  # project
                 st.integers(1, 4),  # conversation
-                st.sampled_from(["message.created", "conversation.closed"]),
+                st.sampled_from(["message.created", "conversation.closed", "note.created"]),
             ),
             max_size=4,
         ),
@@ -51,6 +52,8 @@ def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
             for after in range(position + 1):
                 expected = [row.position for row in table.events(project, after, 10_000, types)]
                 assert await read_all(log, project, after, limit, types) == expected
+                everything = [row.position for row in table.agents_events(project, after, 10_000)]
+                assert await read_all(log, Agents(project), after, limit) == everything
 
     for made, erased in commits:
         events = []

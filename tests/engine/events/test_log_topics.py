@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -11,20 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.events.types import StoredEvent, Topic
+from deskwire.engine.events.types import Agents, StoredEvent, Topic
 
 T = TypeVar("T")
 
-from tests.engine.events.event_table import LANES, Table, laned, opened, publish
+from tests.engine.events.event_table import LANES, Table, event, internal, laned, opened, publish
 
+AGENTS = [Agents(1), Agents(2)]
 STEPS = st.lists(
     st.one_of(
         st.tuples(
             st.just("commit"),
-            st.lists(st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 4)), max_size=4),
+            st.lists(
+                st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 4), st.booleans()), max_size=4
+            ),
             st.frozensets(st.integers(1, 4), max_size=1),
         ),
-        st.tuples(st.just("open"), st.sampled_from(LANES), st.booleans()),
+        st.tuples(st.just("open"), st.sampled_from([*LANES, *AGENTS]), st.booleans()),
         st.tuples(st.just("close"), st.integers(0, 9), st.none()),
         st.tuples(st.just("read"), st.integers(0, 9), st.integers(1, 3)),
         st.tuples(st.just("read"), st.integers(0, 9), st.integers(1, 3)),
@@ -42,22 +46,27 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
     """Readers come at any time, from the start or from now, and go; conversations are erased in between."""
     table = Table()
     log = opened(table, ring_events, ring_bytes)
-    readers: list[tuple[Topic, list[int]]] = []
+    readers: list[tuple[Topic | Agents, list[int]]] = []
     position = 0
 
-    def commit(made: list[tuple[int, int, int]], erased: frozenset[int]) -> None:
+    def commit(made: list[tuple[int, int, int, bool]], erased: frozenset[int]) -> None:
         nonlocal position
         events = []
         for number in sorted(erased):
             position += 1
             events.append(laned(position, number, deleted=True))
-        for step, project, conversation in made:
+        for step, project, conversation, noted in made:
             position += step
-            events.append(laned(position, conversation, project))
+            events.append((internal if noted else laned)(position, conversation, project))
         publish(table, log, *events, erased=erased)
 
-    async def read(lane: Topic, cursor: list[int], limit: int) -> None:
-        expected = table.lane_events(lane, cursor[0], limit)
+    def rows(lane: Topic | Agents, after: int, limit: int) -> Sequence[StoredEvent]:
+        if isinstance(lane, Agents):
+            return table.agents_events(lane.project, after, limit)
+        return table.lane_events(lane, after, limit)
+
+    async def read(lane: Topic | Agents, cursor: list[int], limit: int) -> None:
+        expected = rows(lane, cursor[0], limit)
         chunk = await log.read(lane, cursor[0], limit)
         assert list(chunk.events) == expected
         assert chunk.upto == (expected[-1].position if len(expected) == limit else log.position)
@@ -77,13 +86,14 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
                 await read(lane, cursor, second)
         for lane, cursor in readers:
             settled = log.settled(lane, cursor[0])
-            assert not [row for row in table.lane_events(lane, cursor[0], 1) if row.position <= settled]
+            assert not [row for row in rows(lane, cursor[0], 1) if row.position <= settled]
             await read(lane, cursor, 10_000)
             with trio.move_on_after(0) as waiting:
                 await log.wait(lane, cursor[0])
             assert waiting.cancelled_caught, "there is nothing new"
             assert log.settled(lane, cursor[0]) == log.position
-        for lane in LANES:
+        everything: list[Topic | Agents] = [*LANES, *AGENTS]
+        for lane in everything:
             await read(lane, [0], 10_000)
 
     trio.run(play)
@@ -151,3 +161,25 @@ async def test_what_the_ring_has_dropped_is_in_no_lane_and_no_tail_any_more() ->
     gc.collect()
     kept = [each for each in gc.get_objects() if isinstance(each, StoredEvent) and each.project == project]
     assert 0 < len(kept) <= 10
+
+
+async def test_an_internal_event_wakes_agents_and_nobody_else_and_leaves_memory_with_them() -> None:
+    table = Table()
+    log = opened(table)
+    publish(table, log, internal(1, 1))
+    assert log.kept == (0, 0), "nobody has it open"
+    woken: list[object] = []
+    for source in (1, Agents(1), Agents(2), Topic(1, "conversation", "cnv_1"), Topic(1, "contact", "u1")):
+        log.open(source).listen(lambda source=source: woken.append(source))  # type: ignore[misc]
+    publish(table, log, internal(2, 1))
+    assert (woken, log.kept[0]) == ([Agents(1)], 1)
+    assert log.behind(1, 0) == (0, True)
+    publish(table, log, event(3))
+    assert woken == [Agents(1), 1, Agents(1)]
+    recent = log.recent(Agents(1), 1, 10)
+    assert recent is not None
+    assert [found.position for found in recent.events] == [2, 3]
+    log.close(Agents(1))
+    assert log.recent(Agents(1), 1, 10) is None
+    assert [found.position for found in (await log.read(Agents(1), 0, 10)).events] == [1, 2, 3]
+    assert [found.position for found in (await log.read(1, 0, 10)).events] == [3]

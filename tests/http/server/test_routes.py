@@ -29,7 +29,7 @@ def found(table: Table, method: str, parts: list[str]) -> tuple[Route, dict[str,
 def fits(route: Route, parts: list[str]) -> bool:
     """Whether a path's parts are those of the route, value by value."""
     own = route.path.split("/")
-    if own[-1].startswith("<path:"):
+    if own[-1].startswith("<path:") and all(parts[len(own) - 1 : len(own)]):
         parts = [*parts[: len(own) - 1], "/".join(parts[len(own) - 1 :])]
     return len(own) == len(parts) and all(
         bool(part) if word.startswith("<") else part == word for word, part in zip(own, parts, strict=True)
@@ -72,8 +72,11 @@ def test_most_routes_are_direct_and_those_with_bytes_to_carry_are_not() -> None:
         "openapiDocument",
         "explorer",
         "explorerAsset",
+        "desk",
+        "deskPlace",
+        "deskFile",
     }
-    assert sum(route.direct for route in ROUTES) > 0.9 * len(ROUTES)
+    assert sum(route.direct for route in ROUTES) > 0.85 * len(ROUTES)
 
 
 @pytest.mark.thorough

@@ -40,8 +40,10 @@ STATE = Conversation(
     archived_at=NOON + 6,
     imported_at=NOON + 7,
     messages=8,
+    contact_messages=3,
     last_message_at=NOON + 9,
     sequence=10,
+    last_turn=9,
     waiting_since=NOON + 11,
     snoozed_until=NOON + 12,
     tags=("returns", "vip"),
@@ -72,7 +74,7 @@ def stored(tx: SqliteTransaction) -> Conversation:
 def test_every_column_of_the_schema_is_in_the_table_once_and_no_other(tx: SqliteTransaction) -> None:
     schema = [row[1] for row in tx.conn.execute("PRAGMA table_info(conversations)")]
     names = [column.name for column in COLUMNS]
-    assert sorted([*names, *columns.BESIDES, columns.OWNER]) == sorted(schema)
+    assert sorted([*names, *columns.BESIDES, columns.HOUR, columns.OWNER]) == sorted(schema)
 
 
 def test_every_field_of_the_state_has_a_column_or_is_known_to_have_none() -> None:
@@ -132,7 +134,7 @@ def test_a_statement_writes_what_its_change_may_change_and_nothing_else(tx: Sqli
     assert written(columns.BY_MESSAGES) == always | set(columns.BESIDES)
     assert written(columns.BY_TURNS) == written(columns.BY_MESSAGES) | turns
     assert written(columns.USUAL) == written(columns.BY_MESSAGES) | commands
-    assert written(columns.ALL) == written(columns.USUAL) | turns | rarely
+    assert written(columns.ALL) == written(columns.USUAL) | turns | rarely | {columns.HOUR}
     for sql in (columns.INSERT, columns.BY_MESSAGES, columns.BY_TURNS, columns.USUAL, columns.ALL):
         with pytest.raises(sqlite3.ProgrammingError, match=f"uses {sql.count('?')}, and there are 0"):
             tx.conn.execute(sql)

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.types import Draft, StoredEvent, Topic
+from deskwire.engine.events.types import AGENTS, REGISTRY, STORED, Draft, StoredEvent, Topic
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.migrations.list import SCRIPTS, execute_script
 from deskwire.storage.transaction import SqliteTransaction
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
 
 DRAFT = Draft("message.created", 1, {})
+KINDS = sorted({*STORED, *AGENTS})
 
 
 @contextmanager
@@ -190,3 +191,72 @@ def test_pruning_a_deletion_wants_its_bytes_overwritten_as_it_names_a_contact(tm
         append(tx, NOON + 2, 1, 2)
         assert (tx.prune_events(NOON + 1, 10, NOON), tx.scrub_wanted) == (1, False)
         assert (tx.prune_events(NOON + 2, 10, NOON), tx.scrub_wanted) == (1, True)
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 2)), max_size=12), st.integers(0, 12))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, int]], after: int) -> None:
+    with TemporaryDirectory() as directory, table(Path(directory)) as tx:
+        tx.conn.execute(
+            "INSERT INTO contacts (rowid, id, project, user_id, created_at, updated_at) VALUES (8, 'con_8', 1, 'ada', 0, 0)"
+        )
+        about = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada"}}}
+        events = []
+        for number, (kind, project) in enumerate(made, 1):
+            sequence = number if REGISTRY[kind].numbered else None
+            of = PROJECT if project == 1 else OTHER_PROJECT
+            events.append(tx.append_event(of, Draft(kind, sequence, about), (None, -8)[number % 2], NOON))
+        mine = [event for event in events if event.project == PROJECT.rowid]
+        shown = [event for event in mine if event.type not in AGENTS]
+        behind = [event for event in shown if event.position > after]
+        before = [event.id for event in shown if event.position <= after]
+        assert list(tx.events(PROJECT.rowid, after, 100, frozenset())) == behind
+        assert tx.events_behind(PROJECT.rowid, after, 100) == len(behind)
+        assert tx.event_id_at(PROJECT.rowid, after) == (before[-1] if before else None)
+        lanes = (Topic(PROJECT.rowid, "conversation", "cnv_1"), Topic(PROJECT.rowid, "contact", "ada"))
+        for lane in lanes:
+            assert not [each for each in tx.lane_events(lane, 0, 100, frozenset()) if each.type in AGENTS]
+        agents = [event for event in mine if event.position > after]
+        assert list(tx.agents_events(PROJECT.rowid, after, 100)) == agents
+        assert list(tx.agents_events(PROJECT.rowid, after, 1)) == agents[:1]
+        assert tx.newest_event_id(PROJECT.rowid) == (mine[-1].id if mine else None)
+        assert not [event for event in tx.published if event.internal and event.topics]
+
+
+def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        queries: list[str] = []
+        tx.conn.set_trace_callback(queries.append)
+        tx.events(1, 5, 10, frozenset())
+        tx.agents_events(1, 5, 10)
+        tx.event_id_at(1, 5)
+        tx.events_behind(1, 5, 10)
+        tx.newest_event_id(1)
+        tx.conn.set_trace_callback(None)
+        for query in queries:
+            plan = [row[-1] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {query}")]
+            assert [step for step in plan if "events_by_project" in step], plan
+            assert not [step for step in plan if step.startswith(("SCAN events", "SCAN e"))], plan
+            if "UNION" not in query or "body" in query:
+                assert not [step for step in plan if "TEMP B-TREE" in step], plan
+
+
+def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbered(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        note = tx.append_event(PROJECT, Draft("note.created", None, {}), None, NOON)
+        with pytest.raises(AssertionError):
+            tx.insert_delivery(1, note, None, None, NOON)
+        with pytest.raises(AssertionError):
+            tx.append_event(PROJECT, Draft("note.created", 1, {}), None, NOON)
+        with pytest.raises(AssertionError):
+            tx.append_event(PROJECT, Draft("note.created", None, {}), None, NOON, directed=True)
+
+
+def test_a_tickets_events_are_erased_with_it_and_their_positions_are_not_given_again(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        kept = tx.append_event(PROJECT, Draft("ticket.created", None, {}), None, NOON, ticket=1)
+        gone = tx.append_event(PROJECT, Draft("ticket.created", None, {}), None, NOON, ticket=2)
+        tx.erase_ticket_events(2)
+        assert list(tx.agents_events(PROJECT.rowid, 0, 10)) == [kept]
+        again = SqliteTransaction(tx.conn).append_event(PROJECT, DRAFT, None, NOON)
+        assert (again.position, again.id > gone.id) == (gone.position + 1, True)

@@ -16,6 +16,7 @@ import structlog
 import trio
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Command, WorkflowCommand
 from deskwire.engine.conversations.facts import Fact, WorkflowCompleted
 from deskwire.engine.conversations.pipeline import Phase, Pipeline, Request, Shared
@@ -41,14 +42,18 @@ class Envelope(OneShot[Receipt]):
 
     Args:
         wrapper: what else is done in the commit.
+        by: who gave it; None if nothing is to be noted of that.
     """
 
-    __slots__ = ("command", "wrapper")
+    __slots__ = ("by", "command", "wrapper")
 
-    def __init__(self, command: ActorCommand, wrapper: Wrapper[Receipt] | None = None) -> None:
+    def __init__(
+        self, command: ActorCommand, wrapper: Wrapper[Receipt] | None = None, by: Doer | None = None
+    ) -> None:
         super().__init__()
         self.command = command
         self.wrapper = wrapper
+        self.by = by
 
 
 class Actor:
@@ -172,7 +177,7 @@ class Actor:
                 self._answer(envelope, await self._set_typing(envelope.command))
             else:
                 await self._pipeline.begin(
-                    Request(envelope.command, envelope.wrapper, partial(self._ended, envelope))
+                    Request(envelope.command, envelope.wrapper, partial(self._ended, envelope), envelope.by)
                 )
         except Exception as error:  # noqa: BLE001  # the task's top, logged there: a bug ends this state and nothing else
             self._answer(envelope, self._refusal(error))

@@ -15,15 +15,16 @@ from deskwire.engine.workflows.workflow import Published
 
 @value
 class ContactRef:
-    """The contact of a new conversation, with the identity fields that were given."""
+    """The contact of a new conversation, with the identity fields that were given; with `id` one that exists."""
 
     user_id: str
     identity: Mapping[str, str | None]
+    id: str | None = None
 
 
 @value
 class Create:
-    """Start a conversation, hidden ones included; `message` is its first."""
+    """Start a conversation, hidden ones included; `message` is its first. `by_agent` says that an agent starts it."""
 
     conversation_id: str
     project: int
@@ -32,6 +33,8 @@ class Create:
     attributes: Mapping[str, Any] | None = None
     visible: bool = True
     message: PostMessage | None = None
+    assignee: Assignee | None = None
+    by_agent: bool = False
 
 
 @value
@@ -43,6 +46,20 @@ class PostMessage:
     text: str
     internal: bool = False
     attachments: tuple[Attachment, ...] = ()
+
+
+@value
+class Reply:
+    """Add an agent's message or note, and do what is to follow it in the same commit.
+
+    Args:
+        if_sequence: the sequence of the conversation that the agent has seen; it is refused if that has moved on.
+        then: what follows, in this order.
+    """
+
+    message: PostMessage
+    if_sequence: int | None = None
+    then: tuple[Assign | Patch | Close, ...] = ()
 
 
 @value
@@ -80,10 +97,16 @@ class Rate:
 class Patch:
     """Change fields; only those named in `given` count.
 
-    `attributes` are merged key by key, None removes a key. `visible` can only become true.
+    `attributes` are merged key by key, None removes a key. `visible` can only become true. `tags` and `snoozed_until` are
+    for agents alone.
     """
 
     given: Mapping[str, Any]
+
+
+@value
+class WakeSnoozed:
+    """End the conversation's snooze if its time has come."""
 
 
 @value
@@ -118,12 +141,14 @@ class Delete:
 Command = (
     Create
     | PostMessage
+    | Reply
     | Close
     | Reopen
     | Assign
     | MarkRead
     | Rate
     | Patch
+    | WakeSnoozed
     | LinkTicket
     | ReplaceNetworkLogs
     | Expire

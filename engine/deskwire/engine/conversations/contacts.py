@@ -10,6 +10,7 @@ from deskwire.engine.contacts.contact import NOBODY, Contact, identify
 from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.emit import announce_contact
+from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.webhooks.publish import PublishTransaction, append, targets
@@ -22,9 +23,11 @@ class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
 def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: int) -> Contact:
     """Return the contact of `ref`, made or changed as its identity says; a change of one that was known is announced.
 
-    Ours: a new contact is announced by what it is made for (ADR 5).
+    Ours: a new contact is announced by what it is made for (ADR 5). Raises NotFound if it is to exist and was erased.
     """
     known = tx.contact(project.rowid, ref.user_id)
+    if ref.id is not None and (known is None or known.id != ref.id):
+        raise NotFound("There is no such contact.", code="contact_not_found")
     if known is None:
         blank = Contact(0, new_id("con", at), ref.user_id, at, at)
         return tx.insert_contact(project.rowid, identify(blank, ref.identity, at))

@@ -49,8 +49,10 @@ class Conversation:
 
     `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
     `run` is the workflow that runs in it; listings leave it out. `imported_at` is when it came here from elsewhere, if it did.
+    `contact_messages` of the `messages` are the contact's.
     `waiting_since` is when the contact wrote what nobody has answered yet. Of `tags` there are at most 20. `contact_seen_index`
     is the index of the newest message when the contact last read. Consumers see none of these three, nor `snoozed_until`.
+    `last_turn` is the sequence of the newest event that a reply in preparation should know of.
     """
 
     id: str
@@ -75,8 +77,10 @@ class Conversation:
     archived_at: int | None = None
     imported_at: int | None = None
     messages: int = 0
+    contact_messages: int = 0
     last_message_at: int | None = None
     sequence: int = 0
+    last_turn: int = 0
     waiting_since: int | None = None
     snoozed_until: int | None = None
     tags: tuple[str, ...] = ()

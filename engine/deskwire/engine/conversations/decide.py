@@ -14,6 +14,7 @@ consumers see for it. Rules (contract 3, decisions 4):
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Any, Final, TypeAlias, assert_never
 
 import orjson
@@ -32,6 +33,8 @@ from deskwire.engine.conversations.commands import (
     Rate,
     Reopen,
     ReplaceNetworkLogs,
+    Reply,
+    WakeSnoozed,
 )
 from deskwire.engine.conversations.conversation import AuthorType, Conversation, Message
 from deskwire.engine.conversations.expiry import passed
@@ -72,6 +75,10 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
 """The name in `data.changed` of each changed field; None for one that another name stands for."""
 
 
+_FILED: Final = ("tags", "snoozed_until")
+"""The fields that consumers do not see."""
+
+
 def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact, ...]:
     """Say what follows from `command` at time `at` (ms); touch nothing.
 
@@ -85,6 +92,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
     match command:
         case PostMessage():
             return _post(state, command, at)
+        case Reply():
+            return _reply(state, command, at)
         case Close(by):
             return () if state.status == "CLOSED" else (Closed(by, at),)
         case Reopen():
@@ -97,6 +106,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
         case Patch(given):
             return _patch(state, given, at)
+        case WakeSnoozed():
+            return _wake(state, at)
         case LinkTicket():
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
@@ -119,12 +130,14 @@ def _create(command: Create, at: int) -> tuple[Fact, ...]:
             title=command.title,
             attributes=merged({}, command.attributes or {}),
             visible=command.visible,
+            human=command.by_agent,
         )
     )
+    assigned = () if command.assignee is None else (Assigned(command.assignee),)
     if command.message is None:
-        return (created,)
+        return (created, *assigned)
     state = evolve(None, created)
-    return (created, *_post(state, command.message, at))
+    return (created, *assigned, *_post(state, command.message, at))
 
 
 def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...]:
@@ -144,6 +157,32 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
     return (*before, posted)
 
 
+def _reply(state: Conversation, command: Reply, at: int) -> tuple[Fact, ...]:
+    seen = command.if_sequence
+    if seen is not None and not state.last_turn <= seen <= state.sequence:
+        raise MovedOn
+    facts: list[Fact] = []
+    for each in (command.message, *command.then):
+        following = decide(state, each, at)
+        facts += following
+        state = after(state, following)
+    return tuple(facts)
+
+
+class MovedOn(Conflict):
+    """The refusal of a reply to a conversation in which something was said, or that was closed, meanwhile."""
+
+    code = "conversation_moved_on"
+
+    def __init__(self, shown: Mapping[str, Any] | None = None) -> None:
+        super().__init__("The conversation has moved on since that sequence; look at it anew.", shown=shown)
+
+
+def _wake(state: Conversation, at: int) -> tuple[Fact, ...]:
+    due = state.snoozed_until is not None and state.snoozed_until <= at
+    return (Filed({"snoozed_until": None}),) if due else ()
+
+
 def _read(state: Conversation, at: int) -> tuple[Fact, ...]:
     if not state.unread:
         return ()
@@ -155,7 +194,7 @@ def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact
     wanted = {name: value for name, value in given.items() if name != "visible"}
     if "attributes" in given:
         wanted["attributes"] = _merged(state.attributes, given["attributes"])
-    if state.status == "CLOSED" and "status" in wanted:
+    if state.status == "CLOSED" and ("status" in wanted or wanted.get("snoozed_until") is not None):
         raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
     if given.get("visible") is False and state.visible:
         message = "A conversation that the customer has seen can't be hidden again."
@@ -163,7 +202,11 @@ def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact
     changes = {name: value for name, value in wanted.items() if not _same(getattr(state, name), value)}
     if "archived" in changes:
         changes["archived_at"] = at if changes["archived"] else None
-    updated = (Updated(changes),) if changes else ()
+    filed: dict[str, Any] = {name: changes.pop(name) for name in _FILED if name in changes}
+    updated: tuple[Fact, ...] = (
+        *((Updated(changes),) if changes else ()),
+        *((Filed(filed),) if filed else ()),
+    )
     revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
     # The change first, so that the event of creation shows the conversation as it is revealed.
     return (*updated, *revealed)
@@ -209,12 +252,28 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
         return changed(created, sequence=first, updated_at=created.updated_at if at is None else at)
     assert state is not None, "only Created starts a conversation"
     changes = _changes(state, fact)
-    changes["sequence"] = state.sequence + events_of(state, fact)
+    changes["sequence"] = sequence = state.sequence + events_of(state, fact)
+    if is_turn(fact):
+        changes["last_turn"] = sequence
     if at is not None:
         changes["revision"] = state.revision + 1
         if touches(fact):
             changes["updated_at"] = at
     return changed(state, **changes)
+
+
+def after(state: Conversation | None, facts: Iterable[Fact]) -> Conversation:
+    """Return the state after facts whose time is not to be stored."""
+    state = reduce(evolve, facts, state)
+    assert state is not None, "only Create may start a conversation"
+    return state
+
+
+def is_turn(fact: Fact) -> bool:
+    """Tell whether a reply in preparation should know of `fact`: something was said, or the conversation was closed."""
+    if isinstance(fact, MessagePosted):
+        return not fact.message.internal and fact.message.author.type != "system"
+    return isinstance(fact, Closed | Revealed)
 
 
 def events_of(state: Conversation, fact: Fact) -> int:
@@ -272,6 +331,7 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
         "human": human,
         "unread": author != "contact",
         "messages": state.messages + 1,
+        "contact_messages": state.contact_messages + (message.author.type == "contact"),
         "last_message_at": message.created_at,
     }
     if author == "contact":

@@ -78,7 +78,7 @@ def dashboard_message_view(message: Message, conversation_id: str, show: Shown) 
     return {**message_view(message, conversation_id, show), "internal": message.internal}
 
 
-_FIRST_WORDS: Final = 160
+FIRST_WORDS: Final = 160
 """Characters of the newest message that the agents' view shows."""
 
 
@@ -113,7 +113,7 @@ def first_words(message: Message) -> dict[str, Any]:
     return {
         "id": message.id,
         "author": {"type": author.type, "id": author.id, "name": author.name},
-        "text": message.text[:_FIRST_WORDS],
+        "text": message.text[:FIRST_WORDS],
         "internal": message.internal,
         "createdAt": iso(message.created_at),
     }

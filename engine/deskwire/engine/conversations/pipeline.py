@@ -17,6 +17,7 @@ import trio
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.automation.decide import workflow_needed
 from deskwire.engine.conversations.automation.lookup import workflow_for
 from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
@@ -80,11 +81,13 @@ class Request:
     Args:
         wrapper: what else its commit does.
         ended: called with what came of it at the end of its commit; must not raise.
+        by: who gave the command; None if nothing is to be noted of that.
     """
 
     command: Command | WorkflowCommand
     wrapper: Wrapper[Receipt] | None
     ended: Callable[[Receipt | Exception], None]
+    by: Doer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,9 @@ class Pipeline:
     ) -> Plan:
         shared, wrapper = self._shared, request.wrapper
         wrappers = shared.wrappers if wrapper is None else (wrapper, *shared.wrappers)
-        return make_plan(self.project, state, request.command, at, workflow, shared.links, wrappers)
+        return make_plan(
+            self.project, state, request.command, at, workflow, shared.links, wrappers, request.by
+        )
 
     def _submit(self, plan: Plan, request: Request) -> None:
         """Give a plan to the store; the next command is decided on what it leads to. Raises Unavailable."""

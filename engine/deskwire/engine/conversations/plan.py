@@ -12,18 +12,27 @@ from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.automation.decide import decide_with_workflow
+from deskwire.engine.conversations.activity import ACTIONS, Doer, Entry, entry_of
+from deskwire.engine.conversations.agents_events import is_plain
+from deskwire.engine.conversations.automation.decide import decide_with_workflow, own_facts
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, WorkflowCommand
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.decide import Step, fold
 from deskwire.engine.conversations.emit import conversation_view
-from deskwire.engine.conversations.facts import Deleted, Fact, NetworkLogsReplaced, Revealed
+from deskwire.engine.conversations.facts import (
+    Deleted,
+    Fact,
+    NetworkLogsReplaced,
+    Revealed,
+    WorkflowCompleted,
+)
 from deskwire.engine.core.ids import Mint
 from deskwire.engine.core.record import value
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
 
+_TOLD: Final = frozenset(ACTIONS)
 _LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced})
 """The facts that make a commit write what grows with the conversation."""
 
@@ -65,6 +74,9 @@ class Plan:
         links: give attachments their URLs; None for who serves no files.
         wrappers: what else is done in the transaction.
         long: whether what it writes grows with the conversation.
+        entries: for each step what the conversation's activity has of it; empty if it has nothing of any.
+        by: who gave the command, if that is to be noted.
+        plain: whether it is one message that the customer sees, and nothing else.
 
     `after` is the state that it leads to, None if nothing changes.
     """
@@ -77,6 +89,9 @@ class Plan:
     links: Links | None = None
     wrappers: tuple[Wrapper[Receipt], ...] = ()
     long: bool = False
+    entries: Sequence[Entry | None] = ()
+    by: Doer | None = None
+    plain: bool = False
     after: Conversation | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,16 +106,53 @@ def make_plan(
     workflow: Published | None,
     links: Links | None = None,
     wrappers: tuple[Wrapper[Receipt], ...] = (),
+    by: Doer | None = None,
 ) -> Plan:
     """Decide at time `at` (ms); touch nothing. Raises as `decide_with_workflow`.
 
     Args:
         workflow: the one that `stock.workflow_for` finds.
+        by: who gave the command, if its activity is to be noted.
     """
     facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
     contact = command.contact if isinstance(command, Create) else None
-    long = not _LONG.isdisjoint(map(type, facts))
-    return Plan(project, state, fold(state, facts, at), at, contact, links, wrappers, long)
+    steps = fold(state, facts, at)
+    if is_plain(facts, state):
+        return Plan(project, state, steps, at, contact, links, wrappers, plain=True)
+    kinds = {*map(type, facts)}
+    long = not _LONG.isdisjoint(kinds)
+    entries = () if _TOLD.isdisjoint(kinds) else _entries(state, command, at, steps, by)
+    return Plan(project, state, steps, at, contact, links, wrappers, long, entries, by)
+
+
+def _entries(
+    state: Conversation | None,
+    command: Command | WorkflowCommand,
+    at: int,
+    steps: Sequence[Step],
+    by: Doer | None,
+) -> Sequence[Entry | None]:
+    """Return what the activity has of each step. What a workflow does is its own doing, whoever gave the command."""
+    bot = _workflow_of(steps)
+    if by is None and bot is None:
+        return ()
+    own = own_facts(state, command, at, [fact for _, fact, _ in steps])
+    entries = [
+        entry_of(before, fact, after, by if place < own else bot)
+        for place, (before, fact, after) in enumerate(steps)
+    ]
+    return entries if any(entries) else ()
+
+
+def _workflow_of(steps: Sequence[Step]) -> Doer | None:
+    """Return the workflow that runs somewhere on the way, as a doer."""
+    for before, fact, after in steps:
+        if isinstance(fact, WorkflowCompleted):
+            return Doer("bot", fact.workflow_id)
+        for state in (after, before):
+            if state is not None and state.run is not None:
+                return Doer("bot", state.run.workflow_id)
+    return None
 
 
 def _message_ids(at: int) -> Iterator[str]:

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactTransaction
+from deskwire.engine.conversations.activity import Activity, Entry
+from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Page
 from deskwire.engine.core.record import value
@@ -51,8 +53,37 @@ class ConversationReader(Protocol):
     ) -> Sequence[Message]:
         """Messages, oldest first; with `before` alone the last `limit` in front of it."""
 
+    def thread(
+        self, conversation: int, *, after: int | None, before: int | None, newest_first: bool, limit: int
+    ) -> Sequence[Sequenced]:
+        """Return messages and notes behind and in front of these places; newest first they begin at the end."""
+
+    def message_before(self, conversation: int, sequence: int) -> int | None:
+        """Return the place of the message in front of the first one whose event has a larger sequence, notes included.
+
+        Without such a one that is the newest message; None if there is none in front.
+        """
+
+    def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
+        """Return what the agent's view shows besides the conversations' own rows, by their storage keys."""
+
+    def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
+        """Return what a user has seen of these conversations; those of which that is not known are left out."""
+
     def network_logs(self, conversation: int) -> bytes | None:
         """The snapshot as it was sent."""
+
+    def conversation_activity(self, conversation: int, before: int | None, limit: int) -> Sequence[Activity]:
+        """Who did what, newest first, in front of this row."""
+
+    def conversation_tags(self, project: int, after: str, limit: int) -> Sequence[tuple[str, int]]:
+        """Return tags behind this one in their order, each with the number of conversations that have it."""
+
+    def next_waking(self) -> int | None:
+        """Return when (ms) the next snoozed conversation of any project wakes; None if none is snoozed."""
+
+    def due_wakings(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
+        """Return project and conversation ids of those whose snooze ends by `until` (ms), the earliest first."""
 
     def conversation_events(self, conversation: int, after: int, limit: int) -> Sequence[bytes]:
         """Stored envelopes with a sequence larger than `after`."""
@@ -78,8 +109,19 @@ class ConversationTransaction(ConversationReader, Protocol):
         Raises StaleState if this commit has events of it yet to be told: they would be lost.
         """
 
-    def insert_message(self, conversation: int, message: Message) -> None:
-        """Store a message."""
+    def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
+        """Store a message with the sequence of its event, if it has one."""
+
+    def number_messages(self, conversation: int, first: int) -> None:
+        """Note that the messages that the customer sees have events, the first of them with sequence `first`."""
+
+    def insert_conversation_activity(
+        self, conversation: int, entry: Entry, at: int, event_id: str | None
+    ) -> None:
+        """Store an entry of the conversation's activity; `event_id` is that of its public event."""
+
+    def note_waking(self, at: int) -> None:
+        """Tell, with this commit, that a conversation wakes at this time (ms)."""
 
     def put_conversation_tags(self, state: Conversation) -> None:
         """Have the conversation found by its tags, and by no others."""

@@ -17,6 +17,7 @@ from typing import Final
 import trio
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import Actor, ActorCommand, Envelope, shutting_down
 from deskwire.engine.conversations.commands import Create
 from deskwire.engine.conversations.conversation import no_such_conversation
@@ -98,11 +99,13 @@ class ActorRegistry:
         conversation_id: str,
         command: ActorCommand,
         wrapper: Wrapper[Receipt] | None = None,
+        by: Doer | None = None,
     ) -> Receipt:
         """Have the conversation carry out `command`; return the receipt once that is durable.
 
         Args:
             wrapper: what else is done in the commit.
+            by: who gave the command, for the conversation's activity.
 
         Raises:
             NotFound: the project has no such conversation.
@@ -111,7 +114,7 @@ class ActorRegistry:
 
         Cancellation: the command may still be carried out.
         """
-        envelope = Envelope(command, wrapper)
+        envelope = Envelope(command, wrapper, by)
         actor = self._actor(project, conversation_id)
         try:
             actor.send_nowait(envelope)
@@ -121,10 +124,14 @@ class ActorRegistry:
         return await envelope.take()
 
     async def create(
-        self, project: Project, command: Create, wrapper: Wrapper[Receipt] | None = None
+        self,
+        project: Project,
+        command: Create,
+        wrapper: Wrapper[Receipt] | None = None,
+        by: Doer | None = None,
     ) -> Receipt:
         """Have a conversation created; otherwise as `ask`."""
-        return await self.ask(project, command.conversation_id, command, wrapper)
+        return await self.ask(project, command.conversation_id, command, wrapper, by)
 
     def _actor(self, project: Project, conversation_id: str) -> Actor:
         key = (project.rowid, conversation_id)

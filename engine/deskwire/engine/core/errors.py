@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 PROBLEMS_MAX: Final = 50
 """Problems of an input that are named; whoever sends more has sent something else than was meant (ADR 43)."""
@@ -65,9 +66,20 @@ class NotFound(DomainError):
 
 
 class Conflict(DomainError):
-    """The object's present state, or a limit, does not allow it."""
+    """The object's present state, or a limit, does not allow it; `shown` are fields that its document has besides."""
 
     code = "conflict"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        retry_after_s: int | None = None,
+        shown: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail, code=code, retry_after_s=retry_after_s)
+        self.shown = shown or {}
 
 
 class Gone(DomainError):

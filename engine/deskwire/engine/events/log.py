@@ -5,7 +5,8 @@ called with committed events only, in commit order; readers that keep up never t
 does not costs nothing but its own reads.
 
 A topic is in memory while somebody has it open, from then on: what came before is read from the table. So an
-event costs each reader of its topics something, and nobody else.
+event costs each reader of its topics something, and nobody else. So it is with the agents of a project, who alone are
+told of internal events: these stand in no other tail, and are not kept while no agent has the project open.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ import trio
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
-from deskwire.engine.events.types import StoredEvent, Topic
+from deskwire.engine.events.types import Agents, StoredEvent, Topic
 
-Source = int | Topic
-"""The source of a read: a project, by its storage key, or a topic."""
+Source = int | Topic | Agents
+"""The source of a read: a project, by its storage key, a topic, or all that a project's agents may have."""
 
 
 _position = attrgetter("position")
@@ -131,8 +132,8 @@ class EventLog:
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
         self._tails: dict[int, Tail] = {}
-        self._topics: dict[Topic, Tail] = {}
-        self._in_topics: dict[int, list[Tail]] = {}
+        self._opened: dict[Topic | Agents, Tail] = {}
+        self._in_opened: dict[int, list[Tail]] = {}
         self.position = start
 
     @property
@@ -154,9 +155,11 @@ class EventLog:
             self._erase(erased)
         touched: dict[Tail, None] = {}  # in this order, whatever a set would make of it
         for event in events:
-            self._order.append(event)
-            self._bytes += len(event.body)
-            for tail in self._file(event):
+            tails = self._file(event)
+            if tails:
+                self._order.append(event)
+                self._bytes += len(event.body)
+            for tail in tails:
                 tail.append(event)
                 touched[tail] = None
         if events:
@@ -171,24 +174,24 @@ class EventLog:
         commits.subscribe(lambda commit: self.publish(commit.events, commit.erased), "events", "erased")
 
     def open(self, source: Source) -> Tail:
-        """Keep a topic in memory from now on, for one more reader; a project always is."""
-        if not isinstance(source, Topic):
+        """Keep a topic or what agents have in memory from now on, for one more reader; a project always is."""
+        if isinstance(source, int):
             return self._project(source)
-        tail = self._topics.get(source)
+        tail = self._opened.get(source)
         if tail is None:
-            tail = self._topics[source] = Tail(self.position)
+            tail = self._opened[source] = Tail(self.position)
         tail.readers += 1
         return tail
 
     def close(self, source: Source) -> None:
-        """Take a reader away from what it has opened, and call its listeners. With the last one a topic leaves memory."""
+        """Take a reader away from what it has opened, and call its listeners. With the last one it leaves memory."""
         tail = self._tail(source)
         assert tail is not None, "what is closed was opened"
         tail.ring()
-        if isinstance(source, Topic):
+        if not isinstance(source, int):
             tail.readers -= 1
             if not tail.readers:
-                del self._topics[source]
+                del self._opened[source]
                 for event in tail.held():
                     self._unfile(event.position, tail)
 
@@ -220,6 +223,8 @@ class EventLog:
         newest = max(after, self.position)  # before the table is read: what is published meanwhile comes next
         if isinstance(source, Topic):
             events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
+        elif isinstance(source, Agents):
+            events = await self._store.read(lambda reader: reader.agents_events(source.project, after, limit))
         else:
             events = await self._store.read(lambda reader: reader.events(source, after, limit, types))
         return _chunk(events, limit, newest)
@@ -227,7 +232,7 @@ class EventLog:
     async def wait(self, source: Source, after: int) -> None:
         """Return once there may be an event of the source behind `after`, an `upto` of `read`.
 
-        Of a topic that is not open that can't be told; when one is closed, those who wait return.
+        Of a source that is not open that can't be told; when one is closed, those who wait return.
         """
         tail = self._tail(source)
         if tail is None or not tail.reaches(after) or tail.after(after, 1):
@@ -247,8 +252,8 @@ class EventLog:
         return max(after, self.position)
 
     def _tail(self, source: Source) -> Tail | None:
-        """Return the source's part of the ring; None for a topic that nobody has open."""
-        return self._topics.get(source) if isinstance(source, Topic) else self._project(source)
+        """Return the source's part of the ring; None for one that nobody has open."""
+        return self._project(source) if isinstance(source, int) else self._opened.get(source)
 
     def _project(self, project: int) -> Tail:
         """Return the project's part of the ring, empty until it is looked at."""
@@ -257,23 +262,29 @@ class EventLog:
             tail = self._tails[project] = Tail(self._start)
         return tail
 
-    def _file(self, event: StoredEvent) -> list[Tail]:
-        """Return the tails that the event belongs to: its project's, and those of its topics that somebody has open."""
-        project, topics = self._project(event.project), self._topics
-        followed = [topics[topic] for topic in event.topics if topic in topics] if topics else []
-        if followed:
-            self._in_topics[event.position] = followed
-        return [project, *followed]
+    def _file(self, event: StoredEvent) -> Sequence[Tail]:
+        """Return the tails that the event belongs to: its project's, unless it is internal, and what somebody has open."""
+        opened = self._opened
+        sources = (Agents(event.project), *event.topics) if opened else ()
+        extra = [opened[source] for source in sources if source in opened]
+        if extra:
+            self._in_opened[event.position] = extra
+        return extra if event.internal else [self._project(event.project), *extra]
 
     def _unfile(self, position: int, tail: Tail) -> None:
-        others = [other for other in self._in_topics.pop(position) if other is not tail]
+        others = [other for other in self._in_opened.pop(position) if other is not tail]
         if others:
-            self._in_topics[position] = others
+            self._in_opened[position] = others
+
+    def _tails_of(self, event: StoredEvent) -> Sequence[Tail]:
+        """Take the event out of what somebody has open, and return its tails."""
+        extra = self._in_opened.pop(event.position, ())
+        return extra if event.internal else (self._tails[event.project], *extra)
 
     def _drop_oldest(self) -> None:
         event = self._order.popleft()
         self._bytes -= len(event.body)
-        for tail in (self._tails[event.project], *self._in_topics.pop(event.position, ())):
+        for tail in self._tails_of(event):
             tail.drop_first()
 
     def _erase(self, conversations: frozenset[int]) -> None:
@@ -282,10 +293,7 @@ class EventLog:
             return
         self._order = deque(event for event in self._order if event.conversation not in conversations)
         self._bytes -= sum(len(event.body) for event in gone)
-        tails = {self._tails[event.project] for event in gone}
-        for event in gone:
-            tails.update(self._in_topics.pop(event.position, ()))
-        for tail in tails:
+        for tail in {tail for event in gone for tail in self._tails_of(event)}:
             tail.erase(conversations)
 
 

@@ -13,12 +13,15 @@ class EventReader(Protocol):
     """Queries on the log."""
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-        """Events of a project with a position larger than `after`, in commit order."""
+        """Events of a project with a position larger than `after`, in commit order; no internal ones."""
+
+    def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
+        """Events of a project with a position larger than `after`, in commit order, also internal ones."""
 
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:
-        """Events of a lane with a position larger than `after`, in commit order."""
+        """Events of a lane with a position larger than `after`, in commit order; no internal ones."""
 
     def event_position(self, event_id: str) -> int:
         """The position of the newest event, of any project, that is not newer than `event_id`."""
@@ -30,19 +33,33 @@ class EventReader(Protocol):
         """The position of the newest event of all, 0 if there is none."""
 
     def event_id_at(self, project: int, position: int) -> str | None:
-        """Id of the project's newest stored event at or before `position`."""
+        """Id of the project's newest stored event at or before `position`, of those that are not internal."""
+
+    def newest_event_id(self, project: int) -> str | None:
+        """Return the id of the project's newest stored event, also if it is internal: only an agent may see it."""
 
     def events_behind(self, project: int, position: int, limit: int) -> int:
-        """Return how many events of the project lie behind `position`, counted up to `limit`."""
+        """Return how many events of the project lie behind `position`, without internal ones, counted up to `limit`."""
 
 
 class EventTransaction(EventReader, Protocol):
     """The changes of the log."""
 
     def append_event(
-        self, project: Project, draft: Draft, conversation: int | None, at: int, *, directed: bool = False
+        self,
+        project: Project,
+        draft: Draft,
+        conversation: int | None,
+        at: int,
+        *,
+        directed: bool = False,
+        ticket: int | None = None,
     ) -> StoredEvent:
-        """Give the draft its id, position and bytes, and store it; a `directed` one is on no feed or stream."""
+        """Give the draft its id, position and bytes, and store it; a `directed` one is on no feed or stream.
+
+        A type that agents alone are told of is on their stream alone, whoever appends it. With a `ticket`, a storage
+        key, it goes with that.
+        """
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
         """Remove up to `limit` events made before `older_than` (ms), never the newest; how many.

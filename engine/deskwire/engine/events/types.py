@@ -26,6 +26,7 @@ class Kind:
         numbered: takes the next sequence number of its conversation.
         opt_in: sent only to those who list it or ask for it; never stored.
         directed: sent to one endpoint alone, on demand; on no stream and in no feed, and nobody lists it.
+        audience: `agents` are told of it on their stream alone: no webhook, no consumer and no feed ever has it.
     """
 
     type: str
@@ -33,9 +34,10 @@ class Kind:
     numbered: bool = True
     opt_in: bool = False
     directed: bool = False
+    audience: Literal["all", "agents"] = "all"
 
 
-CATALOG: Final[Mapping[str, Kind]] = {
+REGISTRY: Final[Mapping[str, Kind]] = {
     kind.type: kind
     for kind in (
         Kind("conversation.created", "The conversation becomes visible to the customer."),
@@ -71,8 +73,44 @@ CATALOG: Final[Mapping[str, Kind]] = {
             numbered=False,
             directed=True,
         ),
+        Kind("note.created", "An agent wrote a note to other agents.", numbered=False, audience="agents"),
+        Kind(
+            "conversation.changed",
+            "Something changed that no other event shows, or that says nothing of who did it; `changed` has the names.",
+            numbered=False,
+            audience="agents",
+        ),
+        Kind("ticket.created", "A ticket was created.", numbered=False, audience="agents"),
+        Kind(
+            "ticket.changed",
+            "Fields of a ticket changed; `changed` has their names.",
+            numbered=False,
+            audience="agents",
+        ),
+        Kind("ticket.deleted", "A ticket was deleted permanently.", numbered=False, audience="agents"),
+        Kind(
+            "memory.changed",
+            "Something that is remembered of a contact was set or deleted.",
+            numbered=False,
+            audience="agents",
+        ),
+        Kind(
+            "settings.changed",
+            "Something that the project is set up with changed: `what` says which kind of thing, `id` which one.",
+            numbered=False,
+            audience="agents",
+        ),
     )
 }
+"""All types. What goes out to the customer's systems reads one of the parts below."""
+
+CATALOG: Final[Mapping[str, Kind]] = {name: kind for name, kind in REGISTRY.items() if kind.audience == "all"}
+"""The types that the customer's systems can be sent."""
+
+AGENTS: Final[Mapping[str, Kind]] = {
+    name: kind for name, kind in REGISTRY.items() if kind.audience == "agents"
+}
+"""The types that agents alone are told of: internal events."""
 
 LISTABLE: Final = tuple(kind.type for kind in CATALOG.values() if not kind.directed)
 """The types that an endpoint may list."""
@@ -88,6 +126,16 @@ class Draft:
     type: str
     sequence: int | None
     data: Mapping[str, Any]
+
+
+class Agents(NamedTuple):
+    """All events of a project, also those that agents alone are told of.
+
+    Args:
+        project: storage key.
+    """
+
+    project: int
 
 
 class Topic(NamedTuple):
@@ -141,6 +189,11 @@ class StoredEvent:
     body: bytes
     topics: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
 
+    @property
+    def internal(self) -> bool:
+        """Whether agents alone are told of it."""
+        return self.type in AGENTS
+
 
 @value
 class EphemeralEvent:
@@ -183,8 +236,8 @@ def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: in
 def matches(subscribed: frozenset[str], event_type: str) -> bool:
     """Tell whether an endpoint with this `events` list is sent this type.
 
-    An empty list means everything except typing (contract 6.2.3, 6.2.4).
+    An empty list means everything except typing (contract 6.2.3, 6.2.4). No list means what agents alone are told of.
     """
     if subscribed:
-        return event_type in subscribed
+        return event_type in subscribed and event_type in CATALOG
     return event_type in STORED

@@ -28,6 +28,7 @@ class MessageRow(NamedTuple):
 
     Args:
         number: its index among the messages that the customer sees; None for a note.
+        sequence: that of its event, if it has one.
     """
 
     id: str
@@ -40,6 +41,7 @@ class MessageRow(NamedTuple):
     internal: bool
     created_at: int
     attachments: Sequence[Attachment] | None
+    sequence: int | None
 
 
 class ConversationMark(NamedTuple):

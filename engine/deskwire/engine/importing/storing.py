@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.decide import is_turn
 from deskwire.engine.conversations.emit import announce
 from deskwire.engine.conversations.facts import Created, MessagePosted
 from deskwire.engine.core.record import changed
@@ -51,10 +52,14 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
     if thread.before is None:
         thread.state = changed(thread.state, sequence=1)
         yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
-    for addition in thread.additions:
+    for place, addition in enumerate(thread.additions):
         state = with_messages(thread.state, [addition.record])
-        thread.state = state = changed(state, sequence=state.sequence + (not addition.record.internal))
-        yield from announce(MessagePosted(addition.message()), state, thread.contact, project.id, (), show)
+        posted, sequence = MessagePosted(addition.message()), state.sequence + (not addition.record.internal)
+        turn = sequence if is_turn(posted) else state.last_turn
+        thread.state = state = changed(state, sequence=sequence, last_turn=turn)
+        if not addition.record.internal:
+            thread.additions[place] = addition._replace(sequence=sequence)
+        yield from announce(posted, state, thread.contact, project.id, (), show)
 
 
 def _store(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:
@@ -90,6 +95,7 @@ def _row(conversation: int, addition: Addition) -> MessageRow:
         record.internal,
         record.created_at,
         addition.attachments or None,
+        addition.sequence,
     )
 
 

@@ -19,7 +19,9 @@ so that none of them takes the imported state for the one that its predecessor w
 
 
 class Addition(NamedTuple):
-    """A message to be added, with its author in this service, its new id and its index (None for a note)."""
+    """A message to be added, with its author in this service, its new id and its index (None for a note).
+
+    `sequence` is that of its event, if it gets one."""
 
     id: str
     number: int | None
@@ -28,6 +30,7 @@ class Addition(NamedTuple):
     author_name: str | None
     attachments: Sequence[Attachment]
     fingerprint: int
+    sequence: int | None = None
 
     def message(self) -> Message:
         """Return the message that it becomes."""
@@ -87,6 +90,7 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
     last one of them does.
     """
     shown = [record.created_at for record in added if not record.internal]
+    by_contact = sum(record.author_type == "contact" for record in added if not record.internal)
     human = state.human or any(record.author_type == "agent" for record in added)
     revision = state.revision + _LEAP
     if not shown:
@@ -100,6 +104,7 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
         human=human,
         revision=revision,
         messages=state.messages + len(shown),
+        contact_messages=state.contact_messages + by_contact,
         last_message_at=max(last, state.last_message_at or last),
         waiting_since=None if state.status == "CLOSED" else waiting,
         updated_at=max(last, state.updated_at),

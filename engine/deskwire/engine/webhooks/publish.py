@@ -8,7 +8,7 @@ from typing import Protocol
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.record import value
 from deskwire.engine.events.ports import EventTransaction
-from deskwire.engine.events.types import Draft, matches
+from deskwire.engine.events.types import Draft, StoredEvent, matches
 from deskwire.engine.webhooks.endpoint import disabled_reason
 from deskwire.engine.webhooks.ports import DeliveryTransaction
 
@@ -53,8 +53,9 @@ def append(
     at: int,
     *,
     lane: int | None,
-) -> None:
-    """Put an event into the log, with its deliveries to these targets, in this lane."""
+) -> StoredEvent:
+    """Put an event into the log, with its deliveries to these targets, in this lane; return it."""
     event = tx.append_event(project, draft, conversation, at)
     for target in targets:
         tx.insert_delivery(target.endpoint, event, lane, target.previous, at, skipped=target.skipped)
+    return event

@@ -33,6 +33,7 @@ from deskwire.http.resources.accounts import (
     organisations,
     project,
     projects,
+    sessions,
     teams,
     tokens,
     users,
@@ -84,6 +85,7 @@ _MODULES: Final = (
     survey_responses,
     survey_insights,
     tokens,
+    sessions,
     users,
     organisations,
     members,
@@ -128,6 +130,7 @@ class _App(QuartTrio):
             request.content_length,
             request.body,
             place=request.scope.get("state", {}).get(PLACE),
+            secure=request.scheme == "https",
         )
         try:
             response, g.quota = await handle(self._services, incoming)

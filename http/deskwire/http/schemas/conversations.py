@@ -6,12 +6,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from deskwire.engine.conversations.activity import Action
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
 from deskwire.http.schemas.base import (
+    ActivityId,
     ContactId,
     ConversationId,
     Count,
     Email,
+    EventId,
     MessageId,
     Moment,
     PersonName,
@@ -19,6 +22,7 @@ from deskwire.http.schemas.base import (
     Shape,
     TicketId,
     UploadId,
+    WorkflowId,
 )
 
 BackendUserId = Annotated[str, Field(description="The id of the user in your own system.", examples=["u1"])]
@@ -122,6 +126,106 @@ class AgentMessage(MessageContent):
 
     index: Index | None
     internal: bool
+
+
+class ThreadMessage(AgentMessage):
+    """A message or note in its thread.
+
+    `sequence` is that of the message's event: null for a note, for a message that the customer can't see yet, and for one
+    that was written before sequences were noted. `seenAt` is when the contact had seen it at the latest.
+    """
+
+    sequence: Count | None
+    seen_at: Moment | None
+
+
+class LastMessage(Shape):
+    """The newest message or note of a conversation, with the first 160 characters of its text."""
+
+    id: MessageId
+    author: Author
+    text: Annotated[str, Field(max_length=160, examples=["Hello, where is my order?"])]
+    internal: bool
+    created_at: Moment
+
+
+class RunningWorkflow(Shape):
+    """The workflow that runs in a conversation. Its name is null once it is deleted."""
+
+    id: WorkflowId
+    name: Annotated[str, Field(examples=["Orders"])] | None
+    waiting: Annotated[bool, Field(description="True if a step waits for the contact.")]
+
+
+class Mine(Shape):
+    """What the conversation is to the signed-in agent. Only messages of the contact are unread."""
+
+    seen_index: (
+        Annotated[int, Field(ge=0, description="The last message that was seen.", examples=[3])] | None
+    )
+    unread: Annotated[int, Field(ge=0, description="Messages of the contact behind it.", examples=[1])]
+
+
+class ToldConversation(Conversation):
+    """A conversation as agents see it, in an event: without what is one agent's own."""
+
+    visible: Annotated[bool, Field(description="False while the customer can't see it.")]
+    tags: Annotated[list[str], Field(examples=[["returns"]])]
+    snoozed_until: Moment | None
+    waiting_since: (
+        Annotated[Moment, Field(description="The time of the contact's first message without an answer.")]
+        | None
+    )
+    messages: Annotated[int, Field(ge=0, description="The messages that are not notes.", examples=[4])]
+    last_message: LastMessage | None
+    contact_seen_index: Index | None
+    contact_seen_at: Moment | None
+    network_logs_at: Moment | None
+    workflow: RunningWorkflow | None
+
+
+class AgentConversation(ToldConversation):
+    """A conversation as agents see it.
+
+    An event changes this object only if the event's id is larger than `asOf`.
+    """
+
+    as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
+    mine: Mine
+
+
+class ActivityActor(Shape):
+    """Who did something, with the name at that time: a user, a server key with its label, a workflow, or the service itself."""
+
+    type: Literal["user", "key", "system", "contact", "bot"]
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+    name: PersonName | None
+
+
+class ConversationChange(Shape):
+    """The change of a field."""
+
+    field: Annotated[str, Field(examples=["status"])]
+    from_: Annotated[Any, Field(alias="from", examples=["OPEN"])]
+    to: Annotated[Any, Field(examples=["CLOSED"])]
+
+
+class ConversationActivity(Shape):
+    """An entry of a conversation's activity: who did what. `eventId` is the event that told of it."""
+
+    id: ActivityId
+    at: Moment
+    actor: ActivityActor
+    action: Action
+    changes: list[ConversationChange]
+    event_id: EventId | None
+
+
+class TagUse(Shape):
+    """A tag, and the number of conversations that have it."""
+
+    name: Annotated[str, Field(examples=["returns"])]
+    conversations: Count
 
 
 class Rating(Shape):

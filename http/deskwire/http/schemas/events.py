@@ -130,7 +130,8 @@ DATA: Final[Mapping[str, type[Shape]]] = {
 """The model of `data` for each type of the registry; a test fails for a type that is missing."""
 
 
-def _envelope(kind: Kind) -> type[Shape]:
+def envelope(kind: Kind, data: type[Shape]) -> type[Shape]:
+    """Return the model of a type's envelope, whose `data` has this model."""
     name = "".join(word.title() for word in kind.type.split("."))
     sequence = Annotated[
         int, Field(ge=1, description="The number of the event within its conversation, from 1.", examples=[1])
@@ -142,13 +143,13 @@ def _envelope(kind: Kind) -> type[Shape]:
         "created_at": (Moment, ...),
         "project_id": (ProjectId, ...),
         "sequence": (sequence if kind.numbered else None, ...),
-        "data": (DATA[kind.type], ...),
+        "data": (data, ...),
     }
     return create_model(f"{name}Event", __base__=Shape, __doc__=kind.when, **fields)
 
 
 ENVELOPES: Final[Mapping[str, type[Shape]]] = {
-    kind.type: _envelope(kind) for kind in CATALOG.values() if kind.type in DATA
+    kind.type: envelope(kind, DATA[kind.type]) for kind in CATALOG.values() if kind.type in DATA
 }
 """The envelope of each type."""
 

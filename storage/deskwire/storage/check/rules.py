@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from deskwire.engine.events.types import AGENTS
 from deskwire.storage.backup.snapshot import pending
 
 SHOWN: Final = 20
@@ -49,6 +50,7 @@ _AUDITED: Final = " UNION ALL ".join(
         ("endpoints", "webhook.created"),
     )
 )
+_INTERNAL: Final = ", ".join(f"'{name}'" for name in AGENTS)
 _SETTLED_MS: Final = 3_600_000
 """A margin: objects made about when the trail began, or where it was cut off, may be on either side."""
 
@@ -89,6 +91,21 @@ RULES: Final = (
         "SELECT id, conversation FROM events e WHERE conversation IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.rowid = e.conversation) "
         "AND NOT EXISTS (SELECT 1 FROM contacts k WHERE k.rowid = -e.conversation)",
+    ),
+    Rule(
+        "event_of_no_ticket",
+        "Event {} is of a ticket that is not there (row {}).",
+        "SELECT id, ticket FROM events WHERE ticket IS NOT NULL AND ticket NOT IN (SELECT rowid FROM tickets)",
+    ),
+    Rule(
+        "event_shown",
+        "Event {} ({}) is for agents alone, and stands among those for everybody, or the other way round.",
+        f"SELECT id, type FROM events WHERE internal <> (type IN ({_INTERNAL}))",
+    ),
+    Rule(
+        "internal_delivery",
+        "Delivery {} is of event {}, which is for agents alone.",
+        f"SELECT id, event_id FROM deliveries WHERE type IN ({_INTERNAL})",
     ),
     Rule(
         "message_count",

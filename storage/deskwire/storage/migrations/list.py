@@ -31,7 +31,10 @@ from deskwire.storage.migrations import (
     m0013_what_an_outage_keeps_waiting,
     m0014_audit_trail,
     m0015_the_homes_of_accounts,
+    m0016_sessions_of_browsers,
+    m0017_events_for_agents_alone,
     m0018_what_agents_note,
+    m0019_the_agents_inbox,
     m0021_finding_contacts,
     m0022_snippets,
 )
@@ -54,7 +57,10 @@ SCRIPTS: Final = {
         m0013_what_an_outage_keeps_waiting,
         m0014_audit_trail,
         m0015_the_homes_of_accounts,
+        m0016_sessions_of_browsers,
+        m0017_events_for_agents_alone,
         m0018_what_agents_note,
+        m0019_the_agents_inbox,
         m0021_finding_contacts,
         m0022_snippets,
     )

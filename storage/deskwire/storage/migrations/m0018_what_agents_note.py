@@ -11,6 +11,9 @@ UPDATE conversations SET waiting_since = (
         SELECT a.rowid FROM messages a WHERE a.conversation = conversations.rowid AND a.internal = 0
         AND a.author_type IN ('agent', 'bot') ORDER BY a.rowid DESC LIMIT 1), 0)
     ORDER BY m.rowid LIMIT 1) WHERE status <> 'CLOSED';
+-- The sequence of the newest event that a reply in preparation should know of; of what there is, nobody knows which that was.
+ALTER TABLE conversations ADD COLUMN last_turn INTEGER NOT NULL DEFAULT 0;
+UPDATE conversations SET last_turn = sequence;
 ALTER TABLE conversations ADD COLUMN snoozed_until INTEGER;
 CREATE INDEX conversations_snoozed ON conversations (snoozed_until) WHERE snoozed_until IS NOT NULL;
 ALTER TABLE conversations ADD COLUMN contact_seen_index INTEGER;

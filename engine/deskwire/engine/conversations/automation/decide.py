@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from typing import Any, Final, Literal, assert_never
 
 from deskwire.engine.conversations.automation.answers import answer_problems, answer_text, text_answer
@@ -38,12 +37,14 @@ from deskwire.engine.conversations.commands import (
     Rate,
     Reopen,
     ReplaceNetworkLogs,
+    Reply,
     StartWorkflow,
+    WakeSnoozed,
     WakeWorkflow,
     WorkflowCommand,
 )
 from deskwire.engine.conversations.conversation import Author, Conversation
-from deskwire.engine.conversations.decide import decide, evolve
+from deskwire.engine.conversations.decide import after, decide
 from deskwire.engine.conversations.facts import (
     Assigned,
     Closed,
@@ -84,7 +85,7 @@ def workflow_needed(
             return None if run is None else run.version
         case Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs():
             return None
-        case Expire() | Delete() | StartWorkflow():
+        case Reply() | WakeSnoozed() | Expire() | Delete() | StartWorkflow():
             return None
         case _:
             assert_never(command)
@@ -119,6 +120,22 @@ def decide_with_workflow(
             return (*facts, *_consequences(state, command, facts, at, workflow, ids))
 
 
+def own_facts(
+    state: Conversation | None, command: Command | WorkflowCommand, at: int, facts: Sequence[Fact]
+) -> int:
+    """Return how many of the facts that a command has led to are its own; those behind are its workflow's."""
+    match command:
+        case StartWorkflow() | WakeWorkflow():
+            return 0
+        case AnswerStep():
+            said = (
+                isinstance(fact, MessagePosted) and fact.message.author.type == "contact" for fact in facts
+            )
+            return next((at + 1 for at, contact in enumerate(said) if contact), 0)
+        case _:
+            return len(decide(state, command, at))
+
+
 def _existing(state: Conversation | None) -> Conversation:
     assert state is not None, "only Create may start a conversation"
     return state
@@ -149,7 +166,7 @@ def _answered(
     if text := answer_text(action, value):
         facts = decide(state, PostMessage(next(ids), Author("contact"), text), at)
     yield from facts
-    yield from _moved(_after(state, facts), workflow, run, Answered(value), at, ids)
+    yield from _moved(after(state, facts), workflow, run, Answered(value), at, ids)
 
 
 def _woken(state: Conversation, at: int, workflow: Published | None, ids: Iterator[str]) -> Iterator[Fact]:
@@ -169,7 +186,7 @@ def _consequences(
     """Yield what a plain command brings about in the workflow that runs, or that starts with it."""
     if not facts or any(isinstance(fact, Deleted) for fact in facts):
         return
-    state = _after(before, facts)
+    state = after(before, facts)
     run = state.run
     if run is None:
         if workflow is not None and _becomes_visible(facts) and state.status != "CLOSED" and not state.human:
@@ -221,7 +238,7 @@ def _moved(
     for effect in effects:
         facts = _facts_of(effect, state, run, at, ids)
         yield from facts
-        state = _after(state, facts)
+        state = after(state, facts)
     if rest is not None:
         yield WorkflowWaits(rest)
 
@@ -237,9 +254,3 @@ def _facts_of(effect: Effect, state: Conversation, run: Run, at: int, ids: Itera
             return decide(state, effect, at)
         case _:
             assert_never(effect)
-
-
-def _after(state: Conversation | None, facts: Sequence[Fact]) -> Conversation:
-    after = reduce(evolve, facts, state)
-    assert after is not None, "only Create may start a conversation"
-    return after

@@ -1,16 +1,161 @@
 // @ts-check
 /**
- * The shell: signs in, shows the top bar, finds the view for the address, and starts the rest.
+ * The shell: asks who is signed in, starts the rest, and puts the panes side by side.
  *
  * Modules before the first list are at most twelve: app, api, session, state, store, feed, outbox, keys, texts, parts, list
- * and vendor/preact. `Inbox` of list.js is what is shown below the top bar; it loads thread.js, composer.js, context.js and
- * palette.js by `import()` once the list is there.
+ * and vendor/preact. Everything else is fetched by `lazy` once the list is there.
  */
-import { html, render } from "./vendor/preact.js";
+import { html, render, signal, effect, useEffect, useErrorBoundary } from "./vendor/preact.js";
 import { t } from "./texts.js";
+import { Ago, Avatar, Button, Empty, Icon, Kbd, Menu, Notices, Popover, clockTime, cx, dialog, lazy, now, say, setting } from "./parts.js";
+import * as session from "./session.js";
+import * as store from "./store.js";
+import * as outbox from "./outbox.js";
+import { connection, retry } from "./feed.js";
+import { signedOut } from "./api.js";
+import { List, VIEWS, show, view } from "./list.js";
+import { run } from "./keys.js";
+
+const SignIn = lazy(() => import("./signin.js"), "SignIn");
+const Thread = lazy(() => import("./thread.js"), "Thread");
+const Context = lazy(() => import("./context.js"), "Context");
+const Dialogs = lazy(() => import("./dialogs.js"), "Dialogs");
+const Actions = lazy(() => import("./actions.js"), "Actions");
+
+/** Light, dark, or as the system has it. */
+export const theme = setting("theme", "system");
+/** Whether the contact is shown beside the thread; undefined: where there is room. */
+export const contextShown = setting("context", /** @type {boolean | undefined} */ (undefined));
+effect(() => {
+  const root = document.documentElement;
+  if (theme.value === "system") delete root.dataset.theme;
+  else root.dataset.theme = theme.value;
+});
+
+const failure = signal(/** @type {any} */ (null));
+
+/** Ask who is there, until somebody answers. */
+async function start() {
+  failure.value = null;
+  try {
+    await session.begin();
+  } catch (error) {
+    failure.value = error;
+    setTimeout(start, 5000);
+  }
+}
+
+/** @type {string | null} */
+let begun = null;
+effect(() => {
+  const wanted = session.user.value && session.project.value ? `${session.user.value.id} ${session.project.value.id}` : null;
+  if (wanted === begun) return;
+  queueMicrotask(() => {
+    if (wanted === begun) return;
+    if (begun) (store.end(), outbox.end());
+    begun = wanted;
+    if (wanted) (store.begin(), outbox.begin());
+  });
+});
+
+/** What is kept here and has not reached the service. */
+export const unsent = () => outbox.entries.value.filter((each) => each.state !== "stored").length;
+
+const DOTS = /** @type {Record<string, string>} */ ({ live: "live", connecting: "busy", reconnecting: "busy", gap: "busy", offline: "off", ended: "off" });
+
+function Status() {
+  const state = connection.value;
+  const words = /** @type {any} */ (t.connection)[state.state];
+  const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) =>
+    html`<button type="button" ref=${hook} class="view" aria-expanded=${open} aria-label=${`${t.side.status}: ${words}`} title=${words} onClick=${toggle}><span class="dot-box"><span class=${cx("dot", DOTS[state.state])}></span></span><span class="label-text">${words}</span></button>`;
+  return html`<${Popover} button=${face} class="popover receipts" label=${t.side.status}>
+    ${() => html`<h3>${words}</h3>
+      <dl class="pairs">
+        <dt>${t.connection.cursor}</dt><dd class="mono">${state.cursor ?? t.connection.nothing}</dd>
+        <dt>${t.connection.lastEvent}</dt><dd>${state.lastEventAt ? html`<${Ago} at=${new Date(state.lastEventAt).toISOString()} />` : t.connection.nothing}</dd>
+        <dt>${t.connection.caughtUp}</dt><dd>${t.connection.events(state.caughtUp)}</dd>
+        <dt>${t.connection.waitingToSend}</dt><dd class="num">${unsent()}</dd>
+      </dl>
+      ${state.state !== "live" && html`<p class="popover-foot"><${Button} label=${t.connection.retry} press=${retry} /></p>`}`}
+  <//>`;
+}
+
+function Side() {
+  const all = store.counters.value;
+  const { teams } = store.people();
+  const entry = (/** @type {import("./list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
+    const here = view.value.key === to.key && view.value.team === to.team;
+    const press = () => (show(to), session.open.value && innerWidth < 700 && session.go(""));
+    return html`<li><button type="button" class="view" aria-current=${here ? "page" : undefined} title=${label} onClick=${press}><${Icon} name=${icon} /><span class="label-text ellipsis">${label}</span>${n ? html`<span class="count">${t.count(n, all?.bound ?? 1000)}</span>` : null}</button></li>`;
+  };
+  const projects = () => session.projects.value.map((each) => ({ label: each.name, hint: each.organisationName, checked: each.id === session.project.value?.id, pick: () => session.choose(each.id) }));
+  const me = () => [
+    { title: session.user.value?.email ?? "" },
+    { label: t.side.settings, icon: "gear", pick: () => (dialog.value = { name: "settings" }) },
+    { label: t.side.shortcuts, icon: "keys", hint: "?", pick: () => (dialog.value = { name: "help" }) },
+    /** @type {"line"} */ ("line"),
+    { label: t.side.signOut, icon: "out", pick: () => (unsent() ? (dialog.value = { name: "signOut" }) : session.signOut()) },
+  ];
+  const brand = html`<span class="mark"><${Icon} name="wire" /></span><span class="grow ellipsis">${session.project.value?.name ?? t.name}</span><${Icon} name="down" />`;
+  const face = html`<${Avatar} name=${session.user.value?.name} id=${session.user.value?.id} size="s" /><span class="label-text ellipsis">${session.user.value?.name}</span>`;
+  return html`<nav class="side" aria-label=${t.views.label}>
+    <${Menu} label=${`${t.side.project}: ${session.project.value?.name}`} face=${brand} faceClass="brand" entries=${projects} />
+    <button type="button" class="side-search" title=${t.side.actions} onClick=${() => run("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
+    <ul>${VIEWS.map((each) => entry({ key: each.key }, /** @type {any} */ (t.views)[each.key], each.icon, all ? each.count?.(all) : undefined))}</ul>
+    ${teams.length > 0 && html`<h2>${t.views.team}</h2><ul>${teams.map((each) => entry({ key: "team", team: each.id }, each.name, "people", all?.teams[each.id]))}</ul>`}
+    <div class="side-foot"><${Status} /><${Menu} label=${`${t.side.me}: ${session.user.value?.name}`} face=${face} faceClass="view" entries=${me} /></div>
+  </nav>`;
+}
+
+function Banner() {
+  const { state, since } = connection.value;
+  const limited = outbox.entries.value.find((each) => each.waitsFor === "rate_limited");
+  const kept = unsent();
+  const broken = state === "reconnecting" && now.value - since > 4000;
+  if (state === "offline" || broken) {
+    const words = state === "offline" ? t.connection.offlineSince(clockTime(since)) : t.connection.brokenSince(clockTime(since));
+    return html`<div class="banner" role="alert"><${Icon} name="warn" /><span>${words}${kept > 0 && ` ${t.connection.kept(kept)}`}</span><${Button} label=${t.connection.retry} class="small" press=${retry} /></div>`;
+  }
+  if (state === "ended") return html`<div class="banner bad" role="alert"><${Icon} name="warn" /><span>${t.connection.endedBanner}</span><${Button} label=${t.connection.retry} class="small" press=${retry} /></div>`;
+  if (limited) return html`<div class="banner info" role="status"><${Icon} name="clock" /><span>${t.connection.limited(Math.max(1, Math.ceil((limited.notBefore - now.value) / 1000)))}</span></div>`;
+  return html`<div></div>`;
+}
+
+function Panes() {
+  const open = session.open.value;
+  const wide = contextShown.value ?? innerWidth >= 1180;
+  return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
+    <${Side} /><${List} />
+    <main class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</main>
+    ${open && wide && html`<${Context} key=${open} id=${open} />`}
+  </div>`;
+}
+
+/** @param {{title: string, text: any, action?: any}} props */
+const Alone = (props) => html`<main class="sign-in"><div class="card"><span class="mark"><${Icon} name="wire" /></span><h1>${props.title}</h1><p>${props.text}</p>${props.action}</div></main>`;
 
 function App() {
-  return html`<main><h1>${t.name}</h1></main>`;
+  const [crash] = useErrorBoundary();
+  const { user, project } = session;
+  useEffect(() => {
+    if (connection.value.state === "gap") say(t.connection.gapBanner, { ms: 12_000 });
+  }, [connection.value.state]);
+  useEffect(() => {
+    const title = session.open.value ? store.row(session.open.value)?.contact.name : null;
+    const unread = store.counters.value?.mineWaiting;
+    document.title = `${unread ? `(${unread}) ` : ""}${title ? `${title} · ` : ""}${t.name}`;
+  });
+  if (crash) return html`<${Alone} title=${t.signIn.crashed} text=${html`${t.signIn.crashedText} <code class="mono">${String(crash.message)}</code>`} action=${html`<${Button} kind="primary" label=${t.signIn.reload} press=${() => location.reload()} />`} />`;
+  if (user.value === undefined) return failure.value ? html`<${Alone} title=${t.name} text=${t.signIn.offline} action=${html`<${Button} kind="primary" label=${t.tryAgain} press=${start} />`} />` : html`<main aria-busy="true"><h1 class="sr">${t.signIn.starting}</h1></main>`;
+  if (user.value === null) return html`<${SignIn} />`;
+  if (!project.value) return html`<${Alone} title=${t.signIn.noProject} text=${t.signIn.noProjectText} action=${html`<${Button} label=${t.side.signOut} press=${session.signOut} />`} />`;
+  return html`<div class="desk">
+    <a class="skip" href="#conversation" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), document.getElementById("conversation")?.focus())}>${t.skip}</a>
+    <${Banner} /><${Panes} />
+    ${signedOut.value && html`<${SignIn} over />`}
+    <${Actions} /><${Dialogs} /><${Notices} />
+  </div>`;
 }
 
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById("desk")));
+start();

@@ -1,6 +1,6 @@
 // @ts-check
 /** What every view is made of: icons, buttons, menus, dialogs, messages to the reader, names, times and text. */
-import { html, signal, useEffect, useLayoutEffect, useRef } from "./vendor/preact.js";
+import { effect, html, signal, useEffect, useLayoutEffect, useRef } from "./vendor/preact.js";
 import { t } from "./texts.js";
 
 /** @typedef {{label: string, icon?: string, hint?: string, checked?: boolean, disabled?: boolean, danger?: boolean, pick: () => void}} Item */
@@ -330,4 +330,47 @@ export function useKeys(act) {
     addEventListener("keydown", heard);
     return () => removeEventListener("keydown", heard);
   }, []);
+}
+
+/**
+ * A component of a module that is fetched when it is first shown; until then, nothing is there.
+ * @param {() => Promise<any>} load @param {string} name @returns {(props: any) => any}
+ */
+export function lazy(load, name) {
+  const loaded = signal(/** @type {any} */ (null));
+  let asked = false;
+  const ask = () => {
+    asked = true;
+    load().then((module) => (loaded.value = module[name]), () => ((asked = false), setTimeout(ask, 2000)));
+  };
+  return (props) => {
+    if (!asked) ask();
+    return loaded.value && html`<${loaded.value} ...${props} />`;
+  };
+}
+
+/** The dialog that is open: its name and what it is about. @type {import("./vendor/preact.js").Signal<{name: string, [more: string]: any} | null>} */
+export const dialog = signal(null);
+
+/** A setting of this browser, kept in it. @template T @param {string} name @param {T} otherwise @returns {import("./vendor/preact.js").Signal<T>} */
+export function setting(name, otherwise) {
+  const key = `deskwire.${name}`;
+  let kept = otherwise;
+  try {
+    kept = JSON.parse(localStorage.getItem(key) ?? "null") ?? otherwise;
+  } catch {
+    /* A browser that keeps nothing has the defaults. */
+  }
+  const value = signal(kept);
+  let first = true;
+  effect(() => {
+    const now = JSON.stringify(value.value);
+    if (first) return void (first = false);
+    try {
+      localStorage.setItem(key, now);
+    } catch {
+      /* It holds until the page is left. */
+    }
+  });
+  return value;
 }

@@ -10,9 +10,17 @@ from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import ActorCommand
 from deskwire.engine.conversations.automation.lookup import published
-from deskwire.engine.conversations.commands import Assign, Command, Patch, PostMessage, StartWorkflow
+from deskwire.engine.conversations.commands import (
+    Assign,
+    Command,
+    Patch,
+    PostMessage,
+    Reply,
+    StartWorkflow,
+)
 from deskwire.engine.conversations.conversation import Conversation, Message, no_such_conversation
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.conversations.listing import ConversationFilter, Page
@@ -30,6 +38,7 @@ from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import Answer, Call, RawJson
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
+    AssigneeRef,
     ConversationPatch,
     MessageList,
     SequenceList,
@@ -37,22 +46,38 @@ from deskwire.http.resources.conversations.requests import (
 )
 
 P = TypeVar("P", bound=Paged)
+M = TypeVar("M", bound=MessageList)
 
 NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
+
+
+def doer(call: Call[Any, Any]) -> Doer:
+    """Return who makes the call, as a conversation's activity names them."""
+    key, user = call.access.key, call.access.user
+    if key is not None:
+        return Doer("key", key.id, key.label or None)
+    return Doer("system") if user is None else Doer("user", user.id, user.name)
 
 
 async def ask(
     call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None
 ) -> Receipt:
     """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
-    return await call.services.actors.ask(call.project, conversation_id(call), command, wrapper)
+    return await call.services.actors.ask(call.project, conversation_id(call), command, wrapper, doer(call))
 
 
 async def post(
-    call: Call[Any, Any], command: PostMessage, shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    call: Call[Any, Any],
+    command: PostMessage | Reply,
+    shown: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    by: Doer | None = None,
 ) -> Answer:
-    """Add a message to the conversation in the path; the response is what `shown` makes of the message object."""
+    """Add a message to the conversation in the path; the response is what `shown` makes of the message object.
+
+    Args:
+        by: who changes what is to follow the message.
+    """
 
     def response(receipt: Receipt) -> Mapping[str, Any]:
         assert receipt.message is not None
@@ -60,7 +85,7 @@ async def post(
 
     identifier, directory = conversation_id(call), call.services.actors
     return response(
-        await directory.ask(call.project, identifier, command, call.keeping(response, identifier))
+        await directory.ask(call.project, identifier, command, call.keeping(response, identifier), by)
     )
 
 
@@ -138,19 +163,19 @@ def _uploads(reader: UploadReader, project: Project, ids: list[str]) -> list[Upl
     return [reader.upload(project.rowid, each) if is_id(each, "upl") else None for each in ids]
 
 
-_BACK: Final = "before:"
+BACK: Final = "before:"
 """Marks the cursor of a list that is paged backwards."""
 
 
 async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answer:
     """Return a page of messages, oldest first. `nextCursor` continues in the same direction."""
-    identifier, query = conversation_id(call), _from_cursor(call.query)
+    identifier, query = conversation_id(call), from_cursor(call.query)
 
     def read(reader: ConversationReader) -> Sequence[Message]:
         state, _ = find(reader, call.project, identifier)
 
         def place(message_id: str | None) -> int | None:
-            return None if message_id is None else _place(reader, state, message_id, internal=internal)
+            return None if message_id is None else place_of(reader, state, message_id, internal=internal)
 
         return reader.messages(
             state.rowid,
@@ -168,20 +193,21 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     show = partial(call.services.uploads.links.shown, now=call.services.clock())
     return {
         "items": [view(message, identifier, show) for message in shown],
-        "nextCursor": (f"{_BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,
+        "nextCursor": (f"{BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,
     }
 
 
-def _from_cursor(query: MessageList) -> MessageList:
+def from_cursor(query: M) -> M:
     """Return the query with its cursor, if any, put in place of `after` or `before`."""
     if query.cursor is None:
         return query
-    if query.cursor.startswith(_BACK):
-        return query.model_copy(update={"after": None, "before": query.cursor.removeprefix(_BACK)})
+    if query.cursor.startswith(BACK):
+        return query.model_copy(update={"after": None, "before": query.cursor.removeprefix(BACK)})
     return query.model_copy(update={"after": query.cursor})
 
 
-def _place(reader: ConversationReader, state: Conversation, message_id: str, *, internal: bool) -> int:
+def place_of(reader: ConversationReader, state: Conversation, message_id: str, *, internal: bool) -> int:
+    """Return the place of a message in its conversation. Raises NotFound."""
     rowid = reader.message_rowid(state.rowid, message_id, internal=internal)
     if rowid is None:
         raise NotFound(f"This conversation has no message {message_id!r}.", code="message_not_found")
@@ -240,24 +266,24 @@ async def contact_key(call: Call[Any, Any], identifier: str) -> int | None:
 
 async def assign_of(call: Call[AssignBody, Any]) -> Assign:
     """Return the command of an assignment. Raises Invalid if there is no such user or team in the project."""
-    assignee = call.body.assignee
-    if assignee is None:
-        return Assign(None)
-    lookup = (
-        _member(call.project, assignee.id) if assignee.type == "user" else _team(call.project, assignee.id)
-    )
+    return Assign(await assignee_of(call, call.body.assignee, "/assignee"))
+
+
+async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: str) -> Assignee | None:
+    """Return the assignee of a body, with the name. Raises Invalid if there is no such user or team in the project."""
+    if given is None or given.type is None or given.id is None:
+        return None
+    lookup = _member(call.project, given.id) if given.type == "user" else _team(call.project, given.id)
     name = await call.services.store.read(Inline(lookup))
     if name is None:
-        message = f"There is no such {assignee.type} in this project."
-        raise Invalid(Problem("/assignee/id", "unknown", message))
-    return Assign(Assignee(assignee.type, assignee.id, name))
+        message = f"There is no such {given.type} in this project."
+        raise Invalid(Problem(f"{pointer}/id", "unknown", message))
+    return Assignee(given.type, given.id, name)
 
 
 async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
     """Check the assignee of a body; see `assign_of`."""
-    assignee = call.body.assignee
-    if assignee is not None and assignee.type is not None and assignee.id is not None:
-        await assign_of(call)
+    await assignee_of(call, call.body.assignee, "/assignee")
 
 
 def _member(project: Project, user_id: str) -> Callable[[AccountReader], str | None]:

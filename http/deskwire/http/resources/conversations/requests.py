@@ -87,6 +87,12 @@ class MessageList(Query):
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 
+class ThreadList(MessageList):
+    """The part of a thread to list: oldest first, or with `order=desc` newest first. `cursor` continues where a page ended."""
+
+    order: Literal["asc", "desc"] = "asc"
+
+
 class SequenceList(Query):
     """The part of the stored events to list, after a sequence. `cursor` continues where a page ended."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from werkzeug.http import parse_accept_header
+
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import OPEN, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import OPEN, Answer, Call, Page, Routes, Tag
 from deskwire.http.schemas import service as shapes
 
 routes = Routes(
@@ -33,5 +35,15 @@ async def readyz(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", "/", operation_id="about", answer=shapes.About)
 async def about(call: Call[Body, Query]) -> Answer:
-    """Fetch the name and version of the service, and the path of its API."""
+    """Fetch the name and version of the service, and the path of its API. A browser is sent on to the desk instead."""
+    if call.services.desk.shown and _for_reading(call.incoming.headers.get("accept")):
+        return Page(b"", "", {"Location": "desk", "Vary": "Accept"}, 303)
     return {"service": "deskwire", "version": call.services.version, "api": "/v3"}
+
+
+def _for_reading(accept: str | None) -> bool:
+    """Tell whether a client would rather have a page than JSON; one that says nothing of pages would not."""
+    wanted = parse_accept_header(accept)
+    return (
+        "text/html" in wanted.values() and wanted.best_match(["application/json", "text/html"]) == "text/html"
+    )

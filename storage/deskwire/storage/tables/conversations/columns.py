@@ -68,36 +68,41 @@ COLUMNS: Final = (
     Column("imported_at", "once"),
     Column("revision", "always"),
     Column("sequence", "always"),
+    Column("last_turn", "always"),
     Column("unread", "always", read=bool),
     Column("messages", "always"),
+    Column("contact_messages", "always"),
     Column("last_message_at", "always"),
     Column("updated_at", "always"),
     Column("waiting_since", "by turns"),
-    Column("status", "by commands", read=_status),
     Column("title", "by commands"),
     Column("closed_by", "by commands"),
     Column("closed_at", "by commands"),
-    Column("archived", "by commands", read=bool),
     Column("rating", "by commands"),
     Column("rated_at", "by commands"),
     Column("ticket_id", "by commands"),
     Column("visible", "by commands", read=bool),
     Column("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),
-    Column("assignee_type", "by commands", "assignee", lambda state: state.assignee and state.assignee.type),
-    Column("assignee_id", "by commands", "assignee", lambda state: state.assignee and state.assignee.id),
-    Column("assignee_name", "by commands", "assignee", lambda state: state.assignee and state.assignee.name),
     Column("tags", "by commands", write=lambda state: orjson.dumps(state.tags).decode(), read=_tags),
     Column("contact_seen_index", "by commands"),
     Column("contact_seen_at", "by commands"),
     Column("network_logs_at", "by commands"),
+    Column("status", "rarely", read=_status),
+    Column("archived", "rarely", read=bool),
+    Column("assignee_type", "rarely", "assignee", lambda state: state.assignee and state.assignee.type),
+    Column("assignee_id", "rarely", "assignee", lambda state: state.assignee and state.assignee.id),
+    Column("assignee_name", "rarely", "assignee", lambda state: state.assignee and state.assignee.name),
     Column("human", "rarely", read=bool),
     Column("archived_at", "rarely"),
     Column("snoozed_until", "rarely"),
 )  # fmt: skip
 BESIDES: Final = ("activity", "routed")
 """Columns that store no field and are always written: the order of lists, and the last sequence sent to each endpoint."""
+HOUR: Final = "hour"
+"""The column of the hour of the last activity, which is indexed, and so written only when it is another one."""
 OWNER: Final = "contact"
 """The column of the contact whose conversation it is, which is written once and stores no field."""
+HOUR_MS: Final = 3_600_000
 NOT_STORED: Final = ("run",)
 """Fields that have no column: a run is in a table of its own."""
 
@@ -109,8 +114,8 @@ def _written(*when: Written) -> list[Column]:
     )
 
 
-def _update(columns: Sequence[Column]) -> str:
-    names = (*BESIDES, *(column.name for column in columns))
+def _update(columns: Sequence[Column], *more: str) -> str:
+    names = (*BESIDES, *more, *(column.name for column in columns))
     return f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
 
 
@@ -127,13 +132,14 @@ def _fields(columns: Sequence[Column]) -> Callable[[Conversation], tuple[Any, ..
     return taken
 
 
-def _differ(
-    when: Written, operator: Literal["!=", "is not"], *further: Written
-) -> Callable[[Conversation, Conversation], bool]:
-    """Return a function that says whether two states differ in what is written then."""
-    names = dict.fromkeys(column.source for column in COLUMNS if column.written in (when, *further))
+def _differ(*when: Written) -> Callable[[Conversation, Conversation], bool]:
+    """Return a function that says whether two states may differ in what is written then.
+
+    They do not if they share the very objects: for Python 1 equals true, also inside attributes.
+    """
+    names = dict.fromkeys(column.source for column in COLUMNS if column.written in when)
     differ: Callable[[Conversation, Conversation], bool] = _compiled(
-        f"lambda a, b: {' or '.join(f'a.{name} {operator} b.{name}' for name in names)}"
+        f"lambda a, b: {' or '.join(f'a.{name} is not b.{name}' for name in names)}"
     )
     return differ
 
@@ -150,50 +156,43 @@ _ALL: Final = _written("always", "by turns", "by commands", "rarely")
 _INSERTED: Final = _written("once", "always", "by turns", "by commands", "rarely")
 
 BY_MESSAGES, BY_TURNS = _update(_BY_MESSAGES), _update(_BY_TURNS)
-USUAL, ALL = _update(_USUAL), _update(_ALL)
+USUAL, ALL = _update(_USUAL), _update(_ALL, HOUR)
 INSERT: Final = (
-    f"INSERT INTO conversations ({', '.join((OWNER, *BESIDES, *(column.name for column in _INSERTED)))}) "
-    f"VALUES ({', '.join('?' * (1 + len(BESIDES) + len(_INSERTED)))})"
+    f"INSERT INTO conversations ({', '.join((OWNER, *BESIDES, HOUR, *(column.name for column in _INSERTED)))}) "
+    f"VALUES ({', '.join('?' * (2 + len(BESIDES) + len(_INSERTED)))})"
 )
 
-_made_by_commands: Final = _made(_USUAL)
+_made_usual, _made_all, _made_inserted = _made(_USUAL), _made(_ALL), _made(_INSERTED)
 _fields_by_messages, _fields_by_turns = _fields(_BY_MESSAGES), _fields(_BY_TURNS)
 _fields_usual, _fields_all = _fields(_USUAL), _fields(_ALL)
 _fields_inserted: Final = _fields(_INSERTED)
-_differ_rarely: Final = _differ("rarely", "!=")
-_differ_indexed: Final = _differ("rarely", "!=", "by turns")
-_differ_by_commands: Final = _differ(
-    "by commands", "is not"
-)  # as for Python 1 equals true, also inside attributes
-assert not _made(_written("once", "always", "by turns", "rarely")), (
-    "all that is made of a state is written by commands"
-)
+_differ_by_turns, _differ_by_commands = _differ("by turns"), _differ("by commands")
+_differ_rarely: Final = _differ("rarely")
+assert not _made(_BY_TURNS), "nothing is made of a state for each message"
 
 
 def insertion(state: Conversation, contact: int, routed: Mapping[int, int]) -> tuple[Any, ...]:
     """Return the values of INSERT."""
-    made = [write(state) for write in _made_by_commands]
-    return (contact, _activity(state), _packed(routed), *made, *_fields_inserted(state)[:-1])
+    made = [write(state) for write in _made_inserted]
+    activity = _activity(state)
+    return (contact, activity, _packed(routed), activity // HOUR_MS, *made, *_fields_inserted(state)[:-1])
 
 
 def update(
     before: Conversation, state: Conversation, routed: Mapping[int, int]
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that writes what has changed, with its values."""
-    if _differ_indexed(state, before):
-        if not _differ_rarely(state, before) and not _differ_by_commands(state, before):
-            return BY_TURNS, (_activity(state), _packed(routed), *_fields_by_turns(state))
-        statement, stored = ALL, _fields_all(state)
-    elif _differ_by_commands(state, before):
-        statement, stored = USUAL, _fields_usual(state)
-    else:
-        return BY_MESSAGES, (_activity(state), _packed(routed), *_fields_by_messages(state))
-    return statement, (
-        _activity(state),
-        _packed(routed),
-        *[write(state) for write in _made_by_commands],
-        *stored,
-    )
+    activity = _activity(state)
+    hour, besides = activity // HOUR_MS, (activity, _packed(routed))
+    turned = _differ_by_turns(state, before)
+    if hour == _activity(before) // HOUR_MS and not _differ_rarely(state, before):
+        if not _differ_by_commands(state, before):
+            if turned:
+                return BY_TURNS, (*besides, *_fields_by_turns(state))
+            return BY_MESSAGES, (*besides, *_fields_by_messages(state))
+        if not turned:
+            return USUAL, (*besides, *[write(state) for write in _made_usual], *_fields_usual(state))
+    return ALL, (*besides, hour, *[write(state) for write in _made_all], *_fields_all(state))
 
 
 def _activity(state: Conversation) -> int:

@@ -31,7 +31,7 @@ _ONE: Final = (
     f"SELECT r.state, {SELECTED}, {CONTACT_COLUMNS} FROM conversations c JOIN contacts k ON k.rowid = c.contact "
     "LEFT JOIN workflow_runs r ON r.conversation = c.rowid WHERE c.id = ? AND c.project = ?"
 )
-_MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
+MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
 
 
 _CLAIMED: Final = (
@@ -94,11 +94,11 @@ class ConversationReads:
     ) -> Sequence[Message]:
         newest = before is not None and after is None
         sql = (
-            f"SELECT {_MESSAGE} FROM messages WHERE conversation = ? AND internal <= ? AND rowid > ? "
+            f"SELECT {MESSAGE} FROM messages WHERE conversation = ? AND internal <= ? AND rowid > ? "
             f"AND rowid < ? ORDER BY rowid {'DESC' if newest else 'ASC'} LIMIT ?"
         )
         values = (conversation, internal, after or 0, before or _NO_ROW, -1 if limit is None else limit)
-        found = [_message_of(row) for row in self.conn.execute(sql, values)]
+        found = [message_of(row) for row in self.conn.execute(sql, values)]
         return found[::-1] if newest else found
 
     def network_logs(self, conversation: int) -> bytes | None:
@@ -157,11 +157,11 @@ class ConversationWrites:
             self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
         self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
 
-    def insert_message(self, conversation: int, message: Message) -> None:
+    def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
         author = message.author
         self.conn.execute(
             "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
-            "created_at, attachments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "created_at, attachments, sequence) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 message.id,
                 conversation,
@@ -173,14 +173,14 @@ class ConversationWrites:
                 message.internal,
                 message.created_at,
                 packed(message.attachments),
+                sequence,
             ),
         )
 
-    def put_conversation_tags(self, state: Conversation) -> None:
-        self.conn.execute("DELETE FROM conversation_tags WHERE conversation = ?", (state.rowid,))
-        self.conn.executemany(
-            "INSERT INTO conversation_tags VALUES (?, ?, ?)",
-            [(state.project, tag, state.rowid) for tag in state.tags],
+    def number_messages(self, conversation: int, first: int) -> None:
+        self.conn.execute(
+            "UPDATE messages SET sequence = ? + number WHERE conversation = ? AND number IS NOT NULL",
+            (first, conversation),
         )
 
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
@@ -200,6 +200,7 @@ _OWN: Final = (
     "imported_conversations",
     "conversation_tags",
     "conversation_activity",
+    "agent_seen",
 )
 """Tables whose rows go with their conversation."""
 
@@ -208,7 +209,7 @@ def _version(state: Conversation) -> _Version:
     return state.id, state.revision, state.sequence
 
 
-def _message_of(row: tuple[Any, ...]) -> Message:
+def message_of(row: tuple[Any, ...]) -> Message:
     author = Author(row[1], row[2], row[3])
     attachments = () if row[8] is None else tuple(Attachment(*each) for each in orjson.loads(row[8]))
     return Message(row[0], author, row[4], row[5], bool(row[6]), row[7], attachments)

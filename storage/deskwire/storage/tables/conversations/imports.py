@@ -59,8 +59,11 @@ class ImportWrites:
         self.conn.executemany("INSERT INTO imported_conversations VALUES (?, ?, ?, ?)", conversations)
         self.conn.executemany(
             "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
-            "created_at, attachments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (row if row.attachments is None else (*row[:-1], packed(row.attachments)) for row in messages),
+            "created_at, attachments, sequence) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                row if row.attachments is None else (*row[:-2], packed(row.attachments), row.sequence)
+                for row in messages
+            ),
         )
         self.conn.executemany("INSERT INTO imported_messages VALUES (?, ?, ?)", marks)
 

@@ -247,6 +247,7 @@ class DeliveryWrites:
         skipped: str | None = None,
         redelivery_of: int | None = None,
     ) -> Delivery:
+        assert not event.internal, "what agents are told is delivered to nobody"
         self._delivery_position += 1
         position, delivery_id = self._delivery_position, self._delivery_ids.new("dlv", at)
         again = redelivery_of is not None

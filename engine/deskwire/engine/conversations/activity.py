@@ -1,0 +1,131 @@
+"""Who did what in a conversation: an entry for each change that agents may ask about, made with the change itself.
+
+What a message brings about by itself has none, as the message names its author: that it reopens the conversation, or
+wakes it. Nor have attributes, ratings and what the contact has read, which come from outside and are in the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Fact,
+    Filed,
+    Reopened,
+    Revealed,
+    Updated,
+)
+from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.record import value
+from deskwire.engine.events.internal import Actor, actor_view
+
+Doer: TypeAlias = Actor
+"""Who did something: a user, a server key by its label, a workflow, or the service itself."""
+
+Action = Literal["started", "assigned", "closed", "reopened", "shown", "changed"]
+
+ACTIONS: Final[Mapping[type[Fact], Action]] = {
+    Created: "started",
+    Assigned: "assigned",
+    Closed: "closed",
+    Reopened: "reopened",
+    Revealed: "shown",
+    Updated: "changed",
+    Filed: "changed",
+}
+"""The facts that an entry may be of."""
+
+_NAMES: Final[Mapping[str, str]] = {
+    "title": "title",
+    "status": "status",
+    "archived": "archived",
+    "assignee": "assignee",
+    "tags": "tags",
+    "snoozed_until": "snoozedUntil",
+    "visible": "visible",
+    "ticket_id": "ticketId",
+}
+"""The fields whose changes entries tell, with their names on the wire."""
+
+
+@value
+class Change:
+    """A field that changed, by its name on the wire, and its values there."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+@value
+class Entry:
+    """What one fact has changed, and by whom; no changes of a conversation that was started."""
+
+    by: Doer
+    action: Action
+    changes: tuple[Change, ...]
+
+
+@value
+class Activity:
+    """An entry as it is stored: `at` in milliseconds, `event_id` that of its event if consumers see one.
+
+    `rowid` grows with time.
+    """
+
+    id: str
+    at: int
+    entry: Entry
+    event_id: str | None
+    rowid: int = 0
+
+
+def entry_of(before: Conversation | None, fact: Fact, after: Conversation, by: Doer | None) -> Entry | None:
+    """Return the entry of a fact; None if nobody did it, or it is nothing that entries tell."""
+    action = ACTIONS.get(type(fact))
+    if action is None or by is None:
+        return None
+    if before is None:
+        return Entry(by, action, ()) if by.type == "user" else None
+    changes = changes_between(before, after)
+    return Entry(by, action, changes) if changes else None
+
+
+def changes_between(before: Conversation, after: Conversation) -> tuple[Change, ...]:
+    """Return the fields that differ, in the order of `_NAMES`."""
+    return tuple(
+        Change(public, _shown(name, getattr(before, name)), _shown(name, getattr(after, name)))
+        for name, public in _NAMES.items()
+        if getattr(before, name) != getattr(after, name)
+    )
+
+
+def _shown(name: str, stored: Any) -> Any:
+    if name == "snoozed_until":
+        return iso_or_none(stored)
+    if name == "assignee":
+        return stored and {"type": stored.type, "id": stored.id, "name": stored.name}
+    return list(stored) if isinstance(stored, tuple) else stored
+
+
+def activity_view(activity: Activity) -> dict[str, Any]:
+    """Return an entry as the API shows it."""
+    entry = activity.entry
+    return {
+        "id": activity.id,
+        "at": iso(activity.at),
+        "actor": actor_view(entry.by),
+        "action": entry.action,
+        "changes": changes_view(entry.changes),
+        "eventId": activity.event_id,
+    }
+
+
+def changes_view(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    """Return changes as the API shows them."""
+    return [{"field": each.field, "from": each.before, "to": each.after} for each in changes]

@@ -1,0 +1,38 @@
+"""The inbox: conversations as one agent finds them, each with the event that it is as new as."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from deskwire.engine.accounts.people import Project, User
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.agent_view import NO_EVENT, NOTHING_BESIDE, mine_view
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.emit import agent_view
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.record import changed
+from deskwire.engine.events.ports import EventReader
+
+
+class InboxReader(ConversationReader, EventReader, Protocol):
+    """Queries on what an inbox shows."""
+
+
+def inbox_views(
+    reader: InboxReader, project: Project, user: User, found: Sequence[tuple[Conversation, Contact]]
+) -> list[dict[str, Any]]:
+    """Return the agent's conversation objects of what was found in the same read.
+
+    An event changes such an object only if its id is larger than `asOf`.
+    """
+    keys = [state.rowid for state, _ in found]
+    beside, seen = reader.beside(keys), reader.seen(user.rowid, keys)
+    as_of = reader.newest_event_id(project.rowid) or NO_EVENT
+    views = []
+    for state, contact in found:
+        more = beside.get(state.rowid, NOTHING_BESIDE)
+        known = changed(state, run=more.run)
+        view = agent_view(known, contact, project.id, more.last_message, more.workflow)
+        views.append({**view, "asOf": as_of, "mine": mine_view(state, seen.get(state.rowid))})
+    return views

@@ -1,0 +1,95 @@
+"""Internal events: what agents are told, and nobody else.
+
+They are for what no other event shows. Each is appended in the transaction of its change, has no number, is delivered to
+nobody, and leaves the conversation's row as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.record import value
+from deskwire.engine.events.ports import EventTransaction
+from deskwire.engine.events.types import AGENTS, Draft, StoredEvent
+
+Setting = Literal[
+    "members", "teams", "snippets", "workflows", "surveys", "translations", "webhooks", "project", "keys"
+]
+"""A kind of thing that a project is set up with."""
+
+
+@value
+class Actor:
+    """The author of a change, with their name at that time."""
+
+    type: Literal["user", "key", "system", "contact", "bot"]
+    id: str | None = None
+    name: str | None = None
+
+
+SYSTEM = Actor("system")
+
+
+def actor_view(actor: Actor) -> dict[str, Any]:
+    """Return the actor as events show it."""
+    return {"type": actor.type, "id": actor.id, "name": actor.name}
+
+
+def tell_agents(
+    tx: EventTransaction,
+    project: Project,
+    draft: Draft,
+    subject: int | None,
+    at: int,
+    *,
+    ticket: int | None = None,
+) -> StoredEvent:
+    """Put an internal event into the log.
+
+    Args:
+        subject: what it is about and is erased with: the storage key of a conversation, or a contact's by
+            `contact_lane`. None is for what holds nothing of a contact.
+        at: time in milliseconds.
+        ticket: storage key of the ticket that it is about and is erased with, too.
+    """
+    assert draft.type in AGENTS, "everything else is appended with its deliveries"
+    return tx.append_event(project, draft, subject, at, ticket=ticket)
+
+
+def note_created(message: Mapping[str, Any], conversation: Mapping[str, Any]) -> Draft:
+    """Return the event of a note; both objects are as agents see them."""
+    return Draft("note.created", None, {"message": message, "conversation": conversation})
+
+
+def conversation_changed(conversation: Mapping[str, Any], changed: Sequence[str], actor: Actor) -> Draft:
+    """Return the event of a change that no other event shows, or none with its author.
+
+    Args:
+        conversation: the object as agents see it, after the change.
+        changed: the names of its fields that changed.
+    """
+    data = {"conversation": conversation, "changed": [*changed], "actor": actor_view(actor)}
+    return Draft("conversation.changed", None, data)
+
+
+def ticket_event(
+    what: Literal["created", "changed", "deleted"],
+    ticket: Mapping[str, Any],
+    changed: Sequence[str],
+    actor: Actor,
+) -> Draft:
+    """Return an event of a ticket; of a deleted one the ids alone."""
+    data = {"ticket": ticket, "changed": [*changed], "actor": actor_view(actor)}
+    return Draft(f"ticket.{what}", None, data)
+
+
+def memory_changed(contact_id: str, name: str | None, *, deleted: bool) -> Draft:
+    """Return the event of what is remembered of a contact; without a name it is all of it."""
+    return Draft("memory.changed", None, {"contactId": contact_id, "name": name, "deleted": deleted})
+
+
+def settings_changed(what: Setting, object_id: str | None) -> Draft:
+    """Return the event of a change to what the project is set up with; without an id it is of several things."""
+    return Draft("settings.changed", None, {"what": what, "id": object_id})

@@ -1,0 +1,104 @@
+"""The reads that give agents their view of conversations: one, a list, a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+from deskwire.engine.conversations.agent_view import Sequenced, thread_view
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.inbox import InboxReader, inbox_views
+from deskwire.engine.conversations.listing import ConversationFilter, Page
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.store import Inline
+from deskwire.http.api.pagination import page
+from deskwire.http.api.routing import Answer, Call
+from deskwire.http.resources.conversations.operations import (
+    BACK,
+    P,
+    conversation_id,
+    find,
+    from_cursor,
+    place_of,
+)
+from deskwire.http.resources.conversations.requests import ThreadList
+
+
+async def get_conversation(call: Call[Any, Any]) -> Answer:
+    """Return the conversation in the path as the signed-in agent sees it."""
+    identifier = conversation_id(call)
+
+    def read(reader: InboxReader) -> dict[str, Any]:
+        found = find(reader, call.project, identifier)
+        return inbox_views(reader, call.project, call.user, [found])[0]
+
+    return await call.services.store.read(Inline(read))
+
+
+async def list_conversations(call: Call[Any, P], criteria: ConversationFilter) -> Answer:
+    """Return a page of conversations as the signed-in agent sees them."""
+    query = call.query
+    after = Page(*query.place) if query.place else None
+
+    def read(reader: InboxReader) -> list[tuple[dict[str, Any], Page]]:
+        listed = reader.conversations(call.project.rowid, criteria, after, query.rows)
+        found = [(each.conversation, each.contact) for each in listed]
+        views = inbox_views(reader, call.project, call.user, found)
+        return [(view, each.at) for view, each in zip(views, listed, strict=True)]
+
+    rows = await call.services.store.read(read)
+    return page(query, rows, lambda row: row[0], lambda row: (row[1].activity, row[1].rowid))
+
+
+async def list_messages(call: Call[Any, ThreadList]) -> Answer:
+    """Return a page of messages and notes. `nextCursor` continues in the same direction."""
+    identifier, query = conversation_id(call), from_cursor(call.query)
+    backwards = query.before is not None and query.after is None
+    newest_first = query.order == "desc"
+
+    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[Sequenced]]:
+        state, _ = find(reader, call.project, identifier)
+
+        def place(message_id: str | None) -> int | None:
+            return None if message_id is None else place_of(reader, state, message_id, internal=True)
+
+        after, before = place(query.after), place(query.before)
+        found = reader.thread(
+            state.rowid,
+            after=after,
+            before=before,
+            newest_first=newest_first or backwards,
+            limit=query.limit + 1,
+        )
+        return state, found
+
+    state, found = await call.services.store.read(read)
+    shown, more = list(found[: query.limit]), len(found) > query.limit
+    last = shown[-1].message.id if more else None
+    if backwards and not newest_first:
+        shown.reverse()
+    show = partial(call.services.uploads.links.shown, now=call.services.clock())
+    return {
+        "items": [thread_view(each, state, show) for each in shown],
+        "nextCursor": last and (f"{BACK}{last}" if newest_first or backwards else last),
+    }
+
+
+SINCE_MAX: Final = 50
+"""Messages that a refused reply is shown."""
+
+
+async def since(call: Call[Any, Any], sequence: int) -> dict[str, Any]:
+    """Return the sequence of the conversation in the path, and the newest messages and notes behind another sequence."""
+    identifier = conversation_id(call)
+
+    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[Sequenced]]:
+        state, _ = find(reader, call.project, identifier)
+        seen = reader.message_before(state.rowid, sequence)
+        found = reader.thread(state.rowid, after=seen, before=None, newest_first=True, limit=SINCE_MAX)
+        return state, found
+
+    state, found = await call.services.store.read(read)
+    show = partial(call.services.uploads.links.shown, now=call.services.clock())
+    return {"sequence": state.sequence, "since": [thread_view(each, state, show) for each in reversed(found)]}

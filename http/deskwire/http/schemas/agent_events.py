@@ -1,0 +1,103 @@
+"""Internal events, which agents alone are told of: the data of each type, and their envelopes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from deskwire.engine.events.internal import Setting
+from deskwire.engine.events.types import AGENTS
+from deskwire.http.schemas.base import ContactId, ConversationId, PersonName, Shape, TicketId
+from deskwire.http.schemas.conversations import AgentMessage, ToldConversation
+from deskwire.http.schemas.events import envelope
+from deskwire.http.schemas.tickets import Ticket
+
+
+class EventActor(Shape):
+    """The author of a change, with their name at that time."""
+
+    type: Literal["user", "key", "system", "contact", "bot"]
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+    name: PersonName | None
+
+
+class NoteData(Shape):
+    """The note, and its conversation as agents see it."""
+
+    message: AgentMessage
+    conversation: ToldConversation
+
+
+class RemovedHidden(Shape):
+    """The deleted conversation, which no customer ever saw."""
+
+    id: ConversationId
+
+
+class ChangedConversationData(Shape):
+    """The conversation as agents see it after the change, the fields that changed, and the author.
+
+    `changed` is `created` or `deleted` alone for a conversation that the customer can't see.
+    """
+
+    conversation: ToldConversation | RemovedHidden
+    changed: list[Annotated[str, Field(examples=["tags"])]]
+    actor: EventActor
+
+
+class TicketData(Shape):
+    """The ticket after the change, the fields that changed, and the author."""
+
+    ticket: Ticket
+    changed: list[Annotated[str, Field(examples=["status"])]]
+    actor: EventActor
+
+
+class RemovedTicket(Shape):
+    """The fields of a deleted ticket that a page needs to remove it, without personal data."""
+
+    id: TicketId
+    conversation_id: ConversationId | None
+    contact_id: ContactId | None
+
+
+class RemovedTicketData(Shape):
+    """The deleted ticket, and the author of the deletion."""
+
+    ticket: RemovedTicket
+    changed: list[Annotated[str, Field(examples=["status"])]]
+    actor: EventActor
+
+
+class MemoryData(Shape):
+    """The contact, and the name of what is remembered; null if all of it was deleted."""
+
+    contact_id: ContactId
+    name: Annotated[str, Field(examples=["plan"])] | None
+    deleted: bool
+
+
+class SettingsData(Shape):
+    """The kind of thing that changed, and its id; null for several things at once."""
+
+    what: Setting
+    id: Annotated[str, Field(examples=["tem_01KZ00000000000000000000M1"])] | None
+
+
+DATA: Final[Mapping[str, type[Shape]]] = {
+    "note.created": NoteData,
+    "conversation.changed": ChangedConversationData,
+    "ticket.created": TicketData,
+    "ticket.changed": TicketData,
+    "ticket.deleted": RemovedTicketData,
+    "memory.changed": MemoryData,
+    "settings.changed": SettingsData,
+}
+"""The model of `data` for each type that agents alone are told of; a test fails for a type that is missing."""
+
+ENVELOPES: Final[Mapping[str, type[Shape]]] = {
+    kind.type: envelope(kind, DATA[kind.type]) for kind in AGENTS.values() if kind.type in DATA
+}
+"""The envelope of each of these types."""

@@ -1,0 +1,84 @@
+"""Who did what in conversations, their tags, and when those that are snoozed wake."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.conversations.activity import Activity, Change, Doer, Entry
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.ids import new_id
+
+_NO_ROW: Final = (1 << 63) - 1
+
+
+class ActivityReads:
+    """The methods are those of `engine.conversations.ports.ConversationReader`."""
+
+    conn: sqlite3.Connection
+
+    def conversation_activity(self, conversation: int, before: int | None, limit: int) -> Sequence[Activity]:
+        rows = self.conn.execute(
+            "SELECT id, at, actor_type, actor_id, actor_name, action, changes, event_id, rowid "
+            "FROM conversation_activity WHERE conversation = ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+            (conversation, _NO_ROW if before is None else before, limit),
+        )
+        return [_activity_of(row) for row in rows]
+
+    def conversation_tags(self, project: int, after: str, limit: int) -> Sequence[tuple[str, int]]:
+        return self.conn.execute(
+            "SELECT tag, count(*) FROM conversation_tags WHERE project = ? AND tag > ? GROUP BY tag ORDER BY tag LIMIT ?",
+            (project, after, limit),
+        ).fetchall()
+
+    def next_waking(self) -> int | None:
+        row = self.conn.execute(
+            "SELECT snoozed_until FROM conversations WHERE snoozed_until IS NOT NULL ORDER BY snoozed_until LIMIT 1"
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def due_wakings(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
+        return self.conn.execute(
+            "SELECT p.id, c.id FROM conversations c JOIN projects p ON p.rowid = c.project "
+            "WHERE c.snoozed_until <= ? ORDER BY c.snoozed_until LIMIT ?",
+            (until, limit),
+        ).fetchall()
+
+
+class ActivityWrites:
+    """The methods are those of `engine.conversations.ports.ConversationTransaction`."""
+
+    conn: sqlite3.Connection
+    wakings_due: list[int]
+
+    def insert_conversation_activity(
+        self, conversation: int, entry: Entry, at: int, event_id: str | None
+    ) -> None:
+        by = entry.by
+        changes = orjson.dumps([[each.field, each.before, each.after] for each in entry.changes]).decode()
+        self.conn.execute(
+            "INSERT INTO conversation_activity (id, conversation, at, actor_type, actor_id, actor_name, action, changes, "
+            "event_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (new_id("act", at), conversation, at, by.type, by.id, by.name, entry.action, changes, event_id),
+        )
+
+    def put_conversation_tags(self, state: Conversation) -> None:
+        self.conn.execute("DELETE FROM conversation_tags WHERE conversation = ?", (state.rowid,))
+        self.conn.executemany(
+            "INSERT INTO conversation_tags VALUES (?, ?, ?)",
+            [(state.project, tag, state.rowid) for tag in state.tags],
+        )
+
+    def note_waking(self, at: int) -> None:
+        self.wakings_due.append(at)
+
+
+def _activity_of(row: tuple[Any, ...]) -> Activity:
+    activity_id, at, actor_type, actor_id, actor_name, action, changes, event_id, rowid = row
+    entry = Entry(
+        Doer(actor_type, actor_id, actor_name), action, tuple(Change(*each) for each in orjson.loads(changes))
+    )
+    return Activity(activity_id, at, entry, event_id, rowid)
