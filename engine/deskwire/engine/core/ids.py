@@ -18,6 +18,7 @@ Prefix = Literal[
     "prj",
     "usr",
     "key",
+    "ses",
     "con",
     "cnv",
     "msg",

@@ -33,6 +33,7 @@ from deskwire.http.resources.accounts import (
     organisations,
     project,
     projects,
+    sessions,
     teams,
     tokens,
     users,
@@ -42,6 +43,7 @@ from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
+from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
@@ -75,6 +77,7 @@ _MODULES: Final = (
     workflows,
     tickets,
     voice,
+    search,
     teams,
     uploads,
     translations,
@@ -83,6 +86,7 @@ _MODULES: Final = (
     survey_responses,
     survey_insights,
     tokens,
+    sessions,
     users,
     organisations,
     members,
@@ -127,6 +131,7 @@ class _App(QuartTrio):
             request.content_length,
             request.body,
             place=request.scope.get("state", {}).get(PLACE),
+            secure=request.scheme == "https",
         )
         try:
             response, g.quota = await handle(self._services, incoming)
