@@ -45,6 +45,7 @@ from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
+from deskwire.http.resources.stream import agents
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
     insights as survey_insights,
@@ -73,6 +74,7 @@ _MODULES: Final = (
     webhooks,
     deliveries,
     stream,
+    agents,
     dashboard,
     workflows,
     tickets,
