@@ -32,6 +32,7 @@ from deskwire.engine.llm.chat import OpenAiChat
 from deskwire.engine.llm.port import ChatModel
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
@@ -206,6 +207,7 @@ def connections(config: Config) -> Connections:
 
 def measured(
     store: SqliteStore,
+    indexer: Indexer,
     dispatcher: Dispatcher,
     stream: RealtimeStream,
     certificate: Certificate | None,
@@ -215,8 +217,9 @@ def measured(
     return Measurements(
         commits=store.commits,
         waiting=lambda: len(store.backlog),
-        scrubbing=lambda: store.scrubbing,
-        scrub_delay=lambda: store.scrub_delay,
+        scrubbing=lambda: store.scrubbing or indexer.scrubbing,
+        scrub_delay=lambda: max(store.scrub_delay, indexer.scrub_delay),
+        indexed=indexer.progress,
         room=store.room,
         dispatcher=dispatcher,
         connections=connections,

@@ -97,10 +97,16 @@ CODES: Final = (
     Code(
         404, "project_not_found", "There is no such project, or the user is not a member of its organisation."
     ),
+    Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "ticket_not_found", "There is no such ticket."),
     Code(404, "refresh_not_found", "The insights of the survey have never been refreshed."),
     Code(404, "response_not_found", "The survey has no such response."),
+    Code(
+        404,
+        "stream_not_found",
+        "The user has no such stream open in this project; it ends with its connection.",
+    ),
     Code(404, "survey_not_found", "There is no such survey in this project."),
     Code(
         404, "survey_version_not_found", "The survey has no such version; `detail` lists the versions it has."
@@ -129,7 +135,13 @@ CODES: Final = (
     Code(
         409,
         "conversation_closed",
-        "The status of a closed conversation can't be changed, and no workflow can be started in it; reopen it first.",
+        "A closed conversation can't be snoozed, its status can't be changed, and no workflow can be started in it; reopen it first.",
+    ),
+    Code(
+        409,
+        "conversation_moved_on",
+        "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
+        "`sequence` is the present one, and `since` has the messages that came, at most 50.",
     ),
     Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; remove that link first."),
@@ -138,6 +150,8 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being attempted; only a delivery that has ended can be sent again.",
     ),
+    Code(409, "snippet_limit_reached", "The project has reached its limit of 1,000 snippets."),
+    Code(409, "snippet_shortcut_taken", "Another snippet of the project has this shortcut."),
     Code(409, "step_not_pending", "The workflow step does not wait for an answer, or no longer does."),
     Code(
         409,
@@ -210,6 +224,11 @@ CODES: Final = (
         429,
         "too_many_sign_ins",
         "Too many attempts to sign in have failed; wait for the time in `Retry-After`.",
+    ),
+    Code(
+        429,
+        "too_many_streams",
+        "The user has 20 streams open, or all agents together have `DESKWIRE_AGENT_STREAMS`; wait for the time in `Retry-After`.",
     ),
     Code(431, "header_too_large", "The request line and the headers have more than 16 KiB."),
     Code(

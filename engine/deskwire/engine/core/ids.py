@@ -35,6 +35,11 @@ Prefix = Literal[
     "act",
     "wfl",
     "aud",
+<<<<<<< HEAD
+    "snp",
+=======
+    "str",
+>>>>>>> d-stream
 ]
 
 _RANDOM_BITS: Final = 80

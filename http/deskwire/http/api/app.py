@@ -26,7 +26,7 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, translations, uploads, workflows
+from deskwire.http.resources import events, snippets, translations, uploads, workflows
 from deskwire.http.resources.accounts import (
     audit,
     members,
@@ -44,7 +44,9 @@ from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
+from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
+from deskwire.http.resources.stream import agents
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
     insights as survey_insights,
@@ -73,13 +75,16 @@ _MODULES: Final = (
     webhooks,
     deliveries,
     stream,
+    agents,
     dashboard,
     workflows,
     tickets,
     voice,
+    search,
     teams,
     uploads,
     translations,
+    snippets,
     memory,
     surveys,
     survey_responses,

@@ -35,7 +35,9 @@ from deskwire.storage.migrations import (
     m0017_events_for_agents_alone,
     m0018_what_agents_note,
     m0019_the_agents_inbox,
+    m0020_what_the_search_has_to_look_at,
     m0021_finding_contacts,
+    m0022_snippets,
 )
 
 SCRIPTS: Final = {
@@ -60,7 +62,9 @@ SCRIPTS: Final = {
         m0017_events_for_agents_alone,
         m0018_what_agents_note,
         m0019_the_agents_inbox,
+        m0020_what_the_search_has_to_look_at,
         m0021_finding_contacts,
+        m0022_snippets,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

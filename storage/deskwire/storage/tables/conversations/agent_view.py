@@ -50,6 +50,14 @@ class AgentViewReads:
         rows = self.conn.execute(SEEN, (_json(conversations), user))
         return {conversation: Seen(*seen) for conversation, *seen in rows}
 
+    def message_before(self, conversation: int, sequence: int) -> int | None:
+        sql = (
+            "SELECT max(rowid) FROM messages WHERE conversation = ?1 AND rowid < coalesce("
+            "(SELECT min(rowid) FROM messages WHERE conversation = ?1 AND sequence > ?2), ?3)"
+        )
+        found: int | None = self.conn.execute(sql, (conversation, sequence, _NO_ROW)).fetchone()[0]
+        return found
+
     def thread(
         self, conversation: int, *, after: int | None, before: int | None, newest_first: bool, limit: int
     ) -> Sequence[Sequenced]:
