@@ -327,6 +327,7 @@ class Server:
             delivery_log=config.delivery_log_s,
             answers=config.idempotency_s,
             audit=config.audit_s,
+            sessions=parts.session_life(config),
         )
         return Retention(self.disk, directory, trio_ms, keep, Pruned())
 
