@@ -29,6 +29,7 @@ from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
 from deskwire.engine.search.ports import SearchReader, SourceTransaction
+from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
@@ -51,6 +52,7 @@ class Reader(
     UploadReader,
     AnswerReader,
     TranslationReader,
+    SnippetReader,
     WorkflowReader,
     EventReader,
     MemoryReader,
@@ -77,6 +79,7 @@ class Transaction(
     UploadTransaction,
     AnswerTransaction,
     TranslationTransaction,
+    SnippetTransaction,
     WorkflowTransaction,
     EventTransaction,
     MemoryTransaction,

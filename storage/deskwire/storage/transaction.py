@@ -26,6 +26,7 @@ from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrit
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
 from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
+from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
 from deskwire.storage.tables.surveys.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.tables.tickets.lists import TicketListReads
@@ -54,6 +55,7 @@ class SqliteReader(
     ConsumerReads,
     MemoryReads,
     TranslationReads,
+    SnippetReads,
     SurveyReads,
     SurveyResponseReads,
     TeamReads,
@@ -88,6 +90,7 @@ class SqliteTransaction(
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
+    SnippetWrites,
     SurveyWrites,
     SurveyResponseWrites,
     TeamWrites,

@@ -136,6 +136,12 @@ DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    |
 GET /v3/sessions/{sessionId}/memory/{entryName}                 | dashboard    | memory.read          | -
 PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | 512 KiB
 GET /v3/tags                                                    | dashboard    | conversations.read   | -
+GET /v3/snippets                                                | dashboard    | conversations.read   | -
+POST /v3/snippets                                               | dashboard    | snippets.manage      | 512 KiB
+DELETE /v3/snippets/{snippetId}                                 | dashboard    | snippets.manage      | 8 KiB
+GET /v3/snippets/{snippetId}                                    | dashboard    | conversations.read   | -
+PATCH /v3/snippets/{snippetId}                                  | dashboard    | snippets.manage      | 512 KiB
+GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/teams                                                   | dashboard    | tickets.read         | -
 POST /v3/teams                                                  | dashboard    | members.manage       | 512 KiB
 DELETE /v3/teams/{teamId}                                       | dashboard    | members.manage       | 8 KiB

@@ -97,6 +97,7 @@ CODES: Final = (
     Code(
         404, "project_not_found", "There is no such project, or the user is not a member of its organisation."
     ),
+    Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "ticket_not_found", "There is no such ticket."),
     Code(404, "refresh_not_found", "The insights of the survey have never been refreshed."),
@@ -148,6 +149,8 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being attempted; only a delivery that has ended can be sent again.",
     ),
+    Code(409, "snippet_limit_reached", "The project has reached its limit of 1,000 snippets."),
+    Code(409, "snippet_shortcut_taken", "Another snippet of the project has this shortcut."),
     Code(409, "step_not_pending", "The workflow step does not wait for an answer, or no longer does."),
     Code(
         409,

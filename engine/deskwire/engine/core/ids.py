@@ -35,6 +35,7 @@ Prefix = Literal[
     "act",
     "wfl",
     "aud",
+    "snp",
     "str",
 ]
 

@@ -50,6 +50,11 @@ BODIES: Final[Mapping[str, Any]] = {
     "CloseBody": {"closedBy": "bot"},
     "ContactPatch": {"email": "ada@shop.example.org"},
     "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
+    "StartBody": {
+        "contact": {"userId": "u1", "name": "Ada Lovelace"},
+        "title": "Your order A-1001",
+        "message": {"text": "Hello Ada, your order has left us today."},
+    },
     "CreateBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},
         "title": "Where is my order?",
@@ -100,6 +105,12 @@ BODIES: Final[Mapping[str, Any]] = {
     "WorkflowBody": {"name": "Orders and returns"},
     "WorkflowDraft": _WORKFLOW,
     "RoleBody": {"role": "admin"},
+    "SnippetBody": {
+        "shortcut": "late-parcel",
+        "title": "The parcel is late",
+        "text": "Hello {contact.name}, it is on its way.\n\n{agent.name}",
+    },
+    "SnippetPatch": {"title": "The parcel is very late"},
     "SurveyBody": {"name": "After the chat", "definition": _DEFINITION},
     "SurveyPatch": {"status": "CLOSED"},
     "TeamBody": {"name": "Returns", "members": ["usr_01KZ0000000000000000AGENT1"]},
