@@ -42,6 +42,7 @@ from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
+from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.service import health
 from deskwire.http.resources.stream import consumers as stream
@@ -73,6 +74,7 @@ _MODULES: Final = (
     deliveries,
     stream,
     dashboard,
+    conversation_deliveries,
     workflows,
     tickets,
     voice,
