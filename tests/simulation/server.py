@@ -20,6 +20,7 @@ from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
@@ -30,6 +31,7 @@ from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
@@ -325,6 +327,7 @@ class Server:
             delivery_log=config.delivery_log_s,
             answers=config.idempotency_s,
             audit=config.audit_s,
+            sessions=parts.session_life(config),
         )
         return Retention(self.disk, directory, trio_ms, keep, Pruned())
 
@@ -347,6 +350,7 @@ class Server:
             stand_ins=StandIns(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
             hub=self._hub,
+            agents=AgentStreams(self.disk, self.log, trio_ms),
             surveys=Surveys(Refreshes(nursery, self.disk, trio_ms, None), Removals(nursery, self.disk)),
             uploads=uploads,
             voice=self._voice(uploads),
@@ -356,7 +360,14 @@ class Server:
             stream_keys=lambda: (KEY,),
             limits=parts.limits(config),
             version="0",
-            measured=parts.measured(self.disk, self.dispatcher, self.stream, None, Connections()),
+            measured=parts.measured(
+                self.disk,
+                Indexer(self.disk, self.disk.index),
+                self.dispatcher,
+                self.stream,
+                None,
+                Connections(),
+            ),
             scraping=Scraping(None, None, ()),
             desk=Desk(shown=False),
             description=Once(description),

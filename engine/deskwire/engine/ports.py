@@ -28,6 +28,7 @@ from deskwire.engine.events.ports import EventReader, EventTransaction
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
+from deskwire.engine.search.ports import SearchReader, SourceTransaction
 from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
@@ -40,6 +41,7 @@ from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 
 class Reader(
+    SearchReader,
     ImportReader,
     TicketReader,
     ConversationReader,
@@ -67,6 +69,7 @@ class Reader(
 
 class Transaction(
     Reader,
+    SourceTransaction,
     ImportTransaction,
     TicketTransaction,
     ConversationTransaction,
@@ -100,7 +103,7 @@ class Commit:
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
     at which conversations wake. `callers` says whether anything about server keys or projects has changed, `sessions` are the
-    ids of browsers' sessions that have ended.
+    ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something.
     """
 
     events: Sequence[StoredEvent]
@@ -111,6 +114,7 @@ class Commit:
     wakings_due: Sequence[int] = ()
     callers: bool = False
     sessions: Sequence[str] = ()
+    people: bool = False
 
 
 Store = core.Store[Reader, Transaction]

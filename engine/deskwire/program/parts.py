@@ -12,6 +12,7 @@ import trio
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
@@ -21,6 +22,7 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
@@ -75,10 +77,12 @@ class Parts:
     sessions: Sessions
     events: EventLog
     hub: Hub
+    agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
     snooze_timer: SnoozeTimer
     uploads: UploadService
+    indexer: Indexer
     connections: Connections
     measured: Measurements
 
@@ -106,6 +110,7 @@ async def assemble(
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
     keys, sessions = ServerKeys(store), wiring.sessions(config, store)
+    agents = AgentStreams(store, events, wall_clock, most=config.agent_streams)
     events.follow(commits)
     dispatcher.follow(commits)
     snooze_timer.follow(commits, "due")
@@ -116,7 +121,10 @@ async def assemble(
     uploads = await wiring.open_uploads(config, store, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
+    agents.follow(commits)
     uploads.follow(commits)
+    indexer = Indexer(store, store.index)
+    indexer.follow(commits)
     connections = wiring.connections(config)
     return Parts(
         config=config,
@@ -132,12 +140,14 @@ async def assemble(
         sessions=sessions,
         events=events,
         hub=hub,
+        agents=agents,
         stream=stream,
         dispatcher=dispatcher,
         snooze_timer=snooze_timer,
         uploads=uploads,
+        indexer=indexer,
         connections=connections,
-        measured=wiring.measured(store, dispatcher, stream, certificate, connections),
+        measured=wiring.measured(store, indexer, dispatcher, stream, certificate, connections),
     )
 
 
@@ -159,6 +169,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         stand_ins=wiring.stand_ins(store, passwords, secrets),
         webhooks=wiring.webhooks(config, parts.sealing, parts.dispatcher),
         hub=parts.hub,
+        agents=parts.agents,
         surveys=Surveys(Refreshes(actors, store, wall_clock, wiring.model(config)), Removals(actors, store)),
         uploads=parts.uploads,
         voice=wiring.voice(config, store, parts.uploads),

@@ -147,11 +147,13 @@ async def serve(
             await outgoing.start(parts.dispatcher.run)
             outgoing.start_soon(kept_running, "stream.positions", parts.hub.run)
             outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
+            outgoing.start_soon(kept_running, "agents.streams", parts.agents.run)
             outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
             outgoing.start_soon(kept_running, "tickets.upkeep", parts.snooze_timer.run)
             outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
             outgoing.start_soon(kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s))
             outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
+            outgoing.start_soon(kept_running, "search.index", parts.indexer.run)
             outgoing.start_soon(kept_running, "upgrades.copies", partial(wiring.keep_copies, config))
             if certificate is not None:
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
@@ -226,6 +228,8 @@ async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[
         task_status.started(Serving(parts.url, demo, certificate, stop))
         await stop.wait()
         services.readiness.up = False
+        services.agents.close_all()
+        await services.agents.last_words()
 
 
 async def _provision(config: Config, services: Services, url: str) -> Demo | None:

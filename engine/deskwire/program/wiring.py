@@ -32,6 +32,7 @@ from deskwire.engine.llm.chat import OpenAiChat
 from deskwire.engine.llm.port import ChatModel
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
@@ -155,8 +156,12 @@ def rate_limits(config: Config) -> RateLimits:
 
 def sessions(config: Config, store: SqliteStore) -> Sessions:
     """Return the sessions of browsers."""
-    life = Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
-    return Sessions(store, life, config.public_url, config.own_tokens)
+    return Sessions(store, session_life(config), config.public_url, config.own_tokens)
+
+
+def session_life(config: Config) -> Life:
+    """Return how long sessions of browsers last."""
+    return Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
 
 
 def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:
@@ -202,6 +207,7 @@ def connections(config: Config) -> Connections:
 
 def measured(
     store: SqliteStore,
+    indexer: Indexer,
     dispatcher: Dispatcher,
     stream: RealtimeStream,
     certificate: Certificate | None,
@@ -211,8 +217,9 @@ def measured(
     return Measurements(
         commits=store.commits,
         waiting=lambda: len(store.backlog),
-        scrubbing=lambda: store.scrubbing,
-        scrub_delay=lambda: store.scrub_delay,
+        scrubbing=lambda: store.scrubbing or indexer.scrubbing,
+        scrub_delay=lambda: max(store.scrub_delay, indexer.scrub_delay),
+        indexed=indexer.progress,
         room=store.room,
         dispatcher=dispatcher,
         connections=connections,
@@ -248,6 +255,7 @@ def retention(config: Config, store: SqliteStore, directory: ActorRegistry, prun
         delivery_log=config.delivery_log_s,
         answers=config.idempotency_s,
         audit=config.audit_s,
+        sessions=session_life(config),
     )
     return Retention(store, directory, wall_clock, keep, pruned)
 

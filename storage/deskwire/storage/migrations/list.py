@@ -35,6 +35,7 @@ from deskwire.storage.migrations import (
     m0017_events_for_agents_alone,
     m0018_what_agents_note,
     m0019_the_agents_inbox,
+    m0020_what_the_search_has_to_look_at,
     m0021_finding_contacts,
     m0022_snippets,
 )
@@ -61,6 +62,7 @@ SCRIPTS: Final = {
         m0017_events_for_agents_alone,
         m0018_what_agents_note,
         m0019_the_agents_inbox,
+        m0020_what_the_search_has_to_look_at,
         m0021_finding_contacts,
         m0022_snippets,
     )

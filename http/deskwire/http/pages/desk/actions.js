@@ -132,7 +132,7 @@ export function more(id) {
   const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void run(what) });
   const copy = { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => say(t.copied)) };
   if (!mayAct() || !one) return [copy];
-  return [item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", copy];
+  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", copy];
 }
 
 /** Say what was taken back, and why. */

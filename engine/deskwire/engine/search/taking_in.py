@@ -1,0 +1,92 @@
+"""The texts that the index takes in next, and what it makes of them; it may be cut short and repeated anywhere.
+
+New rows are found by their keys, which only grow. A message's may be given again once its conversation is deleted; so with a
+deletion is noted which message was the newest that was left, and the index goes back to that one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from deskwire.engine.search.ports import IndexTransaction, Position, SourceReader, Text, Title
+from deskwire.engine.search.words import words_of
+
+ROWS: Final = 500
+"""Messages, changes and conversations, of each so many, that are taken in by one transaction at most."""
+
+CHARACTERS: Final = 200_000
+"""Characters of messages after which a transaction takes no more of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """The texts of one transaction: messages, and titles that are new or changed; `gone` were deleted.
+
+    Args:
+        all: whether the index is complete with it.
+    """
+
+    texts: Sequence[Text]
+    titles: Sequence[Title]
+    gone: Sequence[int]
+    position: Position
+    all: bool
+
+
+def next_intake(reader: SourceReader, position: Position) -> Intake | None:
+    """Return what comes behind a position; None if the index is complete."""
+    changes = reader.search_changes(position.change, ROWS)
+    left = [change.message for change in changes if change.message is not None]
+    texts = _texts(reader, min([position.message, *left]))
+    begun = reader.titles(position.conversation, ROWS)
+    if not (changes or texts or begun):
+        return None
+    known = {change.conversation: reader.title(change.conversation) for change in changes}
+    after = Position(
+        *_newest_message(position, left, texts),
+        begun[-1].row if begun else position.conversation,
+        changes[-1].number if changes else position.change,
+    )
+    return Intake(
+        texts,
+        [*(title for title in known.values() if title is not None), *begun],
+        [conversation for conversation, title in known.items() if title is None],
+        after,
+        after._replace(message_id=None) == reader.newest(),
+    )
+
+
+def take_in(tx: IndexTransaction, intake: Intake) -> None:
+    """Put into the index what an intake has."""
+    for conversation in intake.gone:
+        tx.remove(conversation)
+    words: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
+    for text in intake.texts:
+        words[text.conversation, text.project] |= words_of(text.text)
+    for (conversation, project), found in words.items():
+        tx.add(conversation, project, found)
+    for title in intake.titles:
+        tx.set_title(title.row, title.project, words_of(title.title or ""))
+    tx.move_to(intake.position, complete=intake.all)
+
+
+def _texts(reader: SourceReader, after: int) -> list[Text]:
+    texts: list[Text] = []
+    characters = 0
+    for text in reader.texts(after):
+        texts.append(text)
+        characters += len(text.text)
+        if len(texts) == ROWS or characters >= CHARACTERS:
+            break
+    return texts
+
+
+def _newest_message(position: Position, left: Sequence[int], texts: Sequence[Text]) -> tuple[int, str | None]:
+    if texts:
+        return texts[-1].row, texts[-1].id
+    if left and min(left) < position.message:
+        return min(left), None
+    return position.message, position.message_id

@@ -1,0 +1,111 @@
+"""Searches: the conversations that have all words, and of those the best, with bounds on what is looked at.
+
+Each word is a range of postings, or one row a block for the beginnings that many words share; what all words have in common is
+an `and` of integers. Of few conversations all are put in order. Of many the list of conversations by activity is gone
+through from its newest end, where they are soon met; what its bound leaves is filled up with those begun last.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+import orjson
+
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.search.ports import Behind, Found
+from deskwire.storage.search.blocks import BITS, SIZE, Conversations, common, count, newest, united
+from deskwire.storage.search.index import length_for
+
+SORTED_MAX: Final = 1_000
+"""Conversations that are put in order one by one; some milliseconds."""
+
+WALKED_MAX: Final = 20_000
+"""Conversations, newest activity first, that are compared with what was found; some ten milliseconds."""
+
+_LAST: Final = "\U0010ffff"
+"""The character behind which none comes."""
+
+
+class SearchReads:
+    """Queries on a connection to which the index is attached; the methods are those of `engine.search.ports.SearchReader`."""
+
+    conn: sqlite3.Connection
+
+    def search_behind(self) -> Behind:
+        row = self.conn.execute(
+            "SELECT max(0, (SELECT coalesce(max(rowid), 0) FROM messages) - s.message), "
+            "max(0, (SELECT coalesce(max(rowid), 0) FROM conversations) - s.conversation) "
+            "+ (SELECT count(*) FROM search_changes WHERE rowid > s.change), NOT s.complete FROM search.state s"
+        ).fetchone()
+        return Behind(row[0], row[1], bool(row[2]))
+
+    def found_conversations(self, project: int, words: Sequence[str], limit: int) -> Found:
+        found = self._with_all(project, words)
+        matching = count(found)
+        if matching > SORTED_MAX:
+            rows = self._newest_active(project, found, limit)
+            if len(rows) >= limit:
+                return Found(rows, True)
+            last_begun = [row for row in newest(found, SORTED_MAX) if row not in set(rows)]
+            return Found([*rows, *self._by_activity(project, last_begun, limit - len(rows))], True)
+        rows = self._by_activity(project, newest(found, SORTED_MAX), limit + 1)
+        return Found(rows[:limit], len(rows) > limit)
+
+    def conversation_named(self, project: int, name: str) -> int | None:
+        row = self.conn.execute(
+            "SELECT c.rowid FROM conversations c WHERE +c.project = ? AND c.id = ? UNION SELECT c.rowid FROM messages m "
+            "CROSS JOIN conversations c ON c.rowid = m.conversation WHERE m.id = ? AND +c.project = ?",
+            (project, name, name, project),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def conversation_at(self, row: int) -> tuple[Conversation, Contact]:
+        project, name = self.conn.execute(
+            "SELECT project, id FROM conversations WHERE rowid = ?", (row,)
+        ).fetchone()
+        found = self.conversation(project, name)
+        assert found is not None, "it was found in this very query"
+        return found
+
+    def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
+        """See `ConversationReader`; another group of tables has it."""
+        raise NotImplementedError
+
+    def _with_all(self, project: int, words: Sequence[str]) -> Conversations:
+        found: Conversations | None = None
+        for word in words:
+            having = self._with(project, word)
+            found = having if found is None else common(found, having)
+            if not found:
+                break
+        return found or {}
+
+    def _with(self, project: int, word: str) -> Conversations:
+        """Return the conversations that have a word which begins so."""
+        return united(
+            self.conn.execute(
+                "SELECT block, conversations FROM search.postings WHERE project = ? AND length = ? AND word >= ? AND word < ?",
+                (project, length_for(word), word, word + _LAST),
+            )
+        )
+
+    def _newest_active(self, project: int, found: Conversations, limit: int) -> list[int]:
+        """Return the first of them in the list by activity, as far as that is gone through."""
+        rows = self.conn.execute(
+            "SELECT rowid FROM conversations WHERE project = ? ORDER BY activity DESC, rowid DESC LIMIT ?",
+            (project, WALKED_MAX),
+        )
+        matching = (row for (row,) in rows if found.get(row >> BITS, 0) >> (row % SIZE) & 1)
+        return list(islice(matching, limit))
+
+    def _by_activity(self, project: int, conversations: Sequence[int], limit: int) -> list[int]:
+        rows = self.conn.execute(
+            "SELECT c.rowid FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value "
+            "WHERE c.project = ? ORDER BY c.activity DESC, c.rowid DESC LIMIT ?",
+            (orjson.dumps(conversations).decode(), project, limit),
+        )
+        return [row[0] for row in rows]
