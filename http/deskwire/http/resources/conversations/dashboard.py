@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -29,8 +29,11 @@ from deskwire.http.schemas.base import Deleted, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
+FOR_AGENTS: Final = Tag(
+    "Conversations for agents", "Read and answer conversations as an agent, signed in as a user."
+)
 routes = Routes(
-    Tag("Conversations for agents", "Read and answer conversations as an agent, signed in as a user."),
+    FOR_AGENTS,
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
 _ONE = "/conversations/<conversation_id>"
