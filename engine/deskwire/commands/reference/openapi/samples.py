@@ -51,11 +51,6 @@ BODIES: Final[Mapping[str, Any]] = {
     "CloseBody": {"closedBy": "bot"},
     "ContactPatch": {"email": "ada@shop.example.org"},
     "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
-    "StartBody": {
-        "contact": {"userId": "u1", "name": "Ada Lovelace"},
-        "title": "Your order A-1001",
-        "message": {"text": "Hello Ada, your order has left us today."},
-    },
     "CreateBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},
         "title": "Where is my order?",
