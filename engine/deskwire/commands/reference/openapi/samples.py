@@ -96,11 +96,6 @@ BODIES: Final[Mapping[str, Any]] = {
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
     "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
     "ReplyBody": {"actionId": 2, "value": "order"},
-    "StartBody": {
-        "contact": {"userId": "u1"},
-        "title": "Your order",
-        "message": {"text": "It left us today."},
-    },
     "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
     "NewWorkflowBody": _WORKFLOW,
     "WorkflowBody": {"name": "Orders and returns"},
