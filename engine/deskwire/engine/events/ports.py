@@ -32,9 +32,6 @@ class EventReader(Protocol):
     def last_event_position(self) -> int:
         """The position of the newest event of all, 0 if there is none."""
 
-    def newest_event_id(self, project: int) -> str | None:
-        """The id of the project's newest stored event, whoever may have it."""
-
     def event_id_at(self, project: int, position: int) -> str | None:
         """Id of the project's newest stored event at or before `position`, of those that are not internal."""
 

@@ -129,12 +129,6 @@ class EventReads:
         position: int = self.conn.execute(_NEWEST).fetchone()[0]
         return position
 
-    def newest_event_id(self, project: int) -> str | None:
-        row = self.conn.execute(
-            "SELECT id FROM events WHERE project = ? ORDER BY position DESC LIMIT 1", (project,)
-        ).fetchone()
-        return None if row is None else row[0]
-
     def event_id_at(self, project: int, position: int) -> str | None:
         row = self.conn.execute(
             "SELECT id FROM events WHERE project = ? AND position <= ? AND internal = 0 "
