@@ -22,6 +22,7 @@ HARMLESS: Final = {
     "http/deskwire/http/resources/accounts/tokens.py: now.password_hash == user.password_hash": "two hashes of our own",
     "engine/deskwire/engine/importing/batch.py: existing == digest": "a record sent again beside the one that is stored",
     "engine/deskwire/logs/redaction.py: word.lower() in SECRET_WORDS": "a word of a name in the log, as `token`",
+    "http/deskwire/http/api/sessions.py: hashed not in known": "a hash among those of valid sessions that were looked up",
     "http/deskwire/http/stream/websocket/handshake.py: b'upgrade' not in tokens": "the tokens of the header `Connection`",
     "http/deskwire/http/stream/protocol.py: stream_key != project.stream_key": "a stream key is public, as Pusher's app key is",
 }

@@ -23,6 +23,7 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.database import FILE_NAME, migrate
+from deskwire.storage.search.file import prepared
 from deskwire.storage.store import SqliteStore
 from deskwire.storage.transaction import SqliteTransaction
 from deskwire.storage.writer import WAITING_MAX, Writer, _Job
@@ -139,7 +140,7 @@ class Disk(SqliteStore):
         committed: Callable[[Commit, sqlite3.Connection], None],
         published: Callable[[Commit], None],
     ) -> None:
-        super().__init__(path, 1, 1, published, WAITING_MAX)
+        super().__init__(path, 1, 1, published, WAITING_MAX, index=prepared(path))
         self.reads_fail = False
         self.full = False
         self.asked = trio.Event()

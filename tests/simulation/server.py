@@ -30,6 +30,7 @@ from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
@@ -336,6 +337,7 @@ class Server:
         return Services(
             store=self.disk,
             keys=ServerKeys(self.disk),
+            sessions=parts.sessions(config, self.disk),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             log=self.log,
@@ -355,7 +357,14 @@ class Server:
             stream_keys=lambda: (KEY,),
             limits=parts.limits(config),
             version="0",
-            measured=parts.measured(self.disk, self.dispatcher, self.stream, None, Connections()),
+            measured=parts.measured(
+                self.disk,
+                Indexer(self.disk, self.disk.index),
+                self.dispatcher,
+                self.stream,
+                None,
+                Connections(),
+            ),
             scraping=Scraping(None, None, ()),
             desk=Desk(shown=False),
             description=Once(description),

@@ -67,10 +67,12 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0013_what_an_outage_keeps_waiting",
         "m0014_audit_trail",
         "m0015_the_homes_of_accounts",
+        "m0016_sessions_of_browsers",
         "m0017_events_for_agents_alone",
         "m0018_what_agents_note",
         "m0019_the_agents_inbox",
         "m0021_finding_contacts",
+        "m0022_snippets",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

@@ -140,6 +140,14 @@ class Config:
         flag,
         "Whether users sign in with a password; if not, only tokens of the JWT keys below are accepted.",
     )
+    session_idle_s: float = setting(  # ADR 50
+        DAY_S / 2,
+        number(300, YEAR_S),
+        "Seconds after its last use that a browser's session ends.",
+    )
+    session_max_s: float = setting(  # ADR 50
+        30 * DAY_S, number(300, YEAR_S), "Seconds that a browser's session lasts at most, however it is used."
+    )
     jwt_public_key_file: Path | None = setting(  # decisions 2
         None, optional(path), "File with the public key (PEM) of an identity provider's tokens."
     )

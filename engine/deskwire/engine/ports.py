@@ -16,6 +16,7 @@ from deskwire.engine.accounts.ports import (
     OrganisationReader,
     OrganisationTransaction,
 )
+from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
@@ -27,6 +28,8 @@ from deskwire.engine.events.ports import EventReader, EventTransaction
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
+from deskwire.engine.search.ports import SearchReader, SourceTransaction
+from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
@@ -38,6 +41,7 @@ from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 
 class Reader(
+    SearchReader,
     ImportReader,
     TicketReader,
     ConversationReader,
@@ -48,12 +52,14 @@ class Reader(
     UploadReader,
     AnswerReader,
     TranslationReader,
+    SnippetReader,
     WorkflowReader,
     EventReader,
     MemoryReader,
     ContactReader,
     AuditReader,
     TeamReader,
+    SessionReader,
     OrganisationReader,
     AccountReader,
     Protocol,
@@ -63,6 +69,7 @@ class Reader(
 
 class Transaction(
     Reader,
+    SourceTransaction,
     ImportTransaction,
     TicketTransaction,
     ConversationTransaction,
@@ -72,12 +79,14 @@ class Transaction(
     UploadTransaction,
     AnswerTransaction,
     TranslationTransaction,
+    SnippetTransaction,
     WorkflowTransaction,
     EventTransaction,
     MemoryTransaction,
     ContactTransaction,
     AuditTransaction,
     TeamTransaction,
+    SessionTransaction,
     OrganisationTransaction,
     AccountTransaction,
     Protocol,
@@ -93,7 +102,8 @@ class Commit:
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
-    at which conversations wake. `callers` says whether anything about server keys or projects has changed.
+    at which conversations wake. `callers` says whether anything about server keys or projects has changed, `sessions` are the
+    ids of browsers' sessions that have ended.
     """
 
     events: Sequence[StoredEvent]
@@ -103,6 +113,7 @@ class Commit:
     runs_due: Sequence[int] = ()
     wakings_due: Sequence[int] = ()
     callers: bool = False
+    sessions: Sequence[str] = ()
 
 
 Store = core.Store[Reader, Transaction]

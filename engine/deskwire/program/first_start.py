@@ -24,6 +24,7 @@ from deskwire.engine.core.secret import Former, Secrets
 from deskwire.engine.ports import Transaction
 from deskwire.storage.database import FILE_NAME
 from deskwire.storage.files import sync
+from deskwire.storage.search.file import FILE_NAME as SEARCH
 
 SECRET_FILE: Final = "secret"
 DEMO_FILE: Final = "demo.json"
@@ -36,7 +37,7 @@ _SHORTEST: Final = 32
 _PRIVATE: Final = 0o600
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
-_DATABASE: Final = (FILE_NAME, f"{FILE_NAME}-wal")
+_DATABASE: Final = (FILE_NAME, f"{FILE_NAME}-wal", SEARCH, f"{SEARCH}-wal")
 
 
 class SecretError(Exception):

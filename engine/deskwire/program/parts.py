@@ -21,6 +21,7 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
@@ -30,6 +31,7 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys
+from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.pages.web_files import Desk
@@ -71,12 +73,14 @@ class Parts:
     rotation: Rotation
     signing: wiring.Signing
     keys: ServerKeys
+    sessions: Sessions
     events: EventLog
     hub: Hub
     stream: RealtimeStream
     dispatcher: Dispatcher
     snooze_timer: SnoozeTimer
     uploads: UploadService
+    indexer: Indexer
     connections: Connections
     measured: Measurements
 
@@ -103,17 +107,20 @@ async def assemble(
     dispatcher = wiring.dispatcher(config, store, sealing)
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
-    keys = ServerKeys(store)
+    keys, sessions = ServerKeys(store), wiring.sessions(config, store)
     events.follow(commits)
     dispatcher.follow(commits)
     snooze_timer.follow(commits, "due")
     port = port or _taken(config)
     url = config.public_url or _url(config, port, certificate)
     keys.follow(commits)
+    sessions.follow(commits)
     uploads = await wiring.open_uploads(config, store, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
     uploads.follow(commits)
+    indexer = Indexer(store, store.index)
+    indexer.follow(commits)
     connections = wiring.connections(config)
     return Parts(
         config=config,
@@ -126,14 +133,16 @@ async def assemble(
         rotation=rotation,
         signing=signing,
         keys=keys,
+        sessions=sessions,
         events=events,
         hub=hub,
         stream=stream,
         dispatcher=dispatcher,
         snooze_timer=snooze_timer,
         uploads=uploads,
+        indexer=indexer,
         connections=connections,
-        measured=wiring.measured(store, dispatcher, stream, certificate, connections),
+        measured=wiring.measured(store, indexer, dispatcher, stream, certificate, connections),
     )
 
 
@@ -144,6 +153,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
     return Services(
         store=store,
         keys=parts.keys,
+        sessions=parts.sessions,
         actors=registry,
         erasures=Erasures(actors, store, wall_clock, registry),
         log=parts.events,

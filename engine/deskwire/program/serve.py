@@ -152,6 +152,7 @@ async def serve(
             outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
             outgoing.start_soon(kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s))
             outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
+            outgoing.start_soon(kept_running, "search.index", parts.indexer.run)
             outgoing.start_soon(kept_running, "upgrades.copies", partial(wiring.keep_copies, config))
             if certificate is not None:
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)

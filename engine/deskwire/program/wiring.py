@@ -18,6 +18,7 @@ from deskwire.engine.accounts.identity.keys import BadKeys, parse_jwks, parse_pe
 from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKeys
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
+from deskwire.engine.accounts.sessions import Life
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
@@ -31,6 +32,7 @@ from deskwire.engine.llm.chat import OpenAiChat
 from deskwire.engine.llm.port import ChatModel
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
+from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
@@ -47,6 +49,7 @@ from deskwire.http.api.input.multipart import OVERHEAD
 from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.routing import BASE
 from deskwire.http.api.services import Limits, Webhooks
+from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
@@ -151,6 +154,12 @@ def rate_limits(config: Config) -> RateLimits:
     return RateLimits(Buckets(calls), Buckets(authorizations), Sketch(failures))
 
 
+def sessions(config: Config, store: SqliteStore) -> Sessions:
+    """Return the sessions of browsers."""
+    life = Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
+    return Sessions(store, life, config.public_url, config.own_tokens)
+
+
 def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:
     """Return the hashes that passwords of unknown addresses are checked against."""
     return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
@@ -194,6 +203,7 @@ def connections(config: Config) -> Connections:
 
 def measured(
     store: SqliteStore,
+    indexer: Indexer,
     dispatcher: Dispatcher,
     stream: RealtimeStream,
     certificate: Certificate | None,
@@ -203,8 +213,9 @@ def measured(
     return Measurements(
         commits=store.commits,
         waiting=lambda: len(store.backlog),
-        scrubbing=lambda: store.scrubbing,
-        scrub_delay=lambda: store.scrub_delay,
+        scrubbing=lambda: store.scrubbing or indexer.scrubbing,
+        scrub_delay=lambda: max(store.scrub_delay, indexer.scrub_delay),
+        indexed=indexer.progress,
         room=store.room,
         dispatcher=dispatcher,
         connections=connections,

@@ -72,6 +72,7 @@ class Scrubber:
             takes away all locks that this process has on the file (POSIX).
         now: a clock, in seconds.
         search: the index that forgets its words first, if the database has one.
+        noted_in: the table of one row that notes, as `scrub_due`, that there is something to do.
     """
 
     def __init__(
@@ -80,16 +81,18 @@ class Scrubber:
         file: int,
         now: Callable[[], float],
         search: SearchMerge | None = None,
+        noted_in: str = "event_window",
     ) -> None:
         self._connection = connection
         self._file = file
         self._now = now
         self._search = search
+        self._noted_in = noted_in
         self._place = _Place(0, 0)
         self._asked: float | None = None  # since when deletions wait for a merge of the index to begin
         self._merging: float | None = None  # and those that the merge under way is for
         self._owed: deque[tuple[_Place, float]] = deque()  # where rounds end, and since when they are owed
-        if connection.execute("SELECT scrub_due FROM event_window").fetchone()[0]:
+        if connection.execute(f"SELECT scrub_due FROM {noted_in}").fetchone()[0]:
             self.want()
 
     @property
@@ -121,7 +124,7 @@ class Scrubber:
             after = self._scrub_slice()
             self._connection.execute("PRAGMA shrink_memory")
             if self._owed[-1][0] <= after and self._merging is None and self._asked is None:
-                self._connection.execute("UPDATE event_window SET scrub_due = 0")
+                self._connection.execute(f"UPDATE {self._noted_in} SET scrub_due = 0")
         except (OSError, sqlite3.OperationalError) as error:
             log.warning("storage.scrub_delayed", error=str(error))
             return RETRY_S

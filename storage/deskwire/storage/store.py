@@ -29,6 +29,8 @@ from deskwire.storage.database import (
     refuse_upgrade,
     require_whole,
 )
+from deskwire.storage.search.file import attach, prepared
+from deskwire.storage.search.writer import SearchIndex
 from deskwire.storage.transaction import SqliteReader
 from deskwire.storage.writer import WAITING_MAX, Writer
 
@@ -46,6 +48,7 @@ class SqliteStore:
         on_commit: Callable[[Commit], None],
         queue: int,
         read_timeout_s: float = inf,
+        index: Path | None = None,
     ) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -53,7 +56,8 @@ class SqliteStore:
         self._writer = Writer(self._connection, self._file, batch, on_commit, queue)
         self._turns = FairPlaces(readers)
         self._read_timeout_s = read_timeout_s
-        self._readers = [_patient_reader(path) for _ in range(readers)]
+        self._index = None if index is None else SearchIndex(index)
+        self._readers = [_patient_reader(path, index) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
 
     @property
@@ -65,6 +69,12 @@ class SqliteStore:
     def backlog(self) -> Sized:
         """The jobs that wait for the writer."""
         return self._writer.backlog
+
+    @property
+    def index(self) -> SearchIndex:
+        """The index of the search; a store that only looks has none."""
+        assert self._index is not None, "who only looks does not search"
+        return self._index
 
     @property
     def scrubbing(self) -> bool:
@@ -115,6 +125,8 @@ class SqliteStore:
         for reader in (*(reader for reader, _ in self._readers), self._here):
             reader.conn.close()
         self._connection.close()
+        if self._index is not None:
+            self._index.close()
         os.close(self._file)  # the very last: see `Scrubber`
 
     def _query(self, query: Callable[[Reader], T], seconds: float) -> T:
@@ -132,8 +144,10 @@ class SqliteStore:
             self._readers.append((reader, patience))
 
 
-def _patient_reader(path: Path) -> tuple[SqliteReader, Patience]:
+def _patient_reader(path: Path, index: Path | None) -> tuple[SqliteReader, Patience]:
     connection = connect_reader(path)
+    if index is not None:
+        attach(connection, index)
     return SqliteReader(connection), Patience(connection)
 
 
@@ -181,7 +195,8 @@ async def open_store(
         path = directory / FILE_NAME
         copy = partial(copy_before_upgrade, path, upgrade_copies)
         migrate(path, partial(refuse_upgrade, path) if looking else copy)
-        store = SqliteStore(path, batch, readers, on_commit, queue, read_timeout_s)
+        index = None if looking else prepared(path)
+        store = SqliteStore(path, batch, readers, on_commit, queue, read_timeout_s, index)
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)

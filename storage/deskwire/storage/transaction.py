@@ -8,8 +8,10 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import StoredEvent, contact_lane
 from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
+from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
@@ -24,6 +26,8 @@ from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
+from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
 from deskwire.storage.tables.surveys.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.tables.tickets.lists import TicketListReads
@@ -49,9 +53,11 @@ class SqliteReader(
     DeliveryLogReads,
     OrganisationReads,
     PeopleReads,
+    SessionReads,
     ConsumerReads,
     MemoryReads,
     TranslationReads,
+    SnippetReads,
     SurveyReads,
     SurveyResponseReads,
     TeamReads,
@@ -63,6 +69,8 @@ class SqliteReader(
     WorkflowReads,
     ImportReads,
     AuditReads,
+    SearchSourceReads,
+    SearchReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -80,9 +88,11 @@ class SqliteTransaction(
     DeliveryWrites,
     OrganisationWrites,
     PeopleWrites,
+    SessionWrites,
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
+    SnippetWrites,
     SurveyWrites,
     SurveyResponseWrites,
     TeamWrites,
@@ -92,12 +102,14 @@ class SqliteTransaction(
     WorkflowWrites,
     ImportWrites,
     AuditWrites,
+    SearchSourceWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
-    `due`, `runs_due` and `wakings_due` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
-    that something about server keys or projects is another: the database says so, whoever has changed it.
+    `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
+    besides, `callers_changed` that something about server keys or projects is another: the database says so, whoever has
+    changed it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -107,6 +119,7 @@ class SqliteTransaction(
         self.erased: set[int] = set()
         self.due: list[int] = []
         self.runs_due: list[int] = []
+        self.sessions_ended: list[str] = []
         self.wakings_due: list[int] = []
         self.callers_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
@@ -116,6 +129,11 @@ class SqliteTransaction(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT callers_change(); END"
                 )
+        connection.create_function("session_ends", 1, self.sessions_ended.append)
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
+            "BEGIN SELECT session_ends(OLD.id); END"
+        )
         connection.create_function("contacts_change", 0, self.forget_claims)
         for change in ("UPDATE", "DELETE"):
             connection.execute(

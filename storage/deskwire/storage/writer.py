@@ -208,6 +208,7 @@ class Writer:
             tuple(tx.runs_due),
             tuple(tx.wakings_due),
             tx.callers_changed,
+            tuple(tx.sessions_ended),
         )
         if tx.erased or tx.scrub_wanted:
             self._erased = self.scrubbing = True
@@ -218,6 +219,7 @@ class Writer:
         tx.runs_due.clear()
         tx.wakings_due.clear()
         tx.callers_changed = False
+        tx.sessions_ended.clear()
         tx.scrub_wanted = False
         return commit
 

@@ -23,7 +23,9 @@ from tests.support.api.route_guards import Guard, guards
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of, person
 
-WITH_CREDENTIAL: Final = [route for route in ROUTES if route.access.kind not in ("none", "metrics")]
+WITH_CREDENTIAL: Final = [
+    route for route in ROUTES if route.access.kind not in ("none", "visitor", "metrics")
+]
 WITH_BODY: Final = [route for route in ROUTES if route.body is not None]
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 DOCUMENTED: Final = {(each.status, each.code) for each in CODES}

@@ -26,15 +26,20 @@ GET /docs/{asset}                                               | none         |
 GET /healthz                                                    | none         | -                    | -
 GET /metrics                                                    | metrics      | -                    | -
 GET /readyz                                                     | none         | -                    | -
+DELETE /v3/auth/session                                         | visitor      | -                    | 8 KiB
+GET /v3/auth/session                                            | visitor      | -                    | -
+POST /v3/auth/session                                           | none         | -                    | 8 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
 GET /v3/contacts                                                | dashboard    | contacts.read        | -
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
 PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 64 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
+POST /v3/conversations                                          | dashboard    | conversations.reply  | 512 KiB
 DELETE /v3/conversations/{conversationId}                       | dashboard    | conversations.delete | 8 KiB
 GET /v3/conversations/{conversationId}                          | dashboard    | conversations.read   | -
 PATCH /v3/conversations/{conversationId}                        | dashboard    | conversations.manage | 512 KiB
+GET /v3/conversations/{conversationId}/activity                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/assign                  | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/close                   | dashboard    | conversations.manage | 8 KiB
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
@@ -130,6 +135,12 @@ POST /v3/sessions/{sessionId}/memory                            | dashboard    |
 DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    | memory.manage        | 8 KiB
 GET /v3/sessions/{sessionId}/memory/{entryName}                 | dashboard    | memory.read          | -
 PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | 512 KiB
+GET /v3/snippets                                                | dashboard    | conversations.read   | -
+POST /v3/snippets                                               | dashboard    | snippets.manage      | 512 KiB
+DELETE /v3/snippets/{snippetId}                                 | dashboard    | snippets.manage      | 8 KiB
+GET /v3/snippets/{snippetId}                                    | dashboard    | conversations.read   | -
+PATCH /v3/snippets/{snippetId}                                  | dashboard    | snippets.manage      | 512 KiB
+GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/teams                                                   | dashboard    | tickets.read         | -
 POST /v3/teams                                                  | dashboard    | members.manage       | 512 KiB
 DELETE /v3/teams/{teamId}                                       | dashboard    | members.manage       | 8 KiB

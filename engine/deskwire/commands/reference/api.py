@@ -26,6 +26,7 @@ are refused.
 
 CREDENTIALS: Final = {
     "none": "none",
+    "visitor": "a browser's session, or none",
     "server_key": "server key",
     "dashboard": "access token and the header `project`",
     "user": "access token",

@@ -48,13 +48,20 @@ CODES: Final = (
     Code(400, "missing_project", "The call needs the header `project`."),
     Code(400, "tls_required", "A plain HTTP request was sent to a TLS port; use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` is not of the form `Bearer …`."),
+    Code(401, "bad_session_cookie", "The session's cookie is malformed, or there are two that differ."),
     Code(401, "invalid_login", "The e-mail address or the password is wrong."),
     Code(401, "invalid_metrics_token", "The token is not the one of `DESKWIRE_METRICS_TOKEN`."),
     Code(401, "invalid_server_key", "The server key does not exist."),
     Code(401, "invalid_token", "The access token is altered or incomplete, or its user is unknown."),
     Code(401, "missing_credential", "The header `Authorization` is missing."),
     Code(401, "revoked_server_key", "The server key has been revoked."),
+    Code(401, "session_ended", "The browser's session has ended; sign in again."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
+    Code(
+        403,
+        "cross_site_request",
+        "A call with a session's cookie that changes something came from a page of another origin, or from none.",
+    ),
     Code(
         403,
         "metrics_local_only",
@@ -90,6 +97,7 @@ CODES: Final = (
     Code(
         404, "project_not_found", "There is no such project, or the user is not a member of its organisation."
     ),
+    Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "ticket_not_found", "There is no such ticket."),
     Code(404, "refresh_not_found", "The insights of the survey have never been refreshed."),
@@ -121,7 +129,13 @@ CODES: Final = (
     Code(
         409,
         "conversation_closed",
-        "The status of a closed conversation can't be changed, and no workflow can be started in it; reopen it first.",
+        "A closed conversation can't be snoozed, its status can't be changed, and no workflow can be started in it; reopen it first.",
+    ),
+    Code(
+        409,
+        "conversation_moved_on",
+        "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
+        "`sequence` is the present one, and `since` has the messages that came, at most 50.",
     ),
     Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; remove that link first."),
@@ -130,6 +144,8 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being attempted; only a delivery that has ended can be sent again.",
     ),
+    Code(409, "snippet_limit_reached", "The project has reached its limit of 1,000 snippets."),
+    Code(409, "snippet_shortcut_taken", "Another snippet of the project has this shortcut."),
     Code(409, "step_not_pending", "The workflow step does not wait for an answer, or no longer does."),
     Code(
         409,

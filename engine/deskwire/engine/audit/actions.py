@@ -31,9 +31,20 @@ _ALL: Final = (
     Action(
         "account.password_changed",
         "account",
-        "A user has another password; all access tokens issued before ended.",
+        "A user has another password; all access tokens issued before ended, and all sessions.",
     ),
-    Action("account.tokens_revoked", "account", "All access tokens of a user ended; the password stayed."),
+    Action(
+        "account.tokens_revoked",
+        "account",
+        "All access tokens and sessions of a user ended; the password stayed.",
+    ),
+    Action(
+        "account.sessions_ended",
+        "account",
+        "So many browsers' sessions of a user were ended, by signing out or by revocation.",
+        ("sessions",),
+        counted=True,
+    ),
     Action("account.deleted", "account", "An account was deleted with its memberships."),
     Action(
         "token.issued", "account", "The operator issued an access token for a user.", ("lifetimeSeconds",)

@@ -87,8 +87,13 @@ def replayed(endpoint: str, project: int, deliveries: int) -> Deed:
 
 
 def signed_in(user: User) -> Deed:
-    """Return the deed of a sign-in: the password was right, and a token was issued."""
+    """Return the deed of a sign-in: the password was right, and a token was issued or a session begun."""
     return _account("sign_in.succeeded", user, {})
+
+
+def session_ended(user: User, sessions: int) -> Deed:
+    """Return the deed of ending browsers' sessions of a user, one's own or another's."""
+    return Deed("account.sessions_ended", user.id, account=user.rowid, details={"sessions": sessions})
 
 
 def sign_in_failed(user: User | None, reason: str) -> Deed:

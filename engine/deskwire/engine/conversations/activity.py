@@ -7,7 +7,7 @@ wakes it. Nor have attributes, ratings and what the contact has read, which come
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.facts import (
@@ -22,8 +22,11 @@ from deskwire.engine.conversations.facts import (
 )
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.record import value
+from deskwire.engine.events.internal import Actor, actor_view
 
-DoerType = Literal["user", "key", "system", "contact", "bot"]
+Doer: TypeAlias = Actor
+"""Who did something: a user, a server key by its label, a workflow, or the service itself."""
+
 Action = Literal["started", "assigned", "closed", "reopened", "shown", "changed"]
 
 ACTIONS: Final[Mapping[type[Fact], Action]] = {
@@ -48,18 +51,6 @@ _NAMES: Final[Mapping[str, str]] = {
     "ticket_id": "ticketId",
 }
 """The fields whose changes entries tell, with their names on the wire."""
-
-
-@value
-class Doer:
-    """Who did something, with the name as it was then: a user, a server key by its label, a workflow, or the service itself."""
-
-    type: DoerType
-    id: str | None = None
-    name: str | None = None
-
-
-SYSTEM: Final = Doer("system")
 
 
 @value
@@ -122,18 +113,13 @@ def _shown(name: str, stored: Any) -> Any:
     return list(stored) if isinstance(stored, tuple) else stored
 
 
-def doer_view(by: Doer) -> dict[str, Any]:
-    """Return who did something as the API shows it."""
-    return {"type": by.type, "id": by.id, "name": by.name}
-
-
 def activity_view(activity: Activity) -> dict[str, Any]:
     """Return an entry as the API shows it."""
     entry = activity.entry
     return {
         "id": activity.id,
         "at": iso(activity.at),
-        "actor": doer_view(entry.by),
+        "actor": actor_view(entry.by),
         "action": entry.action,
         "changes": changes_view(entry.changes),
         "eventId": activity.event_id,

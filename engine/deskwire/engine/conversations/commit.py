@@ -11,10 +11,16 @@ from functools import partial
 from typing import Any, assert_never
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.agents_events import (
+    changes_to_tell,
+    doer_of,
+    notes_of,
+    removed,
+)
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.decide import Step
-from deskwire.engine.conversations.emit import announce, dashboard_message_view, message_view
+from deskwire.engine.conversations.emit import agent_view, announce, dashboard_message_view, message_view
 from deskwire.engine.conversations.facts import (
     Assigned,
     Closed,
@@ -34,6 +40,7 @@ from deskwire.engine.conversations.plan import Plan, Receipt
 from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.record import changed
+from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
 from deskwire.engine.events.types import Draft
 from deskwire.engine.uploads.links import Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
@@ -77,8 +84,10 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
         event = append(tx, project, draft, subject, each, at, lane=state.rowid)
         if plan.entries:
             events[draft.sequence] = event.id
-    if plan.entries and not gone:
-        _note(tx, plan, state, events)
+    if not plan.plain:
+        told = _tell_agents(tx, plan, state, facts, contact, show)
+        if plan.entries and not gone:
+            _note(tx, plan, state, events, told)
     message = _posted(facts, state, drafts, show)
     return Receipt(None if gone else state, state, contact, project, facts, message)
 
@@ -161,12 +170,55 @@ def _store_beside(
             assert_never(fact)
 
 
-def _note(tx: CommitTransaction, plan: Plan, state: Conversation, events: Mapping[int | None, str]) -> None:
-    """Add to the conversation's activity what the plan says; `events` are ids by their sequence."""
+def _tell_agents(
+    tx: CommitTransaction,
+    plan: Plan,
+    state: Conversation,
+    facts: Sequence[Fact],
+    contact: Contact,
+    show: Shown,
+) -> str | None:
+    """Put into the log what agents alone are told; return the id of the event of what changed, if there is one."""
+    notes, names = [*notes_of(facts, plan.steps)], changes_to_tell(plan.steps, plan.entries)
+    if not notes and not names:
+        return None
+    gone = Deleted in map(type, facts)
+    view = removed(state) if gone else _seen_by_agents(tx, plan, state, contact)
+    subject = None if gone else state.rowid
+    for note in notes:
+        shown = dashboard_message_view(note, state.id, show)
+        tell_agents(tx, plan.project, note_created(shown, view), subject, plan.at)
+    if not names:
+        return None
+    by = doer_of(plan.by, plan.steps, plan.entries, contact)
+    return tell_agents(tx, plan.project, conversation_changed(view, names, by), subject, plan.at).id
+
+
+def _seen_by_agents(
+    tx: CommitTransaction, plan: Plan, state: Conversation, contact: Contact
+) -> dict[str, Any]:
+    """Return the conversation as agents see it, as this transaction leaves it."""
+    beside = tx.beside([state.rowid])[state.rowid]
+    return agent_view(state, contact, plan.project.id, beside.last_message, beside.workflow)
+
+
+def _note(
+    tx: CommitTransaction,
+    plan: Plan,
+    state: Conversation,
+    events: Mapping[int | None, str],
+    told: str | None,
+) -> None:
+    """Add to the conversation's activity what the plan says.
+
+    Args:
+        events: ids of public events by their sequence.
+        told: the id of the event that agents alone are told, for what has no public one.
+    """
     for entry, (before, _, after) in zip(plan.entries, plan.steps, strict=True):
         if entry is not None:
             first = (0 if before is None else before.sequence) + 1
-            event = events.get(first) if after.sequence >= first else None
+            event = events[first] if after.sequence >= first else told
             tx.insert_conversation_activity(state.rowid, entry, plan.at, event)
 
 

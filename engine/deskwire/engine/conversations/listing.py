@@ -19,6 +19,7 @@ class ConversationFilter:
     Args:
         contact: storage key.
         assignees: ids of users and teams, and None for nobody.
+        waiting: whether the contact waits for an answer.
         unread: whether the contact wrote something that `user`, a storage key, has not seen.
         since, until: bounds (ms) of the last activity; it is at `since` or later, and before `until`.
         text: a part of a text, of the title, or of what the contact is known by.
@@ -30,6 +31,7 @@ class ConversationFilter:
     assignees: tuple[str | None, ...] | None = None
     tags: tuple[str, ...] | None = None
     snoozed: bool | None = None
+    waiting: bool | None = None
     visible: bool | None = None
     unread: bool | None = None
     user: int = 0

@@ -13,6 +13,7 @@ from typing import Any, Final
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import ACTIONS, Doer, Entry, entry_of
+from deskwire.engine.conversations.agents_events import is_plain
 from deskwire.engine.conversations.automation.decide import decide_with_workflow, own_facts
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, WorkflowCommand
 from deskwire.engine.conversations.conversation import Conversation
@@ -74,6 +75,8 @@ class Plan:
         wrappers: what else is done in the transaction.
         long: whether what it writes grows with the conversation.
         entries: for each step what the conversation's activity has of it; empty if it has nothing of any.
+        by: who gave the command, if that is to be noted.
+        plain: whether it is one message that the customer sees, and nothing else.
 
     `after` is the state that it leads to, None if nothing changes.
     """
@@ -87,6 +90,8 @@ class Plan:
     wrappers: tuple[Wrapper[Receipt], ...] = ()
     long: bool = False
     entries: Sequence[Entry | None] = ()
+    by: Doer | None = None
+    plain: bool = False
     after: Conversation | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,10 +116,13 @@ def make_plan(
     """
     facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
     contact = command.contact if isinstance(command, Create) else None
-    kinds, steps = {*map(type, facts)}, fold(state, facts, at)
+    steps = fold(state, facts, at)
+    if is_plain(facts, state):
+        return Plan(project, state, steps, at, contact, links, wrappers, plain=True)
+    kinds = {*map(type, facts)}
     long = not _LONG.isdisjoint(kinds)
     entries = () if _TOLD.isdisjoint(kinds) else _entries(state, command, at, steps, by)
-    return Plan(project, state, steps, at, contact, links, wrappers, long, entries)
+    return Plan(project, state, steps, at, contact, links, wrappers, long, entries, by)
 
 
 def _entries(

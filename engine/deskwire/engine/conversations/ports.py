@@ -61,6 +61,12 @@ class ConversationReader(Protocol):
     ) -> Sequence[Sequenced]:
         """Return messages and notes behind and in front of these places; newest first they begin at the end."""
 
+    def message_before(self, conversation: int, sequence: int) -> int | None:
+        """Return the place of the message in front of the first one whose event has a larger sequence, notes included.
+
+        Without such a one that is the newest message; None if there is none in front.
+        """
+
     def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
         """Return what the agent's view shows besides the conversations' own rows, by their storage keys."""
 

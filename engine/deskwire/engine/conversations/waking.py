@@ -8,7 +8,6 @@ import structlog
 import trio
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.activity import SYSTEM
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import WakeSnoozed
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
@@ -17,6 +16,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
+from deskwire.engine.events.internal import SYSTEM
 
 log: Final = structlog.get_logger(__name__)
 

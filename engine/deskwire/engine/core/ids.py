@@ -18,6 +18,7 @@ Prefix = Literal[
     "prj",
     "usr",
     "key",
+    "ses",
     "con",
     "cnv",
     "msg",
@@ -34,6 +35,7 @@ Prefix = Literal[
     "act",
     "wfl",
     "aud",
+    "snp",
 ]
 
 _RANDOM_BITS: Final = 80

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import LinkTicket
 from deskwire.engine.conversations.decide import already_linked
 from deskwire.engine.conversations.plan import Receipt
@@ -125,7 +126,8 @@ class TicketService:
         assert is_id(conversation, "cnv"), "only a conversation that exists is linked"
         write = TicketWrite(job)
         try:
-            await self.actors.ask(self.project, conversation, LinkTicket(ticket_id, linked), write)
+            doer = Doer("user", self.by.user_id, self.by.name) if self.by.user_id else Doer("system")
+            await self.actors.ask(self.project, conversation, LinkTicket(ticket_id, linked), write, doer)
         except NotFound as error:
             if error.reason != "conversation_not_found":
                 raise

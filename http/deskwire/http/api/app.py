@@ -26,13 +26,14 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, translations, uploads, workflows
+from deskwire.http.resources import events, snippets, translations, uploads, workflows
 from deskwire.http.resources.accounts import (
     audit,
     members,
     organisations,
     project,
     projects,
+    sessions,
     teams,
     tokens,
     users,
@@ -42,6 +43,7 @@ from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
+from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
@@ -75,14 +77,17 @@ _MODULES: Final = (
     workflows,
     tickets,
     voice,
+    search,
     teams,
     uploads,
     translations,
+    snippets,
     memory,
     surveys,
     survey_responses,
     survey_insights,
     tokens,
+    sessions,
     users,
     organisations,
     members,
@@ -127,6 +132,7 @@ class _App(QuartTrio):
             request.content_length,
             request.body,
             place=request.scope.get("state", {}).get(PLACE),
+            secure=request.scheme == "https",
         )
         try:
             response, g.quota = await handle(self._services, incoming)

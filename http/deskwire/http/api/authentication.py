@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, assert_never
+from typing import Final, Protocol, assert_never
 
 import structlog
 
-from deskwire.engine.accounts.credentials import KEY_PREFIX
+from deskwire.engine.accounts.credentials import KEY_PREFIX, Identity
 from deskwire.engine.accounts.identity.verifier import user_of
 from deskwire.engine.accounts.people import PERMISSIONS, ServerKey, User
 from deskwire.engine.accounts.roles import membership_of, project_of
+from deskwire.engine.accounts.sessions import Session
 from deskwire.engine.core.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
+from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.ports import Reader
 from deskwire.http.api.input.headers import Fields
@@ -25,43 +27,53 @@ _TOUCH_MS: Final = 60_000
 """How old the noted time of a key's last use may be; it saves a write on every call."""
 
 
-async def admit(
-    services: Services, access: Access, headers: Fields, peer: str | None, path: Mapping[str, str], at: int
-) -> Caller:
+class Asking(Protocol):
+    """The request, as far as it tells who makes it; see `pipeline.Request`."""
+
+    @property
+    def at(self) -> int: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def headers(self) -> Fields: ...
+    @property
+    def peer(self) -> str | None: ...
+    @property
+    def path(self) -> Mapping[str, str]: ...
+    @property
+    def secure(self) -> bool: ...
+
+
+async def admit(services: Services, access: Access, request: Asking) -> Caller:
     """Return the caller, if the credential is good for the route; `require_permission` says what it may do.
 
-    Args:
-        peer: address of the connection's other end.
-        at: when the request came, in milliseconds.
+    A user shows an access token, or the cookie of a session; with both the token counts.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
         BadRequest: no `project` header where one is needed (`missing_project`).
         NotFound: a project or organisation that does not exist, or that the user is no member of.
-        Forbidden: a scraper is not local.
+        Forbidden: a scraper is not local; a cookie would change something for no page of ours (`cross_site_request`).
         Unavailable: the token can't be verified at the moment.
     """
     if access.kind == "none":
         return Caller()
     if access.kind == "metrics":
-        _admit_scraper(services.scraping, headers, peer)
+        _admit_scraper(services.scraping, request.headers, request.peer)
         return Caller()
-    credential = _bearer(headers)
+    if access.kind == "visitor":
+        return await _visitor(services, access, request)
+    if access.kind != "server_key" and request.headers.get("authorization") is None:
+        session = await services.sessions.of(request, request.at)
+        if session is not None:
+            return await _user(services, access, request, Identity("id", session.user_id), session)
+    credential, at = _bearer(request.headers), request.at
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
         key = await services.keys.authenticate(credential)
         if at - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
             await _note_use(services, key, at)
         return Caller(project=key.project, key=key, credential=f"key {key.rowid}")
-    identity = await services.verifier.identity(credential)
-    named = headers.get("project")
-
-    def caller(reader: Reader) -> Caller:
-        user = user_of(reader, identity)
-        if access.kind in ("dashboard", "either") and not named:
-            raise BadRequest("This call needs the header `project`.", code="missing_project")
-        return _caller(reader, access, user, named, path)
-
-    return await services.store.read(Inline(caller))
+    return await _user(services, access, request, await services.verifier.identity(credential))
 
 
 def require_permission(access: Access, caller: Caller) -> None:
@@ -70,6 +82,33 @@ def require_permission(access: Access, caller: Caller) -> None:
         return
     if access.permission not in PERMISSIONS[caller.role or "viewer"]:
         raise Forbidden(f"This needs the permission {access.permission}.")
+
+
+async def _visitor(services: Services, access: Access, request: Asking) -> Caller:
+    """Return the user of a session that is in force, else a caller who is nobody. Raises Forbidden."""
+    try:
+        session = await services.sessions.of(request, request.at)
+        if session is not None:
+            return await _user(services, access, request, Identity("id", session.user_id), session)
+    except Unauthenticated:
+        pass  # whoever has no session any more is nobody
+    return Caller()
+
+
+async def _user(
+    services: Services, access: Access, request: Asking, identity: Identity, session: Session | None = None
+) -> Caller:
+    """Return the user who was identified, with what the route is about."""
+    named = request.headers.get("project")
+
+    def caller(reader: Reader) -> Caller:
+        user = user_of(reader, identity)
+        if access.kind in ("dashboard", "either") and not named:
+            raise BadRequest("This call needs the header `project`.", code="missing_project")
+        found = _caller(reader, access, user, named, request.path)
+        return found if session is None else changed(found, session=session)
+
+    return await services.store.read(Inline(caller))
 
 
 def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
@@ -86,7 +125,7 @@ def _caller(reader: Reader, access: Access, user: User, named: str | None, path:
         case "dashboard" | "either":
             project, role = project_of(reader, user, named or "")
             return Caller(project, user, role=role, credential=f"{known_by} in {project.rowid}")
-        case "user":
+        case "user" | "visitor":
             return Caller(user=user, named_project=named, credential=known_by)
         case "none" | "metrics" | "server_key":
             raise AssertionError(f"no user signs in for {access.kind}")

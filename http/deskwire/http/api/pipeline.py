@@ -56,8 +56,9 @@ from deskwire.http.server.connections import Place
 log: Final = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
-_COUNTED_ELSEWHERE: Final = ("missing_credential", "invalid_login")
-"""The refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
+_NOT_COUNTED: Final = ("missing_credential", "invalid_login", "session_ended", "bad_session_cookie")
+"""The refusals of calls that show no credential; of passwords, which are counted by the account, too; and of sessions that
+have ended, as those of all browsers of an office do overnight."""
 
 REFUSED_S: Final = 0.1
 """The seconds that a stranger waits for the refusal of a body, and who has its share for that of more.
@@ -84,6 +85,7 @@ class Request:
         body: its pieces, as they come.
         whole: the body, if it has come already.
         place: that of the connection among all.
+        secure: whether it came by TLS.
     """
 
     id: str
@@ -99,6 +101,7 @@ class Request:
     body: AsyncIterable[bytes]
     whole: bytes | None = None
     place: Place | None = None
+    secure: bool = False
 
 
 @value
@@ -121,7 +124,7 @@ async def handle(services: Services, request: Request) -> tuple[Response, Quota 
     try:
         response = _response(await exchange.serve())
     except DomainError as error:
-        if isinstance(error, Unauthenticated) and error.reason not in _COUNTED_ELSEWHERE:
+        if isinstance(error, Unauthenticated) and error.reason not in _NOT_COUNTED:
             error = services.rate_limits.note_failure(exchange.client) or error
         if exchange.can_wait(error):
             await trio.sleep(REFUSED_S)
@@ -242,7 +245,7 @@ class _Exchange:
             place.asked_by(self.client)
         if access.kind == "metrics":
             quotas.check_address(self.client)
-        caller = await admit(self._services, access, request.headers, request.peer, request.path, request.at)
+        caller = await admit(self._services, access, request)
         if place is not None and (owner := caller.project or caller.user) is not None:
             place.shown(owner.id)
         counted = request.route.quota

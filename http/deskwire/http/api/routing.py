@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from deskwire.engine.accounts.people import Organisation, Project, Role, ServerKey, User
+from deskwire.engine.accounts.sessions import Session
 from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
 from deskwire.engine.core.record import value
 from deskwire.engine.idempotency.once import Keeping, Once
@@ -47,16 +48,28 @@ WHOLE: Final = "body_limit_bytes"
 class Access:
     """The credential that a route asks for, and the permission.
 
-    `server_key`: a server key, whose project it is. `dashboard`: a JWT and the `project` header. `either`: one of
-    these; the permission is the user's. `metrics`: the metrics token, or if there is none a peer on this machine. The others are for a JWT alone: `user`, and
-    `organisation` and `project` of a member of what the path names.
+    `server_key`: a server key, whose project it is. `dashboard`: a user and the `project` header. `either`: one of
+    these; the permission is the user's. `metrics`: the metrics token, or if there is none a peer on this machine. The others are for users alone: `user`, and
+    `organisation` and `project` of a member of what the path names. A user shows a JWT, or the cookie of a session.
+    `visitor`: that cookie, or nothing.
     """
 
-    kind: Literal["none", "server_key", "dashboard", "either", "metrics", "user", "organisation", "project"]
+    kind: Literal[
+        "none",
+        "visitor",
+        "server_key",
+        "dashboard",
+        "either",
+        "metrics",
+        "user",
+        "organisation",
+        "project",
+    ]
     permission: str | None = None
 
 
 OPEN: Final = Access("none")
+VISITOR: Final = Access("visitor")
 S2S: Final = Access("server_key")
 SCRAPER: Final = Access("metrics")
 SIGNED_IN: Final = Access("user")
@@ -96,6 +109,10 @@ class Incoming(Protocol):
     @property
     def headers(self) -> Fields:
         """The request's headers, all of them."""
+
+    @property
+    def secure(self) -> bool:
+        """True if the request came by TLS."""
 
     @property
     def body(self) -> AsyncIterable[bytes]:
@@ -185,6 +202,8 @@ class Caller:
     Args:
         named_project: the header `project` as it came.
         credential: what the caller is known by, a server key or a user with a project; the same for each call.
+        session: the browser's session that stands for the user; None if an access token does. Its id is what a commit
+            tells when it ends (`SessionCommit`), for what lasts longer than a call.
     """
 
     project: Project | None = None
@@ -194,6 +213,7 @@ class Caller:
     key: ServerKey | None = None
     named_project: str | None = None
     credential: str = ""
+    session: Session | None = None
 
     @property
     def actor(self) -> Actor:

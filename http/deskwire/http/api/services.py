@@ -35,6 +35,7 @@ from deskwire.http.api.output.static import Once, Static
 from deskwire.http.api.password_hashing import Hashing
 from deskwire.http.api.rate_limits import RateLimits
 from deskwire.http.api.server_keys import ServerKeys
+from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.pages.web_files import Desk
@@ -90,6 +91,7 @@ class Services:
 
     Args:
         keys: the server keys, those that were looked up remembered.
+        sessions: the sessions of browsers, likewise.
         uploads: the files.
         voice: makes voice replies.
         answers: those kept for requests that are sent again.
@@ -107,6 +109,7 @@ class Services:
 
     store: Store
     keys: ServerKeys
+    sessions: Sessions
     actors: ActorRegistry
     erasures: Erasures
     log: EventLog

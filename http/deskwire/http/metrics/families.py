@@ -363,7 +363,7 @@ METRICS: Final = (
     Metric(
         "storage_scrub_pending",
         "gauge",
-        "1 while bytes of something that was erased may still be in the database file, else 0.",
+        "1 while bytes of something that was erased may still be in the database file or the search index, else 0.",
         _one(lambda s: s.measured.scrubbing()),
     ),
     Metric(
@@ -371,6 +371,18 @@ METRICS: Final = (
         "gauge",
         "Age of the oldest of these bytes; with continuous deletions it stays at about the time of one round.",
         _one(lambda s: s.measured.scrub_delay()),
+    ),
+    Metric(
+        "search_index_delay_seconds",
+        "gauge",
+        "Age of the oldest commit that the search may not find yet; 0 if it knows all.",
+        _one(lambda s: s.measured.indexed.delay_s),
+    ),
+    Metric(
+        "search_index_messages_total",
+        "counter",
+        "Messages and notes that the search index has taken in.",
+        _one(lambda s: s.measured.indexed.messages),
     ),
     Metric(
         "retention_pruned_rows_total",

@@ -12,6 +12,7 @@ import trio
 
 from deskwire.engine.core.counters import Commits, Histogram, Room
 from deskwire.engine.privacy.retention import Pruned
+from deskwire.engine.search.indexer import Progress
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.http.server.connections import Connections
 
@@ -102,6 +103,7 @@ class Measurements:
         waiting: the number of jobs that wait for the writer.
         scrubbing: whether bytes of something that was erased may still be in the file.
         scrub_delay: seconds for which the oldest of these bytes have been waiting.
+        indexed: how far the search index is.
         room: the disk space that the database takes; raises OSError.
         threads: the limiter of a scrape's threads.
         connections: all connections of clients.
@@ -114,6 +116,7 @@ class Measurements:
     waiting: Callable[[], int]
     scrubbing: Callable[[], bool]
     scrub_delay: Callable[[], float]
+    indexed: Progress
     room: Callable[[], Room]
     dispatcher: Dispatcher
     connections: Connections

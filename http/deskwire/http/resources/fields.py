@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.definitions.attributes import (
     ATTRIBUTES_BYTES,
     ATTRIBUTES_MAX,
@@ -28,6 +29,11 @@ def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _time(text: str) -> str:
+    milliseconds(text)
+    return text
+
+
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Title = Annotated[str, Field(min_length=1, max_length=500)]
 UserId = Annotated[str, Field(min_length=1, max_length=255)]
@@ -37,5 +43,6 @@ Attributes = Annotated[
     AfterValidator(_small_attributes),
     few(ATTRIBUTES_MAX),
 ]
+Time = Annotated[str, Field(max_length=40), AfterValidator(_time)]
 Closer = Literal["agent", "bot", "system"]
 StatusName = Literal["OPEN", "PENDING", "CLOSED"]

@@ -10,7 +10,7 @@ from pydantic import Field
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.types import AGENTS
 from deskwire.http.schemas.base import ContactId, ConversationId, PersonName, Shape, TicketId
-from deskwire.http.schemas.conversations import AgentMessage, Conversation
+from deskwire.http.schemas.conversations import AgentMessage, ToldConversation
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.tickets import Ticket
 
@@ -27,13 +27,22 @@ class NoteData(Shape):
     """The note, and its conversation as agents see it."""
 
     message: AgentMessage
-    conversation: Conversation
+    conversation: ToldConversation
+
+
+class RemovedHidden(Shape):
+    """The deleted conversation, which no customer ever saw."""
+
+    id: ConversationId
 
 
 class ChangedConversationData(Shape):
-    """The conversation as agents see it after the change, the fields that changed, and the author."""
+    """The conversation as agents see it after the change, the fields that changed, and the author.
 
-    conversation: Conversation
+    `changed` is `created` or `deleted` alone for a conversation that the customer can't see.
+    """
+
+    conversation: ToldConversation | RemovedHidden
     changed: list[Annotated[str, Field(examples=["tags"])]]
     actor: EventActor
 

@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from deskwire.engine.conversations.activity import Action
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
 from deskwire.http.schemas.base import (
+    ActivityId,
     ContactId,
     ConversationId,
     Count,
@@ -156,7 +158,7 @@ class RunningWorkflow(Shape):
 
 
 class Mine(Shape):
-    """What the conversation is to the signed-in agent. Only messages of the contact are unread."""
+    """The signed-in agent's own place in the conversation. Only messages of the contact are unread."""
 
     seen_index: (
         Annotated[int, Field(ge=0, description="The last message that was seen.", examples=[3])] | None
@@ -164,13 +166,9 @@ class Mine(Shape):
     unread: Annotated[int, Field(ge=0, description="Messages of the contact behind it.", examples=[1])]
 
 
-class AgentConversation(Conversation):
-    """A conversation as agents see it.
+class ToldConversation(Conversation):
+    """A conversation as agents see it, in an event: without what is one agent's own."""
 
-    An event changes this object only if the event's id is larger than `asOf`.
-    """
-
-    as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
     visible: Annotated[bool, Field(description="False while the customer can't see it.")]
     tags: Annotated[list[str], Field(examples=[["returns"]])]
     snoozed_until: Moment | None
@@ -184,7 +182,50 @@ class AgentConversation(Conversation):
     contact_seen_at: Moment | None
     network_logs_at: Moment | None
     workflow: RunningWorkflow | None
+
+
+class AgentConversation(ToldConversation):
+    """A conversation as agents see it.
+
+    An event changes this object only if the event's id is larger than `asOf`.
+    """
+
+    as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
     mine: Mine
+
+
+class ActivityActor(Shape):
+    """Who did something, with the name at that time: a user, a server key with its label, a workflow, or the service itself."""
+
+    type: Literal["user", "key", "system", "contact", "bot"]
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+    name: PersonName | None
+
+
+class ConversationChange(Shape):
+    """The change of a field."""
+
+    field: Annotated[str, Field(examples=["status"])]
+    from_: Annotated[Any, Field(alias="from", examples=["OPEN"])]
+    to: Annotated[Any, Field(examples=["CLOSED"])]
+
+
+class ConversationActivity(Shape):
+    """An entry of a conversation's activity: who did what. `eventId` is the event that told of it."""
+
+    id: ActivityId
+    at: Moment
+    actor: ActivityActor
+    action: Action
+    changes: list[ConversationChange]
+    event_id: EventId | None
+
+
+class TagUse(Shape):
+    """A tag, and the number of conversations that have it."""
+
+    name: Annotated[str, Field(examples=["returns"])]
+    conversations: Count
 
 
 class Rating(Shape):

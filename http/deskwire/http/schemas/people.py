@@ -36,6 +36,39 @@ class User(Shape):
     created_at: Moment
 
 
+class SessionProject(Shape):
+    """A project of the signed-in user, with the user's role and permissions there."""
+
+    id: ProjectId
+    name: Annotated[str, Field(examples=["Shop"])]
+    organisation_id: OrganisationId
+    organisation_name: Annotated[str, Field(examples=["Example Ltd"])]
+    role: Role
+    permissions: list[Annotated[str, Field(examples=["conversations.read"])]]
+
+
+class Session(Shape):
+    """A browser's session: its user, when it ends unless it is used before, and the newest 200 projects of the user."""
+
+    user: User
+    expires_at: Moment
+    projects: list[SessionProject]
+
+
+class VisitorSession(Shape):
+    """The session of a browser, as `Session`; `user` and `expiresAt` are null if nobody is signed in."""
+
+    user: User | None
+    expires_at: Moment | None
+    projects: list[SessionProject]
+
+
+class SessionEnded(Shape):
+    """The confirmation that the browser has no session any more."""
+
+    ended: Annotated[bool, Field(json_schema_extra={"const": True})]
+
+
 class Permissions(Shape):
     """The permissions and roles of a user in an organisation (contract 2.7)."""
 

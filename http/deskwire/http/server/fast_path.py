@@ -144,6 +144,7 @@ class FastPath:
             connection,
             connection.whole,
             connection.place,
+            connection.secure,
         )
         left = None
         try:

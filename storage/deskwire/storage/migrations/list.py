@@ -31,10 +31,13 @@ from deskwire.storage.migrations import (
     m0013_what_an_outage_keeps_waiting,
     m0014_audit_trail,
     m0015_the_homes_of_accounts,
+    m0016_sessions_of_browsers,
     m0017_events_for_agents_alone,
     m0018_what_agents_note,
     m0019_the_agents_inbox,
+    m0020_what_the_search_has_to_look_at,
     m0021_finding_contacts,
+    m0022_snippets,
 )
 
 SCRIPTS: Final = {
@@ -55,10 +58,13 @@ SCRIPTS: Final = {
         m0013_what_an_outage_keeps_waiting,
         m0014_audit_trail,
         m0015_the_homes_of_accounts,
+        m0016_sessions_of_browsers,
         m0017_events_for_agents_alone,
         m0018_what_agents_note,
         m0019_the_agents_inbox,
+        m0020_what_the_search_has_to_look_at,
         m0021_finding_contacts,
+        m0022_snippets,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

@@ -1,4 +1,4 @@
-"""What agents see in their lists: numbered messages, counts of what contacts wrote, what each agent has seen, indexes."""
+"""Lists for agents: sequences of messages, counts of what contacts wrote, the place of each agent, and indexes."""
 
 from typing import Final
 
@@ -19,7 +19,8 @@ CREATE INDEX conversations_by_creation ON conversations (project, archived, stat
 CREATE INDEX conversations_by_assignee
     ON conversations (project, assignee_id, archived, status, hour, created_at, snoozed_until);
 CREATE INDEX conversations_hidden ON conversations (project, hour) WHERE visible = 0;
-CREATE INDEX conversations_asleep ON conversations (project, archived, hour) WHERE snoozed_until IS NOT NULL;
+CREATE INDEX conversations_asleep ON conversations (project, archived, hour, snoozed_until)
+    WHERE snoozed_until IS NOT NULL;
 CREATE INDEX conversations_waiting ON conversations (project, waiting_since, archived, snoozed_until)
     WHERE waiting_since IS NOT NULL;
 

@@ -17,6 +17,7 @@ from deskwire.commands.reference.openapi.responses import header_components, hea
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.commands.reference.tables import plain
 from deskwire.http.api.app import ROUTES
+from deskwire.http.api.cookies import PLAIN
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import Media, Route
 from deskwire.http.schemas.events import ENVELOPES
@@ -28,8 +29,8 @@ _INTRODUCTION: Final = """\
 Self-hosted customer support: conversations, tickets, surveys, signed webhooks and a realtime stream over one durable
 event log.
 
-- Calls from a backend (`/v3/s2s/...`) need a **server key**, calls of people an **access token** and, where it is
-  listed, the header `project`.
+- Calls from a backend (`/v3/s2s/...`) need a **server key**, calls of people an **access token**, or a **session** of
+  a browser, and, where it is listed, the header `project`.
 - Bodies are JSON in camelCase. Fields and parameters that are not listed here are refused.
 - Lists return `items` and `nextCursor`. Pass `nextCursor` as `cursor` to get the next page.
 - In a path, percent-encode an id of your own (of a user, a memory entry, a translation) as a whole: a path is split
@@ -53,6 +54,13 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
         "bearerFormat": "JWT",
         "description": "The access token of a user, from `POST /v3/auth/token` or the identity provider.",
     },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": PLAIN,
+        "description": "The cookie of `POST /v3/auth/session`; by TLS it is named `__Host-deskwire`. A call with it that changes "
+        "something needs `Sec-Fetch-Site: same-origin`, or an `Origin` that is the service's.",
+    },
     "metricsToken": {
         "type": "http",
         "scheme": "bearer",
@@ -60,13 +68,15 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
     },
 }
 
+_USER: Final[list[dict[str, list[str]]]] = [{"accessToken": []}, {"session": []}]
 _SECURITY: Final[Mapping[str, list[dict[str, list[str]]]]] = {
     "none": [],
     "server_key": [{"serverKey": []}],
-    "either": [{"serverKey": []}, {"accessToken": []}],
+    "either": [{"serverKey": []}, *_USER],
     "metrics": [{"metricsToken": []}, {}],
+    "visitor": [{"session": []}, {}],
 }
-"""The credentials that a kind of access requires; all others require an access token."""
+"""The credentials that a kind of access requires; all others require those of a user."""
 
 
 @cache
@@ -140,7 +150,7 @@ def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> S
         "tags": [route.tag.name],
         "summary": route.summary,
         "description": _description(route, text),
-        "security": _SECURITY.get(route.access.kind, [{"accessToken": []}]),
+        "security": _SECURITY.get(route.access.kind, _USER),
     }
     listed = parameters(route)
     if listed:

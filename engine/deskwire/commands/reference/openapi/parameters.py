@@ -12,7 +12,16 @@ from pydantic.alias_generators import to_camel
 
 from deskwire.commands.reference.openapi.schemas import Schema, tidied
 from deskwire.http.api.routing import Route
-from deskwire.http.schemas import content, conversations, people, surveys, tickets, webhooks, workflows
+from deskwire.http.schemas import (
+    content,
+    conversations,
+    people,
+    snippets,
+    surveys,
+    tickets,
+    webhooks,
+    workflows,
+)
 
 _IN_PATH: Final = re.compile(r"(?:([a-z0-9-]+)/)?<(?:\w+:)?(\w+)>")
 
@@ -80,6 +89,9 @@ PATH: Final[Mapping[str, PathParameter]] = {
     ),
     "ticket_id": PathParameter(
         "The id of the ticket.", "tkt_01KZ00000000000000000000T1", "ticket_not_found", tickets.Ticket
+    ),
+    "snippet_id": PathParameter(
+        "The id of the snippet.", "snp_01KZ0000000000000000SN1PPT", "snippet_not_found", snippets.Snippet
     ),
     "team_id": PathParameter(
         "The id of the team.", "team_01KZ0000000000000000TEAM01", "team_not_found", tickets.Team

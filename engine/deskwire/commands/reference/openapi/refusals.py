@@ -14,7 +14,9 @@ from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.http.api.routing import BASE, Route
 
 _KEY: Final = ("missing_credential", "bad_credential", "invalid_server_key", "revoked_server_key")
+_SESSION: Final = ("session_ended", "bad_session_cookie", "cross_site_request")
 _TOKEN: Final = (
+    *_SESSION,
     "missing_credential",
     "bad_credential",
     "invalid_token",
@@ -23,6 +25,7 @@ _TOKEN: Final = (
 )
 _ACCESS: Final[Mapping[str, tuple[str, ...]]] = {
     "none": (),
+    "visitor": ("cross_site_request",),
     "server_key": _KEY,
     "user": _TOKEN,
     "organisation": (*_TOKEN, "organisation_not_found"),
@@ -50,7 +53,7 @@ RULES: Final = (
     Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
     Rule(("bad_path",), lambda route: "<" in route.path),
     Rule(("overloaded", "too_many_at_once"), lambda route: True),
-    Rule(("too_many_failures",), lambda route: route.access.kind != "none"),
+    Rule(("too_many_failures",), lambda route: route.access.kind not in ("none", "visitor")),
     Rule(("rate_limited",), lambda route: route.access.kind in _COUNTED),
     Rule(
         (

@@ -100,6 +100,12 @@ BODIES: Final[Mapping[str, Any]] = {
     "WorkflowBody": {"name": "Orders and returns"},
     "WorkflowDraft": _WORKFLOW,
     "RoleBody": {"role": "admin"},
+    "SnippetBody": {
+        "shortcut": "late-parcel",
+        "title": "The parcel is late",
+        "text": "Hello {contact.name}, it is on its way.\n\n{agent.name}",
+    },
+    "SnippetPatch": {"title": "The parcel is very late"},
     "SurveyBody": {"name": "After the chat", "definition": _DEFINITION},
     "SurveyPatch": {"status": "CLOSED"},
     "TeamBody": {"name": "Returns", "members": ["usr_01KZ0000000000000000AGENT1"]},

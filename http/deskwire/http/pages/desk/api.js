@@ -32,8 +32,8 @@ export class Offline extends Error {}
 /** Whether a call was refused because nobody is signed in. The page then asks for the password above itself. */
 export const signedOut = signal(false);
 
-/** @type {{project: string|null, token: string|null}} */
-export const credentials = { project: null, token: null };
+/** The project of the calls. @type {{project: string|null}} */
+export const credentials = { project: null };
 
 /** @returns {string} A new key for `Idempotency-Key`; random, and ordered by time. */
 export function newKey() {
@@ -41,28 +41,94 @@ export function newKey() {
   return Date.now().toString(36).padStart(9, "0") + "-" + Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** How long a call may take; a page that waits for longer says that nobody answers. */
+const PATIENCE_MS = 30_000;
+
+/** @param {string} path @param {Record<string, unknown>} [query] */
+function address(path, query) {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return ROOT + "v3/" + path + (given.length ? `?${search}` : "");
+}
+
+/** @returns {Record<string, string>} */
+function identity() {
+  return credentials.project ? { project: credentials.project } : {};
+}
+
+/** What a response says, as JSON; null for nothing. @param {string} text */
+function read(text) {
+  try {
+    return text ? JSON.parse(text) : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Makes a `Problem` of a response that is none of success, and tells if nobody is signed in.
+ * @param {number} status @param {string} text @param {(name: string) => string|null} header @param {string} path
+ */
+export function refusal(status, text, header, path) {
+  const after = header("retry-after");
+  if (status === 401 && !path.startsWith("auth/")) signedOut.value = true;
+  const wait = after === null || Number.isNaN(Number(after)) ? null : Number(after) * 1000;
+  return new Problem(status, read(text), header("x-request-id"), wait);
+}
+
 /**
  * Calls the API. Only safe or keyed calls may be made again after `Offline`.
  *
  * @param {string} method
- * @param {string} path  from `/v3/` on
+ * @param {string} path  below `/v3/`, e.g. `conversations`
  * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal}} [options]
  *   query: undefined and null are left out, arrays are joined with commas.
  * @returns {Promise<any>}
  */
 export async function call(method, path, options = {}) {
-  throw new Error(`not yet: ${method} ${path} ${options}`);
+  const headers = identity();
+  if (options.body !== undefined) headers["content-type"] = "application/json";
+  if (options.key) headers["idempotency-key"] = options.key;
+  const limit = AbortSignal.timeout(PATIENCE_MS);
+  const body = options.body === undefined ? undefined : JSON.stringify(options.body);
+  let response, text;
+  try {
+    const stop = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
+    response = await fetch(address(path, options.query), { method, headers, body, signal: stop, cache: "no-store" });
+    text = await response.text();
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw new Offline("The service does not answer.", { cause: error });
+  }
+  if (!response.ok) throw refusal(response.status, text, (name) => response.headers.get(name), path);
+  return read(text);
 }
 
 /** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [abort] */
 export const get = (path, query, abort) => call("GET", path, { query, signal: abort });
 
 /**
- * Uploads a file. `progress` is called with 0 to 1.
+ * Uploads a file. `progress` is called with 0 to 1. It has no bound in time as long as something is sent.
  *
  * @param {Blob} file @param {string} name @param {(progress: number) => void} [progress] @param {AbortSignal} [abort]
  * @returns {Promise<{id: string, name: string, type: string, size: number, url: string}>}
  */
-export async function upload(file, name, progress, abort) {
-  throw new Error(`not yet: ${file} ${name} ${progress} ${abort}`);
+export function upload(file, name, progress, abort) {
+  const form = new FormData();
+  form.append("file", file, name);
+  const request = new XMLHttpRequest(); // fetch does not tell how much of a body has been sent
+  return new Promise((resolve, reject) => {
+    request.open("POST", address("uploads"));
+    for (const [header, value] of Object.entries(identity())) request.setRequestHeader(header, value);
+    request.upload.onprogress = (event) => progress?.(event.lengthComputable ? event.loaded / event.total : 0);
+    request.onload = () => {
+      const { status, responseText } = request;
+      if (status < 300) resolve(read(responseText));
+      else reject(refusal(status, responseText, (header) => request.getResponseHeader(header), "uploads"));
+    };
+    request.onerror = () => reject(new Offline("The service does not answer."));
+    request.onabort = () => reject(new DOMException("The upload was stopped.", "AbortError"));
+    abort?.addEventListener("abort", () => request.abort());
+    request.send(form);
+  });
 }

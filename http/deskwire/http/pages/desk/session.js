@@ -1,7 +1,7 @@
 // @ts-check
 /** Who is signed in, in which project, and at which place of the desk. */
-import { computed, signal } from "./vendor/preact.js";
-import { ROOT } from "./api.js";
+import { batch, computed, signal } from "./vendor/preact.js";
+import { ROOT, call, credentials, get, signedOut } from "./api.js";
 /** @import { User, Project } from "./types.js" */
 
 /** Who is signed in: undefined until the server was asked, null for nobody. */
@@ -19,24 +19,87 @@ export const permissions = computed(() => new Set(project.value?.permissions ?? 
 /** @param {string} permission  e.g. `conversations.reply` @returns {boolean} */
 export const may = (permission) => permissions.value.has(permission);
 
-/** Asks the server who is signed in. Throws Offline or Problem. @returns {Promise<void>} */
-export async function begin() {}
+const CHOSEN = "deskwire.project";
+const others = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire session") : null;
+others?.addEventListener("message", () => void begin().catch(() => {})); // another tab has signed in or out
+
+/** @type {Set<() => unknown>} What is done before somebody's signing out. */
+const partings = new Set();
+
+/** Registers what forgets a part of what is kept here when somebody signs out. @param {() => unknown} forget */
+export const parting = (forget) => partings.add(forget);
+
+/** @param {{user: User|null, projects: Project[]}} session */
+function take(session) {
+  const wanted = project.peek()?.id ?? stored();
+  const chosen = session.projects.find((each) => each.id === wanted) ?? session.projects[0] ?? null;
+  credentials.project = chosen?.id ?? null;
+  batch(() => {
+    projects.value = session.projects;
+    project.value = chosen;
+    user.value = session.user;
+    signedOut.value = false;
+  });
+}
+
+function stored() {
+  try {
+    return localStorage.getItem(CHOSEN);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Asks the server who is signed in. If nobody is where somebody was, the page stays and asks for the password.
+ * Throws Offline or Problem. @returns {Promise<void>}
+ */
+export async function begin() {
+  const session = await get("auth/session");
+  if (session.user || !user.peek()) take(session);
+  else signedOut.value = true;
+}
 
 /**
  * Signs in. Throws Problem: `password_change_required` asks for `newPassword`.
  * @param {string} email @param {string} password @param {string} [newPassword] @returns {Promise<void>}
  */
 export async function signIn(email, password, newPassword) {
-  void [email, password, newPassword];
+  take(await call("POST", "auth/session", { body: { email, password, newPassword } }));
+  others?.postMessage("in");
 }
 
 /** Shows another project. @param {string} projectId */
 export function choose(projectId) {
-  void projectId;
+  const chosen = projects.value.find((each) => each.id === projectId);
+  if (!chosen || chosen === project.value) return;
+  credentials.project = chosen.id;
+  try {
+    localStorage.setItem(CHOSEN, chosen.id);
+  } catch {
+    // it holds for this page then
+  }
+  go("");
+  project.value = chosen;
 }
 
-/** Signs out, and clears what is kept here: drafts, outbox. Ask first if something is in the outbox. @returns {Promise<void>} */
-export async function signOut() {}
+/**
+ * Signs out, and forgets what is kept here: drafts, outbox. Ask first if something is in the outbox.
+ * Throws Offline or Problem, and then nothing is forgotten. @returns {Promise<void>}
+ */
+export async function signOut() {
+  await call("DELETE", "auth/session");
+  await Promise.allSettled([...partings].map((forget) => forget()));
+  others?.postMessage("out");
+  credentials.project = null;
+  go("", { replace: true });
+  batch(() => {
+    user.value = null;
+    project.value = null;
+    projects.value = [];
+    signedOut.value = false;
+  });
+}
 
 /** The address, as a path below `/desk`: "", "c/cnv_…". */
 export const place = signal(location.pathname.slice(ROOT.length).replace(/^desk\/?/, ""));

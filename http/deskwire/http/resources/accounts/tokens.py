@@ -37,6 +37,17 @@ log: Final = structlog.get_logger(__name__)
 routes = Routes(Tag("Signing in", "Exchange an e-mail address and a password for an access token."), OPEN)
 
 
+REFUSALS: Final = (
+    "invalid_login",
+    "too_many_sign_ins",
+    "sign_in_busy",
+    "sign_in_disabled",
+    "password_change_required",
+    "password_changed",
+)
+"""The codes that a sign-in with a password is refused with."""
+
+
 class LoginBody(Body):
     """The credentials to sign in with. `newPassword` replaces the password, and is required with a one-time password."""
 
@@ -51,18 +62,21 @@ class LoginBody(Body):
     operation_id="issueToken",
     body=LoginBody,
     answer=AccessToken,
-    errors=(
-        "invalid_login",
-        "too_many_sign_ins",
-        "sign_in_busy",
-        "sign_in_disabled",
-        "password_change_required",
-        "password_changed",
-    ),
+    errors=REFUSALS,
     records=("sign_in.succeeded", "sign_in.failed", "account.password_changed"),
 )
 async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     """Create an access token for the dashboard endpoints, valid for an hour."""
+    user = await checked_user(call)
+    await record_sign_in(call, user)
+    return token_view(call.services, user)
+
+
+async def checked_user(call: Call[LoginBody, Query]) -> User:
+    """Return the user who signs in, with a new password if one was given; for the caller to record.
+
+    Raises what REFUSALS names.
+    """
     services, body = call.services, call.body
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
@@ -79,8 +93,7 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
         raise refusal
     else:
         await _bring_up_to_date(services, user, body.password)
-    await record_sign_in(call, user)
-    return token_view(services, user)
+    return user
 
 
 async def check_password(call: Call[Any, Any], email: str, user: User | None, password: str) -> User:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from deskwire.engine.conversations.commands import Close, Delete, MarkRead, PostMessage, Reopen
-from deskwire.engine.conversations.conversation import Author
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from deskwire.engine.conversations.activity import Activity, activity_view
+from deskwire.engine.conversations.commands import Close, Delete, MarkRead, Reopen
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
-from deskwire.engine.core.errors import Invalid
-from deskwire.engine.core.ids import new_id
-from deskwire.engine.uploads.upload import Attachment
 from deskwire.http.api.input.validation import Body, Query, nulls
+from deskwire.http.api.pagination import LIMIT_MAX, Paged, page
 from deskwire.http.api.routing import LARGE, Answer, Call, RawJson, Routes, Tag, dashboard
-from deskwire.http.resources.conversations import inbox, lists, operations
+from deskwire.http.resources.conversations import inbox, lists, operations, starting, writing
 from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
-    Content,
-    ConversationPatch,
     SequenceList,
     StartWorkflowBody,
     ThreadList,
@@ -39,15 +40,16 @@ _DELETE = dashboard("conversations.delete")
 
 
 class Viewed(Query):
-    """How to show the conversation."""
+    """The view in which to show the conversation."""
 
     view: View | None = None
 
 
-class AgentMessageBody(Content):
-    """The message of the signed-in agent, or with `internal` a note that only agents see."""
+class TagList(Query):
+    """The page of the tags to list. `cursor` continues where a page ended."""
 
-    internal: bool = False
+    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = 50
+    cursor: Annotated[str, Field(max_length=200)] | None = None
 
 
 @routes.add(
@@ -61,6 +63,23 @@ class AgentMessageBody(Content):
 async def list_conversations(call: Call[Body, ConversationLists]) -> Answer:
     """List the conversations of a project, newest activity first unless `sort` and `order` say otherwise."""
     return await lists.list_conversations(call)
+
+
+@routes.add(
+    "POST",
+    "/conversations",
+    _REPLY,
+    operation_id="dashboardStartConversation",
+    body=starting.StartBody,
+    limit=LARGE,
+    answer=shapes.AgentConversation,
+    errors=("contact_not_found",),
+    idempotent=True,
+    further=(starting.look_at_start,),
+)
+async def start_conversation(call: Call[starting.StartBody, Query]) -> Answer:
+    """Start a conversation with a contact as the signed-in agent."""
+    return await starting.start(call)
 
 
 @routes.add(
@@ -83,15 +102,17 @@ async def get_conversation(call: Call[Body, Viewed]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="dashboardChangeConversation",
-    body=ConversationPatch,
+    body=writing.AgentPatch,
+    query=Viewed,
     limit=LARGE,
-    answer=shapes.Conversation,
+    answer=shapes.Conversation | shapes.AgentConversation,
     errors=("conversation_closed",),
-    further=(nulls(*operations.NULLABLE),),
+    further=(nulls(*writing.NULLABLE), writing.look_at_snooze),
 )
-async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
-    """Change the title, status or attributes of a conversation, archive it, or make it visible."""
-    return await operations.carry_out(call, operations.patch_of(call.body))
+async def change_conversation(call: Call[writing.AgentPatch, Viewed]) -> Answer:
+    """Change the title, status, attributes or tags of a conversation, snooze or archive it, or make it visible."""
+    changed = await operations.carry_out(call, writing.patch_of(call))
+    return await inbox.get_conversation(call) if call.query.view == "agent" else changed
 
 
 @routes.add("DELETE", _ONE, _DELETE, operation_id="dashboardDeleteConversation", answer=Deleted)
@@ -114,37 +135,21 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     return await inbox.list_messages(call)
 
 
-async def _attached(call: Call[AgentMessageBody, Query]) -> tuple[Attachment, ...]:
-    """Return the attachments of a message. Raises Invalid."""
-    attachments, problems = await operations.attached(call, call.body.attachments, "")
-    if problems:
-        raise Invalid(*problems)
-    return attachments
-
-
-async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
-    await _attached(call)
-
-
 @routes.add(
     "POST",
     f"{_ONE}/messages",
     _REPLY,
     operation_id="dashboardPostMessage",
-    body=AgentMessageBody,
+    body=writing.AgentMessageBody,
     limit=LARGE,
     answer=shapes.AgentMessage,
+    errors=("conversation_closed", "conversation_moved_on"),
     idempotent=True,
-    further=(_look_at_attachments,),
+    further=(writing.look_at_reply,),
 )
-async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
-    """Send a message to the customer, or with `internal` add a note for other agents."""
-    body = call.body
-    attachments = await _attached(call)
-    author = Author("agent", call.user.id, call.user.name)
-    message_id = new_id("msg", call.services.clock())
-    command = PostMessage(message_id, author, body.text, body.internal, attachments)
-    return await operations.post(call, command, lambda message: {**message, "internal": body.internal})
+async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
+    """Send a message to the customer, or with `internal` add a note for other agents. `then` follows in the same commit."""
+    return await writing.post_message(call)
 
 
 @routes.add(
@@ -224,6 +229,44 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation after a sequence."""
     return await operations.list_events(call)
+
+
+@routes.add(
+    "GET",
+    f"{_ONE}/activity",
+    _READ,
+    operation_id="dashboardListConversationActivity",
+    query=Paged,
+    answer=page_of(shapes.ConversationActivity),
+)
+async def list_activity(call: Call[Body, Paged]) -> Answer:
+    """List who did what in a conversation, newest first."""
+    query, identifier = call.query, operations.conversation_id(call)
+
+    def read(reader: ConversationReader) -> Sequence[Activity]:
+        state, _ = operations.find(reader, call.project, identifier)
+        return reader.conversation_activity(state.rowid, query.row, query.rows)
+
+    entries = await call.services.store.read(read)
+    return page(query, entries, activity_view, lambda entry: entry.rowid)
+
+
+@routes.add(
+    "GET",
+    "/tags",
+    _READ,
+    operation_id="listConversationTags",
+    query=TagList,
+    answer=page_of(shapes.TagUse),
+)
+async def list_tags(call: Call[Body, TagList]) -> Answer:
+    """List the tags of a project's conversations by name, each with the number of conversations that have it."""
+    query, project = call.query, call.project.rowid
+    tags = await call.services.store.read(
+        lambda reader: reader.conversation_tags(project, query.cursor or "", query.limit + 1)
+    )
+    items = [{"name": name, "conversations": count} for name, count in tags[: query.limit]]
+    return {"items": items, "nextCursor": items[-1]["name"] if len(tags) > query.limit else None}
 
 
 @routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="dashboardGetWorkflowStep", answer=PendingStep)

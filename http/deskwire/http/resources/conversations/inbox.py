@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from deskwire.engine.conversations.agent_view import Sequenced, thread_view
 from deskwire.engine.conversations.conversation import Conversation
@@ -65,3 +65,22 @@ async def list_messages(call: Call[Any, ThreadList]) -> Answer:
         "items": [thread_view(each, state, show) for each in shown],
         "nextCursor": last and (f"{BACK}{last}" if newest_first or backwards else last),
     }
+
+
+SINCE_MAX: Final = 50
+"""Messages that a refused reply is shown."""
+
+
+async def since(call: Call[Any, Any], sequence: int) -> dict[str, Any]:
+    """Return the sequence of the conversation in the path, and the newest messages and notes behind another sequence."""
+    identifier = conversation_id(call)
+
+    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[Sequenced]]:
+        state, _ = find(reader, call.project, identifier)
+        seen = reader.message_before(state.rowid, sequence)
+        found = reader.thread(state.rowid, after=seen, before=None, newest_first=True, limit=SINCE_MAX)
+        return state, found
+
+    state, found = await call.services.store.read(read)
+    show = partial(call.services.uploads.links.shown, now=call.services.clock())
+    return {"sequence": state.sequence, "since": [thread_view(each, state, show) for each in reversed(found)]}

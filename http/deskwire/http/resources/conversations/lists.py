@@ -10,7 +10,6 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
@@ -22,6 +21,7 @@ from deskwire.engine.conversations.listing import (
     Sort,
     SortKey,
 )
+from deskwire.engine.conversations.tags import normal_tag
 from deskwire.engine.core.ids import is_id
 from deskwire.http.api.input.validation import Flag, Time, unique
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
@@ -46,7 +46,7 @@ def _statuses(text: object) -> object:
 
 
 def _tags(text: object) -> object:
-    return tuple(text.split(",")) if isinstance(text, str) else text
+    return tuple(map(normal_tag, text.split(","))) if isinstance(text, str) else text
 
 
 Statuses = Annotated[
@@ -58,7 +58,7 @@ Statuses = Annotated[
 """One status, or several with commas between them."""
 
 Tags = Annotated[
-    tuple[Annotated[str, Field(min_length=1, max_length=40)], ...],
+    tuple[str, ...],
     BeforeValidator(_tags),
     AfterValidator(unique),
     Field(max_length=_TAGS_MAX),
@@ -70,12 +70,12 @@ Tags = Annotated[
 class ConversationLists(Paged):
     """The filters and order of a list of conversations, and its page.
 
-    `status` and `tag` take one or several with commas between them. `assignee` is `me`, `none`, or the id of a user or
-    team; `team` shows what the team or one of its members has. `contact` is a con_ id or the backend's user id. `q` is a
-    part of a text. `since` and `until` bound the last activity. `unread=true` shows open conversations in which the contact
-    wrote something that you have not seen. `sort=waiting` shows those whose contact waits for an answer, the longest wait
-    first. With `view=agent`, archived and snoozed conversations are left out, unless `archived`, `snoozed`, `contact` or
-    `q` ask for them.
+    `status` and `tag` take one or several with commas between them, any of which will do. `assignee` is `me`, `none`, or the
+    id of a user or team; `team` is another word for the latter. `contact` is a con_ id or the backend's user id. `q` is a part of
+    a text. `since` and `until` bound the last activity. `unread=true` shows open conversations in which the contact wrote
+    something that you have not seen. `sort=waiting` shows those whose contact waits for an answer, the longest wait first.
+    With `view=agent`, archived conversations are left out unless `archived`, `contact` or `q` is given, and so are snoozed
+    ones of lists by `assignee`, `team`, `unread` or `waiting`, unless `snoozed` is.
     """
 
     parts = 3
@@ -88,6 +88,7 @@ class ConversationLists(Paged):
     unread: Flag | None = None
     tag: Tags | None = None
     snoozed: Flag | None = None
+    waiting: Flag | None = None
     archived: Flag | None = None
     visible: Flag | None = None
     since: Time | None = None
@@ -95,6 +96,13 @@ class ConversationLists(Paged):
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     sort: SortKey = "activity"
     order: Order = "desc"
+
+    @field_validator("team")
+    @classmethod
+    def _alone(cls, team: str | None, info: ValidationInfo) -> str | None:
+        if team is not None and info.data.get("assignee") is not None:
+            raise ValueError("A conversation has one assignee: give `assignee` or `team`.")
+        return team
 
     @field_validator("until")
     @classmethod
@@ -157,26 +165,23 @@ def _place(query: ConversationLists, list_id: int) -> Place | None:
 
 
 def _filter(reader: InboxReader, call: Call[Any, ConversationLists]) -> ConversationFilter | None:
-    """Return the filter of a list; None if it names a contact or team that is not there."""
-    query, contact, assignees = call.query, None, _assignees(call)
+    """Return the filter of a list; None if it names a contact that is not there."""
+    query, contact = call.query, None
     if query.contact is not None:
         contact = _contact(reader, call.project.rowid, query.contact)
         if contact is None:
             return None
-    if query.team is not None:
-        having = _having(reader, call.project.rowid, query.team)
-        assignees = having if assignees is None else tuple(each for each in assignees if each in having)
-        if not assignees:
-            return None
-    everything = query.view is None or query.contact is not None or query.q is not None
-    default = None if everything else False
+    sought = query.view is None or query.contact is not None or query.q is not None
+    work = (query.assignee, query.team, query.unread, query.waiting)
+    awake = not sought and (query.sort == "waiting" or any(each is not None for each in work))
     return ConversationFilter(
         contact=contact,
         statuses=_OPEN if query.unread and query.status is None else query.status,
-        archived=default if query.archived is None else query.archived,
-        assignees=assignees,
+        archived=query.archived if sought or query.archived is not None else False,
+        assignees=_assignees(call),
         tags=query.tag,
-        snoozed=default if query.snoozed is None else query.snoozed,
+        snoozed=False if awake and query.snoozed is None else query.snoozed,
+        waiting=query.waiting,
         visible=query.visible,
         unread=query.unread,
         user=call.user.rowid,
@@ -187,7 +192,7 @@ def _filter(reader: InboxReader, call: Call[Any, ConversationLists]) -> Conversa
 
 
 def _assignees(call: Call[Any, ConversationLists]) -> tuple[str | None, ...] | None:
-    match call.query.assignee:
+    match call.query.assignee or call.query.team:
         case None:
             return None
         case "none":
@@ -196,12 +201,6 @@ def _assignees(call: Call[Any, ConversationLists]) -> tuple[str | None, ...] | N
             return (call.user.id,)
         case other:
             return (other,)
-
-
-def _having(reader: TeamReader, project: int, team_id: str) -> tuple[str, ...]:
-    """Return the ids of a team and its members, none if the project has no such team."""
-    team = reader.team(project, team_id)
-    return () if team is None else (team.id, *(member.id for member in team.members))
 
 
 def _contact(reader: ContactReader, project: int, identifier: str) -> int | None:

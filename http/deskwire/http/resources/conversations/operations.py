@@ -10,9 +10,17 @@ from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import ActorCommand
 from deskwire.engine.conversations.automation.lookup import published
-from deskwire.engine.conversations.commands import Assign, Command, Patch, PostMessage, StartWorkflow
+from deskwire.engine.conversations.commands import (
+    Assign,
+    Command,
+    Patch,
+    PostMessage,
+    Reply,
+    StartWorkflow,
+)
 from deskwire.engine.conversations.conversation import Conversation, Message, no_such_conversation
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Place
@@ -30,6 +38,7 @@ from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import Answer, Call, RawJson
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
+    AssigneeRef,
     ConversationPatch,
     MessageList,
     SequenceList,
@@ -43,17 +52,32 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
+def doer(call: Call[Any, Any]) -> Doer:
+    """Return who makes the call, as a conversation's activity names them."""
+    key, user = call.access.key, call.access.user
+    if key is not None:
+        return Doer("key", key.id, key.label or None)
+    return Doer("system") if user is None else Doer("user", user.id, user.name)
+
+
 async def ask(
     call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None
 ) -> Receipt:
     """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
-    return await call.services.actors.ask(call.project, conversation_id(call), command, wrapper)
+    return await call.services.actors.ask(call.project, conversation_id(call), command, wrapper, doer(call))
 
 
 async def post(
-    call: Call[Any, Any], command: PostMessage, shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    call: Call[Any, Any],
+    command: PostMessage | Reply,
+    shown: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    by: Doer | None = None,
 ) -> Answer:
-    """Add a message to the conversation in the path; the response is what `shown` makes of the message object."""
+    """Add a message to the conversation in the path; the response is what `shown` makes of the message object.
+
+    Args:
+        by: who changes what is to follow the message.
+    """
 
     def response(receipt: Receipt) -> Mapping[str, Any]:
         assert receipt.message is not None
@@ -61,7 +85,7 @@ async def post(
 
     identifier, directory = conversation_id(call), call.services.actors
     return response(
-        await directory.ask(call.project, identifier, command, call.keeping(response, identifier))
+        await directory.ask(call.project, identifier, command, call.keeping(response, identifier), by)
     )
 
 
@@ -242,24 +266,24 @@ async def contact_key(call: Call[Any, Any], identifier: str) -> int | None:
 
 async def assign_of(call: Call[AssignBody, Any]) -> Assign:
     """Return the command of an assignment. Raises Invalid if there is no such user or team in the project."""
-    assignee = call.body.assignee
-    if assignee is None:
-        return Assign(None)
-    lookup = (
-        _member(call.project, assignee.id) if assignee.type == "user" else _team(call.project, assignee.id)
-    )
+    return Assign(await assignee_of(call, call.body.assignee, "/assignee"))
+
+
+async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: str) -> Assignee | None:
+    """Return the assignee of a body, with the name. Raises Invalid if there is no such user or team in the project."""
+    if given is None or given.type is None or given.id is None:
+        return None
+    lookup = _member(call.project, given.id) if given.type == "user" else _team(call.project, given.id)
     name = await call.services.store.read(Inline(lookup))
     if name is None:
-        message = f"There is no such {assignee.type} in this project."
-        raise Invalid(Problem("/assignee/id", "unknown", message))
-    return Assign(Assignee(assignee.type, assignee.id, name))
+        message = f"There is no such {given.type} in this project."
+        raise Invalid(Problem(f"{pointer}/id", "unknown", message))
+    return Assignee(given.type, given.id, name)
 
 
 async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
     """Check the assignee of a body; see `assign_of`."""
-    assignee = call.body.assignee
-    if assignee is not None and assignee.type is not None and assignee.id is not None:
-        await assign_of(call)
+    await assignee_of(call, call.body.assignee, "/assignee")
 
 
 def _member(project: Project, user_id: str) -> Callable[[AccountReader], str | None]:

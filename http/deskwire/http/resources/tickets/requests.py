@@ -12,7 +12,7 @@ from deskwire.engine.tickets.ports import Order, SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
 from deskwire.http.api.input.validation import Body, Flag, given_fields, unique
 from deskwire.http.api.pagination import Paged
-from deskwire.http.resources.fields import Title
+from deskwire.http.resources.fields import Time, Title
 
 BULK_MAX: Final = 1_000
 """Tickets that one call may change (decisions 7)."""
@@ -33,15 +33,9 @@ NULLABLE: Final = frozenset(
 )
 
 
-def _time(text: str) -> str:
-    milliseconds(text)
-    return text
-
-
 Description = Annotated[str, Field(max_length=20_000)]
 Kind = Annotated[str, Field(min_length=1, max_length=50)]
 Id = Annotated[str, Field(min_length=1, max_length=40)]
-Time = Annotated[str, Field(max_length=40), AfterValidator(_time)]
 Tag = Annotated[str, Field(min_length=1, max_length=50)]
 Tags = Annotated[list[Tag], Field(max_length=20), AfterValidator(unique)]
 

@@ -1,4 +1,4 @@
-"""What the agent's view of conversations shows besides their own rows, and their messages as a thread."""
+"""The parts of the agent's view that are not in the conversations' own rows, and messages as a thread."""
 
 from __future__ import annotations
 
@@ -49,6 +49,14 @@ class AgentViewReads:
     def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
         rows = self.conn.execute(SEEN, (_json(conversations), user))
         return {conversation: Seen(*seen) for conversation, *seen in rows}
+
+    def message_before(self, conversation: int, sequence: int) -> int | None:
+        sql = (
+            "SELECT max(rowid) FROM messages WHERE conversation = ?1 AND rowid < coalesce("
+            "(SELECT min(rowid) FROM messages WHERE conversation = ?1 AND sequence > ?2), ?3)"
+        )
+        found: int | None = self.conn.execute(sql, (conversation, sequence, _NO_ROW)).fetchone()[0]
+        return found
 
     def thread(
         self, conversation: int, *, after: int | None, before: int | None, newest_first: bool, limit: int

@@ -34,7 +34,7 @@ _PAGE: Final = (
     f"SELECT {SELECTED}, {CONTACT_COLUMNS} FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value "
     "JOIN contacts k ON k.rowid = c.contact"
 )
-MANY: Final = 2_000
+MANY: Final = 5_000
 """Conversations with a tag from which on it is cheaper to look for it among all than to sort all that have it."""
 
 
@@ -141,7 +141,7 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
             terms = (home, ("c.assignee_id IS ? AND c.archived = ? AND c.status = ?", values))
             told = frozenset({"assignees", "archived", "statuses"})
             yield Way(_indexed("conversations_by_assignee"), terms, told, hours=True)
-    elif sort.key == "waiting":
+    elif sort.key == "waiting" or wanted.waiting:
         terms = (home, ("c.waiting_since IS NOT NULL", ()))
         yield Way(_indexed("conversations_waiting"), terms, frozenset({"waiting"}))
     elif wanted.visible is False:
@@ -166,7 +166,7 @@ def _plain(wanted: ConversationFilter) -> ConversationFilter:
 def _possible(wanted: ConversationFilter, sort: Sort) -> tuple[Sequence[Status], Sequence[bool]]:
     """Return the statuses that conversations of the list may have, and whether they may be archived."""
     statuses = _STATUSES if wanted.statuses is None else wanted.statuses
-    if sort.key == "waiting":  # nobody waits in a closed one
+    if sort.key == "waiting" or wanted.waiting:  # nobody waits in a closed one
         statuses = tuple(status for status in statuses if status != "CLOSED")
     return statuses, (False, True) if wanted.archived is None else (wanted.archived,)
 
@@ -238,8 +238,9 @@ def _rest(way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
             f"EXISTS (SELECT 1 FROM conversation_tags g WHERE g.conversation = c.rowid AND {tag})",
             values,
         )
-    if sort.key == "waiting" and "waiting" not in way.told:
-        yield "c.waiting_since IS NOT NULL", ()
+    waiting = True if sort.key == "waiting" and "waiting" not in way.told else left.waiting
+    if waiting is not None:
+        yield f"c.waiting_since IS {'NOT ' if waiting else ''}NULL", ()
     yield from _behind_rows(left)
 
 

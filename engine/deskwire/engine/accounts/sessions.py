@@ -1,0 +1,114 @@
+"""Sessions of people who have signed in with a browser: how they are made, how long they last, who is told of their end.
+
+A session is 32 random bytes, of which the SHA-256 is stored. It ends by itself when it was not used for a while, or is too
+old; and for good when its row goes: by sign-out, revocation, a new password, or with its user. Storage notices each
+row that goes, whatever the way, and the commit tells: `SessionCommit.sessions`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from deskwire.engine.accounts.people import User
+from deskwire.engine.core.errors import Conflict
+from deskwire.engine.core.record import value
+
+_BYTES: Final = 32
+SESSION_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+"""The form of a session's secret: 32 bytes in base64url."""
+
+CLIENT_MAX: Final = 120
+"""The characters of a browser's name that are kept."""
+
+
+@value
+class Session:
+    """A session as it is stored. Times are in milliseconds.
+
+    Args:
+        id: public and not secret; also what `SessionCommit` tells.
+        user_id: the public id of whose it is.
+        client: the browser's name for itself, shortened.
+        last_seen_at: when it was last used, noted once in a while.
+    """
+
+    id: str
+    user_id: str
+    client: str
+    created_at: int
+    last_seen_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """The time that sessions last, in milliseconds: `idle` since they were used, `longest` since their beginning."""
+
+    idle: int
+    longest: int
+
+    def ends_at(self, session: Session) -> int:
+        """Return when the session ends unless it is used before (ms)."""
+        return min(session.last_seen_at + self.idle, session.created_at + self.longest)
+
+
+class SessionReader(Protocol):
+    """Queries on sessions, ended by their age or not."""
+
+    def session(self, hashed: bytes) -> Session | None:
+        """Return the session whose secret has this SHA-256."""
+
+
+class SessionTransaction(SessionReader, Protocol):
+    """Changes of sessions."""
+
+    def user(self, user_id: str) -> User | None:
+        """Return the user with this id."""
+
+    def insert_session(self, session: Session, user: int, hashed: bytes) -> None:
+        """Store a new session of the user with this storage key."""
+
+    def touch_session(self, session_id: str, at: int) -> None:
+        """Note when a session was last used (ms)."""
+
+    def end_session(self, session_id: str) -> bool:
+        """Delete a session; return whether there was one."""
+
+
+class SessionCommit(Protocol):
+    """The effect of a commit on sessions. Subscribe with the part `sessions`: `commits.subscribe(receiver, "sessions")`."""
+
+    @property
+    def sessions(self) -> Sequence[str]:
+        """The ids of sessions that have ended, each once in the life of the service."""
+
+
+def new_session_secret() -> str:
+    """Return the secret of a new session, for its cookie."""
+    return secrets.token_urlsafe(_BYTES)
+
+
+def hash_session_secret(secret: str) -> bytes:
+    """Return the SHA-256 of a session's secret, which is stored in its place. The secret is random: it needs no salt."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def begin_session(tx: SessionTransaction, user: User, session: Session, hashed: bytes) -> None:
+    """Store a session for the user, who has just shown the password.
+
+    Raises Conflict (`password_changed`) if that is another one by now, or the account is gone.
+    """
+    now = tx.user(user.id)
+    if now is None or now.generation != user.generation:
+        raise Conflict("The password has just been changed by another call.", code="password_changed")
+    tx.insert_session(session, user.rowid, hashed)
+
+
+def client_name(user_agent: str | None) -> str:
+    """Return what is kept of a `User-Agent`: printable, in one line, and not longer than CLIENT_MAX."""
+    printable = "".join(each if each.isprintable() else " " for each in user_agent or "")
+    return " ".join(printable.split())[:CLIENT_MAX]

@@ -1,0 +1,151 @@
+"""The task that keeps the search index: one more reader of what is committed, behind the commits.
+
+What it has taken in is stored with the index, so a crash or a stop loses nothing: it goes on from there. An index that is missing is
+made from the beginning by the same steps. While others write it takes a small part of the processor, and is late rather than
+in their way. What was erased is taken out first of all, and overwritten; only then are the database's notes of it removed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Store
+from deskwire.engine.search.ports import Index, SourceReader, SourceTransaction
+from deskwire.engine.search.taking_in import Intake, next_intake, take_in
+
+log: Final = structlog.get_logger(__name__)
+
+GATHER_S: Final = 0.1
+"""The time for which what is committed gathers, to be taken in together."""
+
+GIVE_WAY: Final = 9
+"""How many times longer than it worked it pauses while others write: a tenth of one processor is its own."""
+
+_RETRY_S: Final = 1.0
+_TELL_S: Final = 10.0
+"""The time between two lines in the log that say how far it is."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """The indexer's work since the start.
+
+    Args:
+        messages: how many it has taken in.
+        behind_since: since when there may be something that it does not know, by Trio's clock; None if there is nothing.
+    """
+
+    messages: int = 0
+    behind_since: float | None = None
+
+    @property
+    def delay_s(self) -> float:
+        """The age of the oldest commit that the index may not know, in seconds; 0 if it knows all."""
+        return 0 if self.behind_since is None else trio.current_time() - self.behind_since
+
+
+class Indexer:
+    """The keeper of the index, and what is known of its work."""
+
+    def __init__(self, store: Store[SourceReader, SourceTransaction], index: Index) -> None:
+        self.progress: Final = Progress(behind_since=trio.current_time())
+        self._store = store
+        self._index = index
+        self._wakeup = trio.Event()
+        self._commits = 0
+        self._erasures = 0
+        self._erased_at: float | None = None
+        self._forgotten = 0
+        self._told_at = -inf
+
+    @property
+    def scrubbing(self) -> bool:
+        """True while bytes of something that was erased may still be in the index."""
+        return self._erased_at is not None or self._index.scrub_due
+
+    @property
+    def scrub_delay(self) -> float:
+        """The seconds for which something that was erased has waited to be taken out and overwritten; 0 if nothing has."""
+        return 0 if self._erased_at is None else trio.current_time() - self._erased_at
+
+    def follow(self, commits: Commits[object]) -> None:
+        """Take in what is committed from now on."""
+        commits.subscribe(self._note)
+        commits.subscribe(self._note_erasure, "erased")
+
+    async def run(self) -> None:
+        """Take in what there is, whenever there is something, until cancelled."""
+        while True:
+            self._wakeup = trio.Event()
+            erasures = self._erasures
+            try:
+                await self._take_in_all()
+                pause_s = await self._settle(erasures)
+            except Unavailable as error:
+                log.warning("search.delayed", reason=error.reason)
+                pause_s = _RETRY_S
+            with trio.move_on_after(pause_s):
+                await self._wakeup.wait()
+                await trio.sleep(GATHER_S)
+
+    def _note(self, _: object) -> None:
+        self._commits += 1
+        if self.progress.behind_since is None:
+            self.progress.behind_since = trio.current_time()
+        self._wakeup.set()
+
+    def _note_erasure(self, _: object) -> None:
+        self._erasures += 1
+        if self._erased_at is None:
+            self._erased_at = trio.current_time()
+
+    async def _take_in_all(self) -> None:
+        while True:
+            commits, began = self._commits, trio.current_time()
+            intake = await self._store.read(partial(next_intake, position=self._index.position))
+            if intake is None:
+                self.progress.behind_since = None if self._commits == commits else began
+                return
+            await self._index.write(partial(take_in, intake=intake))
+            self._tell(intake)
+            if self._commits != commits:
+                await trio.sleep((trio.current_time() - began) * GIVE_WAY)
+
+    async def _settle(self, erasures: int) -> float:
+        """Do a part of what makes the index forget for good; return the seconds to wait before the next part.
+
+        Args:
+            erasures: how many were noted before all was taken in.
+        """
+        change = self._index.position.change
+        if change == self._forgotten and not self._index.scrub_due:
+            pause_s = None
+        else:
+            pause_s = await self._index.settle()
+            if pause_s is None:
+                await self._store.write(lambda tx: tx.forget_search_changes(change))
+                self._forgotten = change
+        if pause_s is not None:
+            return pause_s
+        if self._erasures == erasures:
+            self._erased_at = None
+        return inf
+
+    def _tell(self, intake: Intake) -> None:
+        """Say in the log how far an index is that takes long."""
+        self.progress.messages += len(intake.texts)
+        now = trio.current_time()
+        if not intake.all and now - self._told_at >= _TELL_S:
+            log.info("search.taking_in", messages=self.progress.messages, newest=intake.position.message)
+            self._told_at = now
+        elif intake.all and self._told_at != -inf:
+            log.info("search.complete", messages=self.progress.messages)
+            self._told_at = -inf

@@ -1,0 +1,170 @@
+"""The things that a search needs of the store and of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.tickets.ports import TicketReader
+
+T = TypeVar("T")
+Kind: TypeAlias = Literal["conversation", "contact"]
+
+
+class Document(NamedTuple):
+    """The row of a conversation or contact, which the index has words of."""
+
+    kind: Kind
+    row: int
+
+
+class Change(NamedTuple):
+    """A conversation or contact that was changed or deleted.
+
+    Args:
+        message: the newest message that was left when a conversation was deleted; None for other changes.
+    """
+
+    number: int
+    kind: Kind
+    row: int
+    message: int | None
+
+
+class Text(NamedTuple):
+    """A message or note."""
+
+    row: int
+    id: str
+    conversation: int
+    project: int
+    text: str
+
+
+class Fields(NamedTuple):
+    """The fields of a conversation or contact by which it is found."""
+
+    row: int
+    project: int
+    values: tuple[str | None, ...]
+
+
+class Position(NamedTuple):
+    """The rows up to which the index has taken everything in, and the id of that message."""
+
+    message: int
+    message_id: str | None
+    conversation: int
+    contact: int
+    change: int
+
+
+class Behind(NamedTuple):
+    """The rows that the index has yet to take in.
+
+    Args:
+        building: whether it was never complete since it was begun.
+    """
+
+    messages: int
+    others: int
+    building: bool
+
+
+class Found(NamedTuple):
+    """The rows that were found, best first; with `more` there are others."""
+
+    rows: Sequence[int]
+    more: bool
+
+
+class SourceReader(Protocol):
+    """Queries on what the index is made of."""
+
+    def search_changes(self, after: int, limit: int) -> Sequence[Change]:
+        """Return what was changed behind a number."""
+
+    def texts(self, after: int) -> Iterator[Text]:
+        """Return all messages and notes behind a row, oldest first, to be read within the query."""
+
+    def fields_after(self, kind: Kind, after: int, limit: int) -> Sequence[Fields]:
+        """Return the fields of conversations or contacts behind a row."""
+
+    def fields_of(self, kind: Kind, row: int) -> Fields | None:
+        """Return the fields of one; None if it is gone."""
+
+    def ends(self) -> Position:
+        """Return the newest rows, of which the index knows when it is complete; without the message's id."""
+
+
+class SourceTransaction(SourceReader, Protocol):
+    """Changes of what the index is made of."""
+
+    def forget_search_changes(self, upto: int) -> None:
+        """Remove the changes that the index has taken in for good."""
+
+
+class SearchReader(SourceReader, TicketReader, ConversationReader, Protocol):
+    """Queries of a search; what they find is there at their moment, whatever the index knows."""
+
+    def search_behind(self) -> Behind:
+        """Return how far the index is behind; nothing but zeros if it is complete."""
+
+    def found_conversations(self, project: int, words: Sequence[str], limit: int) -> Found:
+        """Return conversations with these words, newest activity first."""
+
+    def found_contacts(self, project: int, words: Sequence[str], limit: int) -> Found:
+        """Return contacts with these words, the last changed first."""
+
+    def conversation_named(self, project: int, name: str) -> int | None:
+        """Return the conversation that has this id, or a message of this id."""
+
+    def contacts_named(self, project: int, name: str) -> Sequence[int]:
+        """Return the contacts whose id, user id or e-mail address this is."""
+
+    def conversation_at(self, row: int) -> tuple[Conversation, Contact]:
+        """Return a conversation that this query has found."""
+
+    def contact_at(self, row: int) -> Contact:
+        """Return a contact that this query has found."""
+
+
+class IndexTransaction(Protocol):
+    """Changes of the index."""
+
+    def add(self, document: Document, project: int, words: AbstractSet[str]) -> None:
+        """Add words of messages."""
+
+    def set_head(self, document: Document, project: int, words: AbstractSet[str]) -> None:
+        """Put words in the place of those of the title or fields."""
+
+    def remove(self, document: Document) -> None:
+        """Take out all words of a document, if it has any, and have them overwritten."""
+
+    def move_to(self, position: Position, *, complete: bool) -> None:
+        """Note up to where everything was taken in, and whether that was everything there was."""
+
+
+class Index(Protocol):
+    """The index, for the one task that keeps it."""
+
+    @property
+    def position(self) -> Position:
+        """The rows up to which it has taken everything in."""
+
+    @property
+    def scrub_due(self) -> bool:
+        """True if bytes of what was taken out may still be in its file."""
+
+    async def write(self, job: Callable[[IndexTransaction], T]) -> T:
+        """Do a job in one transaction. Raises Unavailable if the disk refuses; nothing of it is stored then."""
+
+    async def settle(self) -> float | None:
+        """Have what was written on disk for good, and what was taken out overwritten, a part at a time.
+
+        Return the seconds to wait before the next part; None once all is done.
+        """

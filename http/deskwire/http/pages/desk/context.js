@@ -1,0 +1,122 @@
+// @ts-check
+/** What is known beside the thread: the contact, what is remembered, other conversations, tickets, the network log, who did what. */
+import { html, useState } from "./vendor/preact.js";
+import { t } from "./texts.js";
+import { Ago, Avatar, Button, Icon, clockTime, cx, dayOf, say, setting } from "./parts.js";
+import { call, get } from "./api.js";
+import { context, row } from "./store.js";
+import { go, may } from "./session.js";
+import { run } from "./keys.js";
+import { contextShown } from "./app.js";
+
+const folded = setting("folded", /** @type {Record<string, boolean>} */ ({}));
+
+/** @param {{name: string, title: string, count?: number, id?: string, children?: any}} props */
+function Section({ name, title, count, id, children }) {
+  const toggled = (/** @type {any} */ event) => {
+    if (Boolean(folded.value[name]) === event.target.open) folded.value = { ...folded.value, [name]: !event.target.open };
+  };
+  return html`<details class="section" id=${id} open=${!folded.value[name]} onToggle=${toggled}>
+    <summary>${title}${count ? html` <span class="count">${count}</span>` : null}<${Icon} name="right" /></summary><div class="in">${children}</div>
+  </details>`;
+}
+
+/** @param {unknown} value */
+const shown = (value) => (value === null || value === undefined || value === "" ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
+
+/** @param {{of: [string, unknown][]}} props */
+const Pairs = ({ of }) => html`<dl class="pairs">${of.map(([name, value]) => html`<dt key=${name}><bdi>${name}</bdi></dt><dd><bdi>${shown(value)}</bdi></dd>`)}</dl>`;
+
+/** @param {{contact: any, done: () => void}} props */
+function Edit({ contact, done }) {
+  const [wrong, setWrong] = useState("");
+  const submit = async (/** @type {any} */ event) => {
+    event.preventDefault();
+    const given = new FormData(event.target);
+    const changes = Object.fromEntries(["name", "email"].map((each) => [each, String(given.get(each) ?? "").trim() || null]).filter(([each, value]) => value !== (contact[String(each)] ?? null)));
+    try {
+      if (Object.keys(changes).length) await call("PATCH", `/v3/contacts/${contact.id}`, { body: changes });
+      say(t.context.saved);
+      done();
+    } catch (error) {
+      setWrong(t.context.saveFailed(/** @type {Error} */ (error).message));
+    }
+  };
+  return html`<form class="in edit" onSubmit=${submit}>
+    <label class="label">${t.context.name}<input class="field" name="name" value=${contact.name ?? ""} maxlength="200" autofocus autocomplete="off" dir="auto" /></label>
+    <label class="label">${t.context.email}<input class="field" name="email" type="email" value=${contact.email ?? ""} autocomplete="off" /></label>
+    ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
+    <div class="actions"><${Button} class="small" kind="quiet" label=${t.cancel} press=${done} /><button type="submit" class="button primary small">${t.save}</button></div>
+  </form>`;
+}
+
+/** @param {{known: any, id: string}} props */
+function Contact({ known, id }) {
+  const [editing, setEditing] = useState(false);
+  const contact = { ...row(id)?.contact, ...known?.contact };
+  const name = contact.name || contact.email || contact.userId || "";
+  const extra = Object.entries(contact.attributes ?? contact.customAttributes ?? {});
+  return html`<div class="context-head"><${Avatar} name=${name} id=${contact.id} size="l" /><div class="grow"><h2><bdi>${name}</bdi></h2>${contact.email && contact.email !== name && html`<p class="muted ellipsis">${contact.email}</p>`}</div>
+    ${may("contacts.manage") && known?.contact && !editing && html`<${Button} label=${t.context.edit} icon="pencil" only kind="quiet" press=${() => setEditing(true)} />`}
+    <${Button} label=${t.close} icon="close" only kind="quiet" class="only-middle" press=${() => (contextShown.value = false)} /></div>
+  ${editing ? html`<${Edit} contact=${contact} done=${() => setEditing(false)} />` : html`<div class="in about"><${Pairs} of=${/** @type {[string, unknown][]} */ ([[t.context.id, contact.userId], ...(contact.phone ? [[t.context.phone, contact.phone]] : []), ...(contact.locale ? [[t.context.locale, contact.locale]] : []), ...extra])} /></div>`}`;
+}
+
+/** @param {{id: string}} props */
+function About({ id }) {
+  const one = row(id);
+  if (!one) return null;
+  return html`<${Section} name="about" title=${t.context.about}>
+    <${Pairs} of=${/** @type {[string, unknown][]} */ ([[t.context.assignee, one.assignee?.name ?? t.context.nobody], [t.context.created, fullShort(one.createdAt)], ...(one.rating ? [[t.context.rating, `${one.rating}/5`]] : []), ...(one.contactSeenAt ? [[t.context.seen, fullShort(one.contactSeenAt)]] : []), ...Object.entries(one.attributes ?? {})])} />
+    <div class="chosen">${one.tags.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}${may("conversations.manage") && html`<${Button} class="small" kind="quiet" icon="tag" label=${t.actions.tag} press=${() => run("tag")} />`}</div>
+  <//>`;
+}
+
+/** @param {string} at */
+const fullShort = (at) => `${dayOf(at)}, ${clockTime(at)}`;
+
+/** What an activity says. @param {any} each */
+function deed(each) {
+  const words = t.activity.words[each.action] ?? t.activity.words[String(each.action).replace(/^(conversation|ticket)\./, "")] ?? String(each.action).replace(/[._]/g, " ");
+  const changes = (each.changes ?? []).slice(0, 3).map((/** @type {any} */ one) => `${one.field}: ${brief(one.to)}`).join(", ");
+  return html`<bdi><b>${each.actor?.name ?? (each.actor?.type === "key" ? t.activity.key : each.actor?.type === "bot" ? t.activity.bot : t.activity.system)}</b></bdi> ${words}${changes && html` <span class="muted">(${changes})</span>`}`;
+}
+
+/** @param {any} value */
+const brief = (value) => (value === null || value === undefined ? t.activity.nobody : Array.isArray(value) ? value.join(", ") || t.activity.empty : typeof value === "object" ? (value.name ?? value.id ?? JSON.stringify(value)) : /^\d{4}-\d\d-\d\dT/.test(value) ? fullShort(value) : String(value));
+
+/** @param {{id: string, logs: {at: string, requests: number}}} props */
+function Network({ id, logs }) {
+  const [all, setAll] = useState(/** @type {any} */ (null));
+  const [wrong, setWrong] = useState("");
+  const load = () => get(`/v3/conversations/${id}/network-logs`).then((answer) => setAll(answer.items ?? answer.logs ?? answer), (error) => setWrong(error.message));
+  if (all) return html`<pre class="code" tabindex="0" aria-label=${t.context.network}>${JSON.stringify(all, null, 2)}</pre>`;
+  return html`<p class="muted"><${Ago} at=${logs.at} /></p>${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}<div><${Button} class="small" label=${t.context.loadNetwork(logs.requests)} press=${load} /></div>`;
+}
+
+/** @param {{one: any}} props */
+const Other = ({ one }) => html`<a class="other" href=${`c/${one.id}`} onClick=${(/** @type {MouseEvent} */ event) => !event.metaKey && !event.ctrlKey && (event.preventDefault(), go(`c/${one.id}`))}><bdi class="ellipsis">${one.title ?? one.lastMessage?.text ?? t.noTitle}</bdi><span class=${cx("chip", one.status === "OPEN" && "good")}>${/** @type {any} */ (t.thread.status)[one.status]}</span><${Ago} at=${one.lastMessageAt ?? one.createdAt} /></a>`;
+
+/** @param {{one: any}} props */
+const Ticket = ({ one }) => html`<div class="ticket"><p><bdi>${one.title}</bdi></p><div class="chosen"><span class="chip accent">${String(one.status).toLowerCase().replace(/_/g, " ")}</span>${one.priority && html`<span class="chip">${String(one.priority).toLowerCase()}</span>`}${one.assignee && html`<span class="chip"><bdi>${one.assignee.name}</bdi></span>`}</div></div>`;
+
+/** @param {{id: string}} props */
+export function Context({ id }) {
+  const known = context(id);
+  const failed = known?.failed;
+  const list = (/** @type {any} */ part) => part?.items ?? part ?? [];
+  const memory = known?.memory && (Array.isArray(list(known.memory)) ? list(known.memory).map((/** @type {any} */ each) => [each.name, each.value]) : Object.entries(known.memory));
+  const others = list(known?.conversations).filter((/** @type {any} */ each) => each.id !== id);
+  return html`<aside class="context" aria-label=${t.context.label}>
+    <${Contact} known=${known} id=${id} />
+    ${failed && html`<p class="in wrong">${t.context.failed}</p>`}
+    <${About} id=${id} />
+    ${known && !failed && html`
+      ${known.workflow && html`<${Section} name="workflow" title=${t.context.workflow}><p><bdi>${known.workflow.name}</bdi> <span class="muted">${known.workflow.waiting ? t.context.waitsForAnswer : t.context.runs}</span></p><//>`}
+      ${known.tickets !== null && list(known.tickets).length > 0 && html`<${Section} name="ticket" title=${t.context.tickets} count=${list(known.tickets).length}>${list(known.tickets).map((/** @type {any} */ each) => html`<${Ticket} key=${each.id} one=${each} />`)}<//>`}
+      <${Section} name="memory" title=${t.context.memory} count=${memory?.length}>${memory === null ? html`<p class="muted">${t.context.notAllowed}</p>` : memory?.length ? html`<${Pairs} of=${memory} />` : html`<p class="muted">${t.context.nothingRemembered}</p>`}<//>
+      <${Section} name="others" title=${t.context.others} count=${others.length}>${others.length ? html`<div>${others.map((/** @type {any} */ each) => html`<${Other} key=${each.id} one=${each} />`)}</div>` : html`<p class="muted">${t.context.noOthers}</p>`}<//>
+      ${known.networkLogs && html`<${Section} name="network" title=${t.context.network}><${Network} id=${id} logs=${known.networkLogs} /><//>`}
+      <${Section} name="timeline" id="timeline" title=${t.context.timeline}>${list(known.activity).length ? html`<ol class="timeline">${list(known.activity).map((/** @type {any} */ each) => html`<li key=${each.eventId ?? each.at}><span>${deed(each)}</span><${Ago} at=${each.at} /></li>`)}</ol>` : html`<p class="muted">${t.context.noTimeline}</p>`}<//>`}
+  </aside>`;
+}

@@ -1,0 +1,153 @@
+// @ts-check
+/** A run of messages of one author, the files that they carry, and the truth about each: where it is, and who got it. */
+import { html, useState } from "./vendor/preact.js";
+import { t } from "./texts.js";
+import { Avatar, Button, Clock, Icon, Popover, Text, clockTime, cx } from "./parts.js";
+import { ROOT } from "./api.js";
+import { deliveries } from "./store.js";
+import { user } from "./session.js";
+import { again, undo } from "./outbox.js";
+import { giveBack } from "./composer.js";
+/** @import { AgentMessage, Attachment, Delivery, Outgoing } from "./types.js" */
+
+const LONG = 1800;
+const LINES = 28;
+const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/;
+/** What a delivery is that will not be tried again. */
+export const FAILED = new Set(["dropped", "skipped", "failed"]);
+
+/** How long the service took to store what was sent from here, by message. @type {Map<string, number>} */
+const took = new Map();
+/** @param {string} id @param {number | null} ms */
+export const remember = (id, ms) => void (ms !== null && took.set(id, ms));
+
+/** @param {number} n */
+const size = (n) => (n < 1024 ? `${n} B` : n < 1_048_576 ? `${Math.round(n / 1024)} KB` : `${(n / 1_048_576).toFixed(1)} MB`);
+
+/** An upload's address here: its path is signed, whatever name of the service it was made for. @param {string} url */
+function own(url) {
+  if (!URL.canParse(url, location.href)) return null;
+  const { pathname, search } = new URL(url, location.href);
+  const at = pathname.indexOf("/v3/uploads/");
+  return at < 0 ? null : ROOT + pathname.slice(at + 1) + search;
+}
+
+/** @param {{of: Attachment}} props */
+function Attached({ of }) {
+  const [broken, setBroken] = useState(false);
+  const href = own(of.url);
+  const type = of.type ?? /** @type {any} */ (of).contentType ?? "";
+  if (!href) return html`<span class="file"><${Icon} name="file" /><bdi class="ellipsis">${of.name}</bdi></span>`;
+  if (PICTURES.test(type) && !broken)
+    return html`<a class="picture" href=${href} target="_blank" rel="noopener" aria-label=${t.thread.attachment(of.name)}><img src=${href} alt=${of.name} loading="lazy" decoding="async" onError=${() => setBroken(true)} /></a>`;
+  return html`<a class="file" href=${href} target="_blank" rel="noopener" download=${of.name}><${Icon} name="file" /><bdi class="ellipsis">${of.name}</bdi>${of.size > 0 && html`<span class="size">${size(of.size)}</span>`}</a>`;
+}
+
+/** Text that is cut when it is very long. @param {{text: string}} props */
+function Words({ text }) {
+  const [whole, setWhole] = useState(false);
+  const long = text.length > LONG || text.split("\n", LINES + 1).length > LINES;
+  if (!text) return null;
+  return html`<${Text} text=${long && !whole ? text.slice(0, LONG) : text} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}`;
+}
+
+/** Times in a reason, as this reader's clock has them. @param {string | null} reason */
+const local = (reason) => (reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => clockTime(at));
+
+/** What became of a delivery, in words. @param {Delivery} of */
+function outcome(of) {
+  if (of.status === "delivered") return of.afterMs === null ? t.truth.gotIt(of.endpoint) : t.truth.got(of.endpoint, t.truth.ms(of.afterMs));
+  if (FAILED.has(of.status)) return t.truth.failed(of.endpoint, local(of.reason) || of.status);
+  if (of.attempts > 0) return t.truth.trying(of.endpoint, of.lastStatus ? ` (${of.lastStatus})` : of.reason ? ` (${local(of.reason)})` : "");
+  return t.truth.waiting(of.endpoint);
+}
+
+/** Everything that is known of some deliveries. @param {{groups: {at: string, of: Delivery[]}[], button: (open: boolean, toggle: () => void, hook: any) => any}} props */
+const Receipts = ({ groups, button }) => html`<${Popover} class="popover receipts" label=${t.truth.receipts} button=${button}>
+  ${() => html`<div tabindex="-1" autofocus><h3>${t.truth.receipts}</h3>${groups.map(({ at, of }) => html`<p class="muted"><${Clock} at=${at} /></p><ul>${of.map((each) => html`<${Receipt} key=${each.endpointId} of=${each} />`)}</ul>`)}</div>`}
+<//>`;
+
+/** @param {{of: Delivery}} props */
+function Receipt({ of }) {
+  const failed = FAILED.has(of.status);
+  const detail = [t.truth.attempts(of.attempts), of.lastStatus && t.truth.answered(of.lastStatus), of.nextAttemptAt && t.truth.next(clockTime(of.nextAttemptAt))].filter(Boolean).join(" · ");
+  return html`<li><${Icon} name=${of.status === "delivered" ? "check" : failed ? "warn" : "clock"} class=${of.status === "delivered" ? "good" : failed ? "bad" : "warn"} /><span>${outcome(of)}</span><span></span><span class="detail">${detail}</span></li>`;
+}
+
+/** One line for a series of equal failures. @param {{of: Delivery, n: number}} props */
+export function Trouble({ of, n }) {
+  const words = n > 1 ? t.truth.failedMany(of.endpoint, n, local(of.reason) || of.status) : t.truth.failed(of.endpoint, local(of.reason) || of.status);
+  return html`<div class="trouble"><${Icon} name="warn" /><span>${words}</span></div>`;
+}
+
+/** The truth about stored messages of a run. @param {{messages: AgentMessage[], seen: boolean}} props */
+function Truth({ messages, seen }) {
+  const groups = messages.map((each) => ({ at: each.createdAt, of: each.sequence ? deliveries(each.conversationId, each.sequence) : [] })).filter((each) => each.of.length);
+  const last = messages.at(-1);
+  const ms = last && took.get(last.id);
+  const of = (last?.sequence && deliveries(last.conversationId, last.sequence)) || [];
+  const done = of.filter((each) => each.status === "delivered");
+  const brief = done.length > 2 ? [t.truth.gotAll(done.length)] : done.map(outcome);
+  const pending = of.filter((each) => each.status !== "delivered" && !FAILED.has(each.status));
+  const failed = of.filter((each) => FAILED.has(each.status));
+  if (!of.length && ms === undefined && !seen) return null;
+  const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}`;
+  const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}>${words}</button>`;
+  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.ms(ms)}`}</span>${of.length > 0 && html`<${Receipts} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
+}
+
+const KEPT = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
+
+/** Where something is that was written here. @param {{out: Outgoing}} props */
+function OnItsWay({ out }) {
+  if (out.state === "refused" || out.state === "conflict") {
+    const edit = async () => giveBack(out.conversationId ?? "", await undo(out.key));
+    return html`<div class="truth"><span class="fail"><${Icon} name="warn" /> ${t.truth.notAccepted}${out.problem?.detail ? `: ${out.problem.detail}` : ""}</span>
+      <${Button} class="small" label=${t.truth.edit} press=${edit} /><${Button} class="small" kind="quiet" label=${t.truth.discard} press=${() => undo(out.key)} />${out.state === "refused" && html`<${Button} class="small" kind="quiet" label=${t.truth.retry} press=${() => again(out.key)} />`}</div>`;
+  }
+  if (out.state === "stored") return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${out.tookMs !== null && ` ${t.truth.ms(out.tookMs)}`}</span></div>`;
+  if (out.state === "sending") return html`<div class="truth"><span><${Icon} name="spin" class="spin" /> ${t.truth.sending}</span></div>`;
+  return html`<div class="truth"><span><${Icon} name="clock" /> ${out.waitsFor ? (KEPT[out.waitsFor] ?? t.truth.kept) : t.truth.keptNext}</span></div>`;
+}
+
+/** What is written here looks like what is stored. @param {Outgoing} out @returns {AgentMessage} */
+const draft = (out) => ({
+  id: out.key,
+  conversationId: out.conversationId ?? "",
+  author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you },
+  text: out.text ?? "",
+  attachments: [],
+  createdAt: new Date(out.createdAt).toISOString(),
+  index: null,
+  internal: out.internal,
+});
+
+/**
+ * A run of messages of one author.
+ * @param {{messages?: AgentMessage[], out?: Outgoing, seenIndex?: number}} props
+ */
+export function Run(props) {
+  const { out, seenIndex = -1 } = props;
+  const messages = out ? [draft(out)] : (props.messages ?? []);
+  const [first] = messages;
+  if (!first) return null;
+  const { author, internal } = first;
+  const mine = author.type === "agent" && author.id === user.value?.id;
+  const bot = author.type === "bot" || author.type === "system";
+  const side = internal ? "note" : author.type === "contact" ? "in" : "out";
+  const name = mine ? t.you : (author.name ?? (bot ? (author.type === "bot" ? t.thread.bot : t.thread.system) : ""));
+  const seen = side === "out" && messages.some((each) => each.index !== null && each.index === seenIndex);
+  const face = html`<${Avatar} name=${author.name} id=${author.id} bot=${bot} size=${internal ? "s" : ""} />`;
+  return html`<article class=${cx("run", side, bot && "bot")} aria-label=${internal ? `${t.thread.note}, ${name}` : name}>
+    ${!internal && face}
+    <div class="said">
+      <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
+      ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", out && out.state !== "stored" && "kept", out?.state === "refused" && "refused")}>
+        <${Words} text=${each.text} />
+        ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${Attached} key=${file.id} of=${file} />`)}</div>`}
+        ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
+      </div>`)}
+      ${out ? html`<${OnItsWay} out=${out} />` : !internal && html`<${Truth} messages=${messages} seen=${seen} />`}
+    </div>
+  </article>`;
+}

@@ -1,0 +1,122 @@
+"""Sessions of browsers: signing in with a cookie, who is signed in, and signing out (ADR 50)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.accounts.members import user_view
+from deskwire.engine.accounts.people import PERMISSIONS, User
+from deskwire.engine.accounts.ports import OrganisationReader
+from deskwire.engine.accounts.sessions import (
+    Session,
+    begin_session,
+    client_name,
+    hash_session_secret,
+    new_session_secret,
+)
+from deskwire.engine.audit.deeds import session_ended, signed_in
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.ports import Transaction
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.pipeline import JSON
+from deskwire.http.api.routing import OPEN, VISITOR, Answer, Call, Page, Routes
+from deskwire.http.resources.accounts import tokens
+from deskwire.http.resources.accounts.tokens import LoginBody, checked_user
+from deskwire.http.schemas import people as shapes
+
+routes = Routes(tokens.routes.tag, VISITOR)
+
+PROJECTS_MAX: Final = 200
+"""The projects that a session names; whoever has more lists them by themselves."""
+_NEWEST: Final = (1 << 63) - 1
+
+
+@routes.add(
+    "POST",
+    "/auth/session",
+    OPEN,
+    operation_id="startSession",
+    body=LoginBody,
+    answer=shapes.Session,
+    errors=(*tokens.REFUSALS, "cross_site_request"),
+    records=("sign_in.succeeded", "sign_in.failed", "account.password_changed"),
+)
+async def start_session(call: Call[LoginBody, Query]) -> Answer:
+    """Sign in with a browser. The response sets an HttpOnly cookie, which stands for the user from then on.
+
+    A call with the cookie that changes something is carried out for pages of this origin alone. A session ends when it was
+    not used for 12 hours (`DESKWIRE_SESSION_IDLE_S`), at the latest after 30 days (`DESKWIRE_SESSION_MAX_S`), with
+    a new password, and when it is ended.
+    """
+    sessions = call.services.sessions
+    if call.incoming.headers.get("sec-fetch-site") or call.incoming.headers.get("origin"):
+        sessions.require_own_page(call.incoming)
+    user, now = await checked_user(call), call.services.clock()
+    client = client_name(call.incoming.headers.get("user-agent"))
+    session = Session(new_id("ses", now), user.id, client, now, now)
+    secret = new_session_secret()
+
+    def begin(tx: Transaction) -> None:
+        begin_session(tx, user, session, hash_session_secret(secret))
+        tx.record(signed_in(user))
+
+    await call.signed(user).services.store.write(begin)
+    return _answer(await _view(call, user, session), sessions.cookie(call.incoming, secret))
+
+
+@routes.add("GET", "/auth/session", operation_id="getSession", answer=shapes.VisitorSession)
+async def get_session(call: Call[Body, Query]) -> Answer:
+    """Fetch who is signed in with this browser's cookie; all is null if nobody is. Answers 200 either way."""
+    return await _view(call, call.access.user, call.access.session)
+
+
+@routes.add(
+    "DELETE",
+    "/auth/session",
+    operation_id="endSession",
+    answer=shapes.SessionEnded,
+    records=("account.sessions_ended",),
+)
+async def end_session(call: Call[Body, Query]) -> Answer:
+    """Sign out: end the session of this browser's cookie, if there is one, and take the cookie back."""
+    user, session = call.access.user, call.access.session
+
+    def end(tx: Transaction) -> None:
+        if user is not None and session is not None and tx.end_session(session.id):
+            tx.record(session_ended(user, 1))
+
+    if session is not None:
+        await call.services.store.write(end)
+    return _answer({"ended": True}, call.services.sessions.no_cookie(call.incoming))
+
+
+async def _view(call: Call[Any, Any], user: User | None, session: Session | None) -> dict[str, Any]:
+    if user is None or session is None:
+        return {"user": None, "expiresAt": None, "projects": []}
+    projects = await call.services.store.read(lambda reader: _projects(reader, user))
+    ends_at = call.services.sessions.life.ends_at(session)
+    return {"user": user_view(user), "expiresAt": iso(ends_at), "projects": projects}
+
+
+def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:
+    """Return the projects that the user may ask for, newest first, with what may be done there."""
+    memberships = reader.memberships(user.rowid, (-1, -1), _NEWEST)
+    joined = {each.organisation.rowid: each for each in memberships}
+    return [
+        {
+            "id": project.id,
+            "name": project.name,
+            "organisationId": joined[project.organisation].organisation.id,
+            "organisationName": joined[project.organisation].organisation.name,
+            "role": joined[project.organisation].role,
+            "permissions": sorted(PERMISSIONS[joined[project.organisation].role]),
+        }
+        for project in reader.projects(None, user.rowid, _NEWEST, PROJECTS_MAX)
+    ]
+
+
+def _answer(content: dict[str, Any], cookie: str) -> Page:
+    return Page(orjson.dumps(content), JSON, {"Set-Cookie": cookie})

@@ -1,0 +1,152 @@
+"""Writing as an agent: replies that may refuse themselves, conversations that an agent starts, tags and snoozes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from deskwire.engine.accounts.people import PERMISSIONS
+from deskwire.engine.conversations.commands import (
+    Assign,
+    Close,
+    Patch,
+    PostMessage,
+    Reply,
+)
+from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.conversations.decide import MovedOn
+from deskwire.engine.conversations.tags import LENGTH_MAX, TAGS_MAX, normal_tag, normal_tags
+from deskwire.engine.core.clock import milliseconds
+from deskwire.engine.core.errors import Forbidden, Invalid, Problem
+from deskwire.engine.core.ids import new_id
+from deskwire.http.api.input.validation import Body, given_fields
+from deskwire.http.api.routing import Answer, Call
+from deskwire.http.resources.conversations import inbox, operations
+from deskwire.http.resources.conversations.requests import AssigneeRef, Content, ConversationPatch
+from deskwire.http.resources.fields import Time
+
+SNOOZE_MAX_S: Final = 366 * 86_400
+"""The seconds that a conversation may be snoozed for."""
+
+NULLABLE: Final = operations.NULLABLE | {"snoozed_until"}
+"""Fields of an agent's patch that null clears."""
+
+_MANAGE: Final = "conversations.manage"
+
+Tag = Annotated[str, Field(min_length=1, max_length=LENGTH_MAX), AfterValidator(normal_tag)]
+
+
+class AgentPatch(ConversationPatch):
+    """The fields to change. `attributes` are merged, and a null in them removes a key.
+
+    `tags` replaces all tags, which are compared and shown in small letters. `snoozedUntil` is a time within a year. Only
+    `title` and `snoozedUntil` can be set to null.
+    """
+
+    tags: Annotated[list[Tag], Field(max_length=TAGS_MAX)] | None = None
+    snoozed_until: Time | None = None
+
+
+class Then(Body):
+    """What is to follow the message in the same commit. A null assignee unassigns, a null `snoozedUntil` ends a snooze."""
+
+    status: Literal["OPEN", "PENDING"] | None = None
+    close: bool | None = None
+    assignee: AssigneeRef | None = None
+    snoozed_until: Time | None = None
+
+
+class AgentMessageBody(Content):
+    """The message of the signed-in agent, or with `internal` a note that only agents see.
+
+    With `ifSequence`, the sequence of the conversation as the agent knows it, it is refused if a message was added or the
+    conversation was closed since.
+    """
+
+    internal: bool = False
+    if_sequence: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None
+    then: Then | None = None
+
+
+def ahead(time: str | None, now: int, pointer: str) -> int | None:
+    """Return the end of a snooze in milliseconds. Raises Invalid if it is not in the future, or too far."""
+    if time is None:
+        return None
+    until = milliseconds(time)
+    if until <= now:
+        message = "A conversation is snoozed until a time that is still ahead."
+        raise Invalid(Problem(pointer, "not_ahead", message))
+    if until > now + SNOOZE_MAX_S * 1000:
+        raise Invalid(Problem(pointer, "too_large", "A conversation is snoozed for a year at most."))
+    return until
+
+
+def patch_of(call: Call[AgentPatch, Any]) -> Patch:
+    """Return the command of an agent's PATCH. Raises Invalid as `operations.patch_of`, and for a snooze that is not ahead."""
+    given = given_fields(call.body, NULLABLE)
+    if given.get("tags") is not None:
+        given["tags"] = normal_tags(given["tags"])
+    if "snoozed_until" in given:
+        given["snoozed_until"] = ahead(given["snoozed_until"], call.services.clock(), "/snoozedUntil")
+    return Patch(given)
+
+
+async def look_at_snooze(call: Call[Any, Any]) -> None:
+    """Check the end of a snooze in a patch."""
+    ahead(call.body.snoozed_until, call.services.clock(), "/snoozedUntil")
+
+
+async def post_message(call: Call[AgentMessageBody, Any]) -> Answer:
+    """Add the agent's message with what is to follow it; see `Reply`. Raises MovedOn with what came meanwhile."""
+    body = call.body
+    then = await _then(call)
+    attachments, problems = await operations.attached(call, body.attachments, "")
+    if problems:
+        raise Invalid(*problems)
+    author = Author("agent", call.user.id, call.user.name)
+    message_id = new_id("msg", call.services.clock())
+    message = PostMessage(message_id, author, body.text, body.internal, attachments)
+    plain = body.if_sequence is None and not then
+    command = message if plain else Reply(message, body.if_sequence, then)
+    try:
+        return await operations.post(
+            call, command, lambda message: {**message, "internal": body.internal}, operations.doer(call)
+        )
+    except MovedOn:
+        raise MovedOn(await inbox.since(call, body.if_sequence or 0)) from None
+
+
+async def look_at_reply(call: Call[AgentMessageBody, Any]) -> None:
+    """Check the attachments of a message, and what is to follow it."""
+    found = [*(await operations.attached(call, call.body.attachments, ""))[1]]
+    try:
+        await _then(call)
+    except Invalid as refused:
+        found += refused.problems
+    if found:
+        raise Invalid(*found)
+
+
+async def _then(call: Call[AgentMessageBody, Any]) -> tuple[Assign | Patch | Close, ...]:
+    """Return the commands that follow a message, in order. Raises Forbidden, or Invalid."""
+    then = call.body.then
+    if then is None:
+        return ()
+    if _MANAGE not in PERMISSIONS[call.role]:
+        raise Forbidden(f"This needs the permission {_MANAGE}.")
+    given = given_fields(then, frozenset({"assignee", "snoozed_until"}), "/then")
+    if given.get("close") and len(given.keys() & {"status", "snoozed_until"}):
+        message = "What is closed has neither another status nor a snooze."
+        raise Invalid(Problem("/then/close", "not_allowed", message))
+    following: list[Assign | Patch | Close] = []
+    if "assignee" in given:
+        following.append(Assign(await operations.assignee_of(call, then.assignee, "/then/assignee")))
+    changes: dict[str, Any] = {name: given[name] for name in ("status", "snoozed_until") if name in given}
+    if "snoozed_until" in changes:
+        changes["snoozed_until"] = ahead(then.snoozed_until, call.services.clock(), "/then/snoozedUntil")
+    if changes:
+        following.append(Patch(changes))
+    if given.get("close"):
+        following.append(Close("agent"))
+    return tuple(following)

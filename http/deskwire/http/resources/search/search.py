@@ -1,0 +1,104 @@
+"""The search as one types (decisions 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Final, TypeVar, get_args
+
+from pydantic import Field
+
+from deskwire.engine.accounts.people import PERMISSIONS
+from deskwire.engine.contacts.contact import contact_view
+from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.core.errors import Problem
+from deskwire.engine.search.hits import Hit
+from deskwire.engine.search.ports import Behind
+from deskwire.engine.search.search import FoundConversation, Part, search
+from deskwire.engine.tickets.ticket import ticket_view
+from deskwire.http.api.input.validation import Body, Query, bad_query
+from deskwire.http.api.routing import Answer, Call, Routes, Tag, dashboard
+from deskwire.http.schemas import search as shapes
+
+T = TypeVar("T")
+routes = Routes(Tag("Search", "Find conversations, contacts and tickets by the words in them, as one types."))
+_PARTS: Final[tuple[Part, ...]] = get_args(Part)
+_NAME: Final = "|".join(_PARTS)
+_IN: Final[dict[str, Any]] = {
+    "description": "The parts to search, separated by commas.",
+    "pattern": f"^({_NAME})(,({_NAME}))*$",
+    "examples": ["conversations,contacts"],
+}
+
+
+class SearchQuery(Query):
+    """The words, or beginnings of words, and where to look for them."""
+
+    q: Annotated[str, Field(min_length=1, max_length=200)]
+    within: str = Field(",".join(_PARTS), alias="in", json_schema_extra=_IN)
+    limit: Annotated[int, Field(ge=1, le=50)] = 20
+
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """Check the parts. Raises BadRequest."""
+        wrong = [name for name in _names(given.get("in")) if name not in _PARTS]
+        if wrong:
+            raise bad_query(
+                *(
+                    Problem("?in", "not_allowed", f"There is no part {name!r}; they are {', '.join(_PARTS)}.")
+                    for name in wrong
+                )
+            )
+
+
+@routes.add(
+    "GET",
+    "/search",
+    dashboard("conversations.read"),
+    operation_id="search",
+    query=SearchQuery,
+    answer=shapes.SearchResult,
+)
+async def find(call: Call[Body, SearchQuery]) -> Answer:
+    """Search conversations by title, messages and notes, contacts by name, e-mail, user id and phone, and tickets.
+
+    Every word of `q` must begin a word of what is found; of a conversation any of its messages may have it. What has the very id or
+    e-mail address comes first, then the newest.
+    """
+    query = call.query
+    query.further({"in": query.within})
+    readable = PERMISSIONS[call.role]
+    parts = {part for part in _PARTS if part in _names(query.within) and f"{part}.read" in readable}
+    found = await call.services.store.read(
+        lambda reader: search(reader, call.project.rowid, query.q, parts, query.limit)
+    )
+    return {
+        "conversations": _each(found.conversations, lambda each: _conversation(each, call.project.id)),
+        "contacts": _each(found.contacts, contact_view),
+        "tickets": _each(found.tickets, ticket_view),
+        "more": {part: part in found.more for part in _PARTS},
+        "behind": _behind(found.behind),
+    }
+
+
+def _each(found: Sequence[T] | None, view: Callable[[T], dict[str, Any]]) -> list[dict[str, Any]] | None:
+    return None if found is None else [view(each) for each in found]
+
+
+def _conversation(found: FoundConversation, project_id: str) -> dict[str, Any]:
+    return {
+        "conversation": conversation_view(found.conversation, found.contact, project_id),
+        "hits": [_hit(hit) for hit in found.hits],
+    }
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    return {"messageId": hit.message.id, "text": hit.text, "ranges": hit.ranges}
+
+
+def _behind(behind: Behind) -> dict[str, Any] | None:
+    """Return how far the index is behind; None if it is not."""
+    return behind._asdict() if any(behind) else None
+
+
+def _names(listed: str | None) -> list[str]:
+    return [name.strip() for name in listed.split(",")] if listed else []

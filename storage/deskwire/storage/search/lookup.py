@@ -1,0 +1,135 @@
+"""Searches: the documents that have all words, and of those the best, with bounds on what is looked at.
+
+Each word is a range of postings, or one row a block for the beginnings that many words share; what all words have in common is
+an `and` of integers. Of few documents all are put in order. Of many the list of conversations by activity is gone
+through from its newest end, where they are soon met; what its bound leaves is filled up with those begun last.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+import orjson
+
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.search.ports import Behind, Found, Kind
+from deskwire.storage.search.blocks import BITS, SIZE, Documents, common, count, newest, united
+from deskwire.storage.search.index import marked_for
+from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
+
+SORTED_MAX: Final = 1_000
+"""Documents that are put in order one by one; some milliseconds."""
+
+WALKED_MAX: Final = 20_000
+"""Conversations, newest activity first, that are compared with what was found; some ten milliseconds."""
+
+_LAST: Final = "\U0010ffff"
+"""The character behind which none comes."""
+
+
+class SearchReads:
+    """Queries on a connection to which the index is attached; the methods are those of `engine.search.ports.SearchReader`."""
+
+    conn: sqlite3.Connection
+
+    def search_behind(self) -> Behind:
+        row = self.conn.execute(
+            "SELECT max(0, (SELECT coalesce(max(rowid), 0) FROM messages) - s.message), "
+            "max(0, (SELECT coalesce(max(rowid), 0) FROM conversations) - s.conversation) "
+            "+ max(0, (SELECT coalesce(max(rowid), 0) FROM contacts) - s.contact) "
+            "+ (SELECT count(*) FROM search_changes WHERE rowid > s.change), NOT s.complete FROM search.state s"
+        ).fetchone()
+        return Behind(row[0], row[1], bool(row[2]))
+
+    def found_conversations(self, project: int, words: Sequence[str], limit: int) -> Found:
+        found = self._with_all("conversation", project, words)
+        matching = count(found)
+        if matching > SORTED_MAX:
+            rows = self._newest_active(project, found, limit)
+            if len(rows) >= limit:
+                return Found(rows, True)
+            last_begun = [row for row in newest(found, SORTED_MAX) if row not in set(rows)]
+            return Found([*rows, *self._by_activity(project, last_begun, limit - len(rows))], True)
+        rows = self._by_activity(project, newest(found, SORTED_MAX), limit + 1)
+        return Found(rows[:limit], len(rows) > limit)
+
+    def found_contacts(self, project: int, words: Sequence[str], limit: int) -> Found:
+        found = self._with_all("contact", project, words)
+        rows = self.conn.execute(
+            "SELECT k.rowid FROM json_each(?) w CROSS JOIN contacts k ON k.rowid = w.value "
+            "WHERE k.project = ? AND k.erasing = 0 ORDER BY k.updated_at DESC, k.rowid DESC LIMIT ?",
+            (orjson.dumps(newest(found, SORTED_MAX)).decode(), project, limit + 1),
+        ).fetchall()
+        return Found([row[0] for row in rows[:limit]], len(rows) > limit)
+
+    def conversation_named(self, project: int, name: str) -> int | None:
+        row = self.conn.execute(
+            "SELECT c.rowid FROM conversations c WHERE +c.project = ? AND c.id = ? UNION SELECT c.rowid FROM messages m "
+            "CROSS JOIN conversations c ON c.rowid = m.conversation WHERE m.id = ? AND +c.project = ?",
+            (project, name, name, project),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def contacts_named(self, project: int, name: str) -> Sequence[int]:
+        rows = self.conn.execute(
+            "SELECT rowid FROM contacts WHERE id = ? AND project = ? AND erasing = 0 "
+            "UNION SELECT rowid FROM contacts WHERE project = ? AND user_id = ? AND erasing = 0",
+            (name, project, project, name),
+        )
+        return [row[0] for row in rows]
+
+    def conversation_at(self, row: int) -> tuple[Conversation, Contact]:
+        project, name = self.conn.execute(
+            "SELECT project, id FROM conversations WHERE rowid = ?", (row,)
+        ).fetchone()
+        found = self.conversation(project, name)
+        assert found is not None, "it was found in this very query"
+        return found
+
+    def contact_at(self, row: int) -> Contact:
+        return contact_of(
+            self.conn.execute(f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE rowid = ?", (row,)).fetchone()
+        )
+
+    def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
+        """See `ConversationReader`; another group of tables has it."""
+        raise NotImplementedError
+
+    def _with_all(self, kind: Kind, project: int, words: Sequence[str]) -> Documents:
+        found: Documents | None = None
+        for word in words:
+            having = self._with(kind, project, word)
+            found = having if found is None else common(found, having)
+            if not found:
+                break
+        return found or {}
+
+    def _with(self, kind: Kind, project: int, word: str) -> Documents:
+        """Return the documents that have a word which begins so."""
+        return united(
+            self.conn.execute(
+                "SELECT block, documents FROM search.postings WHERE project = ? AND kind = ? AND word >= ? AND word < ?",
+                (project, marked_for(kind, word), word, word + _LAST),
+            )
+        )
+
+    def _newest_active(self, project: int, found: Documents, limit: int) -> list[int]:
+        """Return the first of them in the list by activity, as far as that is gone through."""
+        rows = self.conn.execute(
+            "SELECT rowid FROM conversations WHERE project = ? ORDER BY activity DESC, rowid DESC LIMIT ?",
+            (project, WALKED_MAX),
+        )
+        matching = (row for (row,) in rows if found.get(row >> BITS, 0) >> (row % SIZE) & 1)
+        return list(islice(matching, limit))
+
+    def _by_activity(self, project: int, documents: Sequence[int], limit: int) -> list[int]:
+        rows = self.conn.execute(
+            "SELECT c.rowid FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value "
+            "WHERE c.project = ? ORDER BY c.activity DESC, c.rowid DESC LIMIT ?",
+            (orjson.dumps(documents).decode(), project, limit),
+        )
+        return [row[0] for row in rows]

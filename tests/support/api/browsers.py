@@ -1,0 +1,36 @@
+"""Browsers that sign in with a cookie, as far as the API can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import httpx
+
+from tests.support.api.openapi_check import caller
+from tests.support.api.service import Service
+from tests.support.api.staff import PASSWORD, hire, sign_in
+
+PAGE: Final = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+"""The headers that a page's request has, and no page can change."""
+
+NAME: Final = "deskwire"
+"""The cookie's name over plain HTTP."""
+
+
+def browser(service: Service, headers: Mapping[str, str] = PAGE) -> httpx.AsyncClient:
+    """A client that keeps cookies, and has no token; close it, or use it as a context."""
+    return caller(f"{service.url}/v3", headers)
+
+
+async def enter(http: httpx.AsyncClient, email: str, password: str = PASSWORD, **body: str) -> httpx.Response:
+    """What signing in is answered with."""
+    return await http.post("/auth/session", json={"email": email, "password": password, **body})
+
+
+async def staff(service: Service, role: str, email: str | None = None) -> dict[str, Any]:
+    """A new member with this role who has a password of their own."""
+    hired = await hire(service, role, email)
+    answer = await sign_in(service, hired["email"], hired["password"], PASSWORD)
+    assert answer.status_code == 200, answer.text
+    return hired
