@@ -35,11 +35,8 @@ Prefix = Literal[
     "act",
     "wfl",
     "aud",
-<<<<<<< HEAD
     "snp",
-=======
     "str",
->>>>>>> d-stream
 ]
 
 _RANDOM_BITS: Final = 80

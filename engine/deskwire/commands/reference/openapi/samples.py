@@ -41,7 +41,8 @@ _WORKFLOW: Final[Mapping[str, Any]] = {
 }
 
 BODIES: Final[Mapping[str, Any]] = {
-    "AgentMessageBody": {"text": "It left us today."},
+    "AgentMessageBody": {"text": "It left us today.", "ifSequence": 12, "then": {"close": True}},
+    "AgentPatch": {"tags": ["returns"], "status": "PENDING"},
     "AssignBody": {"assignee": {"type": "user", "id": "usr_01KZ0000000000000000AGENT1"}},
     "BulkBody": {
         "selection": {"ids": ["tkt_01KZ00000000000000000000T1"]},
@@ -100,6 +101,11 @@ BODIES: Final[Mapping[str, Any]] = {
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
     "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
     "ReplyBody": {"actionId": 2, "value": "order"},
+    "StartBody": {
+        "contact": {"userId": "u1"},
+        "title": "Your order",
+        "message": {"text": "It left us today."},
+    },
     "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
     "NewWorkflowBody": _WORKFLOW,
     "WorkflowBody": {"name": "Orders and returns"},
