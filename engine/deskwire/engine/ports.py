@@ -103,7 +103,7 @@ class Commit:
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
     at which conversations wake. `callers` says whether anything about server keys or projects has changed, `sessions` are the
-    ids of browsers' sessions that have ended.
+    ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something.
     """
 
     events: Sequence[StoredEvent]
@@ -114,6 +114,7 @@ class Commit:
     wakings_due: Sequence[int] = ()
     callers: bool = False
     sessions: Sequence[str] = ()
+    people: bool = False
 
 
 Store = core.Store[Reader, Transaction]

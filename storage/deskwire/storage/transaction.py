@@ -22,6 +22,7 @@ from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
+from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
@@ -41,6 +42,7 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 class SqliteReader(
     ConversationReads,
+    ConversationListReads,
     ActivityReads,
     AgentViewReads,
     ContactReads,
@@ -106,8 +108,8 @@ class SqliteTransaction(
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
     `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
-    besides, `callers_changed` that something about server keys or projects is another: the database says so, whoever has
-    changed it.
+    besides, `callers_changed` that something about server keys or projects is another, `people_changed` that a user has
+    another password or is gone, or a member another role: the database says so, whoever has changed it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -120,6 +122,7 @@ class SqliteTransaction(
         self.sessions_ended: list[str] = []
         self.wakings_due: list[int] = []
         self.callers_changed = False
+        self.people_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
         for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):
             for change in ("INSERT", what, "DELETE"):
@@ -132,6 +135,13 @@ class SqliteTransaction(
             "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
             "BEGIN SELECT session_ends(OLD.id); END"
         )
+        connection.create_function("people_change", 0, self._note_people)
+        for table, what in (("memberships", "UPDATE"), ("users", "UPDATE OF generation")):
+            for change in (what, "DELETE"):
+                connection.execute(
+                    f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
+                    "BEGIN SELECT people_change(); END"
+                )
         connection.create_function("contacts_change", 0, self.forget_claims)
         for change in ("UPDATE", "DELETE"):
             connection.execute(
@@ -150,6 +160,9 @@ class SqliteTransaction(
 
     def _note_callers(self) -> None:
         self.callers_changed = True
+
+    def _note_people(self) -> None:
+        self.people_changed = True
 
     def erase_conversation(self, state: Conversation) -> None:
         if any(event.conversation == state.rowid for event in self.published):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 import trio
 
 from deskwire.engine.accounts.people import PERMISSIONS

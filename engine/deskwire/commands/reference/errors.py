@@ -102,11 +102,17 @@ CODES: Final = (
     Code(404, "ticket_not_found", "There is no such ticket."),
     Code(404, "refresh_not_found", "The insights of the survey have never been refreshed."),
     Code(404, "response_not_found", "The survey has no such response."),
+    Code(
+        404,
+        "stream_not_found",
+        "The user has no such stream open in this project; it ends with its connection.",
+    ),
     Code(404, "survey_not_found", "There is no such survey in this project."),
     Code(
         404, "survey_version_not_found", "The survey has no such version; `detail` lists the versions it has."
     ),
     Code(404, "role_not_found", "The user is not a member of any organisation."),
+    Code(404, "browser_session_not_found", "The user has no such session of a browser; it may have ended."),
     Code(404, "session_not_found", "There is no such session; a session is the id of a contact."),
     Code(
         404,
@@ -203,7 +209,11 @@ CODES: Final = (
         422, "invalid_input", "The body is JSON, but not valid for this call; `errors` lists every problem."
     ),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
-    Code(429, "rate_limited", "The project makes too many calls; wait for the time in `Retry-After`."),
+    Code(
+        429,
+        "rate_limited",
+        "The project, or the user, makes too many calls; wait for the time in `Retry-After`.",
+    ),
     Code(
         429,
         "too_many_at_once",
@@ -218,6 +228,11 @@ CODES: Final = (
         429,
         "too_many_sign_ins",
         "Too many attempts to sign in have failed; wait for the time in `Retry-After`.",
+    ),
+    Code(
+        429,
+        "too_many_streams",
+        "The user has 20 streams open, or all agents together have `DESKWIRE_AGENT_STREAMS`; wait for the time in `Retry-After`.",
     ),
     Code(431, "header_too_large", "The request line and the headers have more than 16 KiB."),
     Code(

@@ -36,6 +36,7 @@ Prefix = Literal[
     "wfl",
     "aud",
     "snp",
+    "str",
 ]
 
 _RANDOM_BITS: Final = 80

@@ -31,6 +31,7 @@ from deskwire.http.resources.accounts import (
     audit,
     members,
     organisations,
+    own_sessions,
     project,
     projects,
     sessions,
@@ -42,9 +43,11 @@ from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.conversations import dashboard, s2s
+from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
+from deskwire.http.resources.stream import agents
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
     insights as survey_insights,
@@ -73,7 +76,9 @@ _MODULES: Final = (
     webhooks,
     deliveries,
     stream,
+    agents,
     dashboard,
+    conversation_deliveries,
     workflows,
     tickets,
     voice,
@@ -89,6 +94,7 @@ _MODULES: Final = (
     tokens,
     sessions,
     users,
+    own_sessions,
     organisations,
     members,
     projects,

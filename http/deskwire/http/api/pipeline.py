@@ -103,6 +103,16 @@ class Request:
     place: Place | None = None
     secure: bool = False
 
+    def drop(self) -> None:
+        """End the connection at once, whatever waits in it."""
+        if self.place is not None:
+            self.place.end()
+
+    def expect_reader(self) -> None:
+        """Have the connection ended when its peer is gone without a word."""
+        if self.place is not None:
+            self.place.expect_reader()
+
 
 @value
 class Response:
@@ -251,7 +261,7 @@ class _Exchange:
         counted = request.route.quota
         self.quota = quotas.take(caller.project, caller.user, counted)
         if self.quota is not None and self.quota.retry_after_s:
-            raise refusal_of(self.quota, counted)
+            raise refusal_of(self.quota, caller.user, counted)
         require_permission(access, caller)
         return caller
 

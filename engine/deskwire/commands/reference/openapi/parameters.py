@@ -62,6 +62,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "members/user_id": PathParameter(
         "The id of the user.", "usr_01KZ0000000000000000AGENT1", "member_not_found", people.Member
     ),
+    "browser_session_id": PathParameter(
+        "The id of the session.",
+        "ses_01KZ00000000000000000000B1",
+        "browser_session_not_found",
+        people.SessionSummary,
+    ),
     "contact_id": PathParameter(
         "The id of the contact.", "con_01KZ0000000000000000C0NTCT", "contact_not_found", conversations.Contact
     ),

@@ -41,8 +41,8 @@ _WORKFLOW: Final[Mapping[str, Any]] = {
 }
 
 BODIES: Final[Mapping[str, Any]] = {
-    "AgentMessageBody": {"text": "It left us today."},
-    "AgentPatch": {"tags": ["vip"]},
+    "AgentMessageBody": {"text": "It left us today.", "ifSequence": 12, "then": {"close": True}},
+    "AgentPatch": {"tags": ["returns"], "status": "PENDING"},
     "AssignBody": {"assignee": {"type": "user", "id": "usr_01KZ0000000000000000AGENT1"}},
     "BulkBody": {
         "selection": {"ids": ["tkt_01KZ00000000000000000000T1"]},
@@ -96,10 +96,6 @@ BODIES: Final[Mapping[str, Any]] = {
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
     "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
     "ReplyBody": {"actionId": 2, "value": "order"},
-    "StartBody": {
-        "contact": {"id": "con_01KZ0000000000000000C0NTCT"},
-        "message": {"text": "Your parcel is back."},
-    },
     "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
     "NewWorkflowBody": _WORKFLOW,
     "WorkflowBody": {"name": "Orders and returns"},

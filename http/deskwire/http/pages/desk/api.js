@@ -107,6 +107,63 @@ export async function call(method, path, options = {}) {
 /** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [abort] */
 export const get = (path, query, abort) => call("GET", path, { query, signal: abort });
 
+/** Waits as long as a refusal for too many calls says, and asks again. @template T @param {() => Promise<T>} ask @returns {Promise<T>} */
+export async function patiently(ask) {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status !== 429) throw error;
+      await new Promise((done) => setTimeout(done, error.retryAfterMs ?? 1000));
+    }
+  }
+}
+
+/** All items of a list, page by page. @param {string} path @param {Record<string, unknown>} [query] @param {number} [most] @returns {Promise<any[]>} */
+export async function all(path, query, most = 1000) {
+  const items = [];
+  let cursor = null;
+  do {
+    const page = await patiently(() => get(path, { ...query, limit: 100, cursor }));
+    items.push(...page.items);
+    cursor = page.nextCursor;
+  } while (cursor && items.length < most);
+  return items;
+}
+
+/** What is loaded when it is read for the first time, and again when it may have changed. @template T */
+export class Resource {
+  /** @param {() => Promise<T>} ask @param {T} first  what it is until then */
+  constructor(ask, first) {
+    this.ask = ask;
+    this.content = signal(first);
+    this.failed = false;
+    this.asked = 0;
+  }
+
+  /** The content as far as it is known. Reads a signal. */
+  get value() {
+    if (!this.asked) {
+      this.asked = 1;
+      queueMicrotask(() => this.load());
+    }
+    return this.content.value;
+  }
+
+  /** Loads it, if anybody has read it. What it was stays until then. */
+  async load() {
+    if (!this.asked) return;
+    const asked = ++this.asked;
+    try {
+      const content = await patiently(this.ask);
+      if (asked === this.asked) this.content.value = content;
+      this.failed = false;
+    } catch {
+      this.failed = asked === this.asked;
+    }
+  }
+}
+
 /**
  * Uploads a file. `progress` is called with 0 to 1. It has no bound in time as long as something is sent.
  *

@@ -127,7 +127,7 @@ function Panes() {
   return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
     <${Side} /><${List} />
     <main class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</main>
-    ${open && wide && html`<${Context} key=${open} id=${open} />`}
+    ${open && wide && !store.gone(open) && html`<${Context} key=${open} id=${open} />`}
   </div>`;
 }
 

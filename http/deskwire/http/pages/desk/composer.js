@@ -52,7 +52,7 @@ function MovedOn({ out }) {
   return html`<section class="moved" role="alert">
     <h3>${t.composer.movedOn(last?.author.name ?? "", out.since.length)}</h3>
     ${out.since.slice(-3).map((each) => html`<blockquote key=${each.id}><b><bdi>${each.author.name}</bdi></b> <${Text} text=${each.text.slice(0, 600)} /></blockquote>`)}
-    <p class="mine"><bdi>${(out.text ?? "").slice(0, 200)}</bdi></p>
+    <p class="mine"><b>${t.you}: </b><bdi>${(out.text ?? "").slice(0, 200)}</bdi></p>
     <div class="actions"><${Button} kind="primary" label=${t.composer.sendMineToo} press=${() => again(out.key, { ifSequence: null })} /><${Button} label=${t.composer.edit} press=${edit} /><${Button} kind="quiet" label=${t.composer.discard} press=${() => undo(out.key)} /></div>
   </section>`;
 }
@@ -159,7 +159,7 @@ function Box({ id }) {
     store({ files: latest.current.files.filter((each) => each.key !== file.key) });
     focus();
   };
-  const mode = (/** @type {boolean} */ note) => () => (store({ internal: note }), requestAnimationFrame(focus));
+  const mode = (/** @type {boolean} */ note) => () => (store({ internal: note }), void requestAnimationFrame(focus));
   const insert = (/** @type {string} */ words) => {
     const from = snippet?.from ?? box.current?.selectionStart ?? text.length;
     const to = box.current?.selectionStart ?? text.length;

@@ -1,7 +1,7 @@
 // @ts-check
 /** Who is signed in, in which project, and at which place of the desk. */
 import { batch, computed, signal } from "./vendor/preact.js";
-import { ROOT, call, credentials, get, signedOut } from "./api.js";
+import { ROOT, Resource, all, call, credentials, get, signedOut } from "./api.js";
 /** @import { User, Project } from "./types.js" */
 
 /** Who is signed in: undefined until the server was asked, null for nobody. */
@@ -21,13 +21,31 @@ export const may = (permission) => permissions.value.has(permission);
 
 const CHOSEN = "deskwire.project";
 const others = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire session") : null;
-others?.addEventListener("message", () => void begin().catch(() => {})); // another tab has signed in or out
+others?.addEventListener("message", ({ data }) => {
+  if (data === "out") forget();
+  else void begin().catch(() => {});
+});
+
+/** @typedef {{users: {id: string, name: string}[], teams: {id: string, name: string}[]}} People */
+/** @type {Resource<People>} */
+const everybody = new Resource(async () => {
+  const chosen = project.peek();
+  if (!chosen) return { users: [], teams: [] };
+  const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), all("teams")]);
+  const named = (/** @type {any} */ { id, name, user }) => ({ id: user?.id ?? id, name: user?.name ?? name });
+  return { users: users.map(named), teams: teams.map(named) };
+}, { users: [], teams: [] });
+
+/** The members of the organisation and the teams, to assign to; the first read loads them. Reads a signal. @returns {People} */
+export const people = () => everybody.value;
+/** Loads them anew. */
+export const reloadPeople = () => everybody.load();
 
 /** @type {Set<() => unknown>} What is done before somebody's signing out. */
 const partings = new Set();
 
-/** Registers what forgets a part of what is kept here when somebody signs out. @param {() => unknown} forget */
-export const parting = (forget) => partings.add(forget);
+/** Registers what forgets a part of what is kept here when somebody signs out. @param {() => unknown} part */
+export const parting = (part) => partings.add(part);
 
 /** @param {{user: User|null, projects: Project[]}} session */
 function take(session) {
@@ -89,8 +107,13 @@ export function choose(projectId) {
  */
 export async function signOut() {
   await call("DELETE", "auth/session");
-  await Promise.allSettled([...partings].map((forget) => forget()));
+  await Promise.allSettled([...partings].map((part) => part()));
   others?.postMessage("out");
+  forget();
+}
+
+/** Shows nothing of anybody any more. */
+function forget() {
   credentials.project = null;
   go("", { replace: true });
   batch(() => {

@@ -3,7 +3,8 @@
 import { Component, html, signal, useEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Icon, Menu, announce, cx, dayOf, dialog, say } from "./parts.js";
-import { deliveries, gone, older, reload, row, seen, thread, typing, viewers } from "./store.js";
+import { gone, row, viewers } from "./store.js";
+import { deliveries, older, reloadThread as reload, seen, thread, typing } from "./conversation.js";
 import { go, may } from "./session.js";
 import { outgoing } from "./outbox.js";
 import { draft, drop } from "./drafts.js";
@@ -75,11 +76,11 @@ const same = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ?
 class Chunk extends Component {
   /** @param {any} next */
   shouldComponentUpdate(next) {
-    const now = /** @type {any} */ (this.props);
+    const now = /** @type {any} */ (this).props;
     return next.seenIndex !== now.seenIndex || next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => same(each, now.of[i]));
   }
   render() {
-    const { of, last, seenIndex } = /** @type {any} */ (this.props);
+    const { of, last, seenIndex } = /** @type {any} */ (this).props;
     return html`<div class=${cx("chunk", last && "last")}>${of.map((/** @type {Part} */ each) =>
       each.kind === "day" ? html`<div key=${each.key} class="day"><span>${dayOf(each.at)}</span></div>` : each.kind === "trouble" ? html`<${Trouble} key=${each.key} of=${each.of} n=${each.n} />` : html`<${Run} key=${each.key} messages=${each.messages} seenIndex=${seenIndex} />`,
     )}</div>`;
@@ -94,7 +95,7 @@ function Head({ id }) {
   const closed = one?.status === "CLOSED";
   const writing = others.filter((each) => each.composing === id).map((each) => each.name);
   const looking = others.filter((each) => each.composing !== id).map((each) => each.name);
-  const words = [looking.length && (looking.length > 1 ? t.thread.viewMany : t.thread.view)(looking.join(", ")), writing.length && t.thread.writes(writing.join(", "))].filter(Boolean).join(" · ");
+  const words = [writing.length && (writing.length > 1 ? t.thread.writeMany : t.thread.write)(writing.join(", ")), looking.length && (looking.length > 1 ? t.thread.viewMany : t.thread.view)(looking.join(", "))].filter(Boolean).join(" · ");
   const tool = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ label, /** @type {string} */ keys, only = true) => html`<${Button} label=${label} icon=${icon} only=${only} kind="quiet" class=${what === "close" || what === "reopen" ? "" : "wide"} keys=${keys} press=${() => command(what)} />`;
   const tools = may("conversations.manage") || may("conversations.reply");
   return html`<header class="thread-head">
@@ -104,7 +105,7 @@ function Head({ id }) {
         ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed} <${Ago} at=${one.snoozedUntil} /></span>`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
         <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
-        ${others.length > 0 && html`<span class="chip accent"><${Faces} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
+        ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Faces} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
       </div></div>
     <div class="tools">
       ${tools && one && html`${tool("assignMe", "person", t.actions.assignMe, "a")}${tool("snooze", "moon", t.actions.snooze, "z")}${closed ? tool("reopen", "reopen", t.actions.reopen, "o", false) : tool("close", "done", t.actions.close, "e", false)}`}
@@ -121,7 +122,7 @@ function Log({ id }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const atEnd = useRef(signal(true)).current;
   const seenUpTo = useRef(it.messages.at(-1)?.id);
-  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "held" && !(each.state === "stored" && it.messages.some((message) => message.id === each.answer?.id)));
+  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "held" && each.state !== "conflict" && !(each.state === "stored" && it.messages.some((message) => message.id === each.answer?.id)));
   for (const each of outgoing(id)) if (each.state === "stored" && each.answer) remember(each.answer.id, each.tookMs);
   const all = chunks(parts(it.messages));
   const newest = it.messages.at(-1);
@@ -161,7 +162,7 @@ function Log({ id }) {
   </div>`;
 }
 
-const Loading = () => html`<div aria-hidden="true">${[52, 70, 38, 61].map((each, i) => html`<div key=${each} class=${cx("run ghost", i % 2 && "out")}><div class=${`bar w${each}`}></div></div>`)}</div>`;
+const Loading = () => html`<div aria-hidden="true">${[52, 70, 38, 61].map((each, i) => html`<div key=${each} class=${cx("run ghost", i % 2 === 1 && "out")}><div class=${`bar w${each}`}></div></div>`)}</div>`;
 
 /** Who writes at this moment. @param {{id: string}} props */
 function Writing({ id }) {

@@ -1,0 +1,97 @@
+// @ts-check
+/** The stream of a project for all tabs of a browser. A tab says which by the worker's name: the page's root and the project. */
+import { Stream } from "./stream.js";
+import { present } from "./state.js";
+/** @import { Presence } from "./types.js" */
+
+const [root, project] = /** @type {[string, string]} */ (JSON.parse(/** @type {any} */ (self).name).slice(0, 2));
+const QUIET_MS = 150_000; // timers of tabs in the background run once a minute
+const VIEWS_MAX = 20;
+
+/** @type {Map<MessagePort, {heardAt: number, conversationIds: string[], composing: string|null}>} */
+const tabs = new Map();
+/** @type {ReadonlyMap<string, Presence>} */
+let presence = new Map();
+/** @type {any} */
+let hello = null;
+/** What the server was told last. */
+let told = "";
+
+/** @param {any} message */
+const tell = (message) => {
+  for (const port of tabs.keys()) port.postMessage(message);
+};
+
+const stream = new Stream(`${root}v3/stream?project=${encodeURIComponent(project)}`, {
+  state: (state) => {
+    if (state.state !== "live") hello = null;
+    tell({ state });
+  },
+  hello: (said) => {
+    hello = said;
+    presence = present(new Map(), said.presence ?? []);
+    tell({ hello: said });
+    told = "";
+    look();
+  },
+  events: (events) => tell({ events }),
+  passing: (event) => {
+    if (event.type === "presence") presence = present(presence, event.data.agents);
+    tell({ passing: event });
+  },
+});
+
+/** @type {ReturnType<typeof setTimeout>|undefined} */
+let looking;
+
+/** Tells the server what all tabs together show, shortly after the last change. */
+function look() {
+  clearTimeout(looking);
+  looking = setTimeout(async () => {
+    const { streamId } = stream.state;
+    const all = [...tabs.values()];
+    const conversationIds = [...new Set(all.flatMap((each) => each.conversationIds))].slice(0, VIEWS_MAX);
+    const body = JSON.stringify({ conversationIds, composing: all.find((each) => each.composing)?.composing ?? null });
+    if (!streamId || body === told) return;
+    told = body;
+    const headers = { "content-type": "application/json", project };
+    const answer = await fetch(`${root}v3/stream/${streamId}/view`, { method: "PUT", headers, body }).catch(() => null);
+    if (!answer?.ok) told = ""; // told anew with the next change, or the next stream
+  }, 100);
+}
+
+/** @param {MessagePort} port */
+function leave(port) {
+  tabs.delete(port);
+  port.close();
+  if (!tabs.size) {
+    stream.close();
+    self.close();
+  } else look();
+}
+
+setInterval(() => {
+  for (const [port, { heardAt }] of tabs) if (Date.now() - heardAt > QUIET_MS) leave(port);
+}, 30_000);
+
+self.addEventListener("connect", (event) => {
+  const port = /** @type {MessageEvent} */ (event).ports[0];
+  if (!port) return;
+  const tab = { heardAt: Date.now(), conversationIds: /** @type {string[]} */ ([]), composing: /** @type {string|null} */ (null) };
+  tabs.set(port, tab);
+  port.onmessage = ({ data }) => {
+    tab.heardAt = Date.now();
+    if (data.do === "leave") leave(port);
+    else if (data.do === "retry") stream.retry();
+    else if (data.do === "view") {
+      tab.conversationIds = data.conversationIds;
+      tab.composing = data.composing;
+      look();
+    }
+  };
+  if (stream.state.state === "ended") stream.retry(); // somebody may have signed in since
+  port.postMessage({ state: stream.state });
+  if (hello) port.postMessage({ hello: { ...hello, resumedAfter: null, gap: false, at: stream.state.cursor, presence: [...presence.values()] } });
+});
+
+void stream.run();

@@ -1,0 +1,351 @@
+// @ts-check
+/**
+ * What follows from events, and nothing else: pure functions on values that are never changed in place.
+ *
+ * An event changes a row only if its id is greater than the row's `asOf`, so a second copy of an event does nothing, and it
+ * makes no difference whether a list was read before an event came or after it.
+ */
+/** @import { AgentMessage, Delivery, Envelope, Filter, Gone, Presence, Row, Typing } from "./types.js" */
+
+/** The id that is smaller than that of any event. */
+export const NO_EVENT = "evt_" + "0".repeat(26);
+const FIRST_WORDS = 160;
+
+/**
+ * @typedef {object} State
+ * @property {string} me  the user's id
+ * @property {ReadonlyMap<string, Row>} rows
+ * @property {ReadonlyMap<string, Loaded>} threads
+ * @property {ReadonlyMap<string, Gone>} gone
+ * @property {ReadonlySet<string>} wanted  conversations that events told of, but not enough for a row
+ * @property {ReadonlyMap<string, string>} marks  the newest event of what is read anew when it changes, by its name
+ * @property {ReadonlySet<string>} touched  rows that the last step changed
+ *
+ * The part of a thread that is there, without holes, oldest first. `tail` has what events have added to it since its newest
+ * page was asked for the last time.
+ * @typedef {object} Loaded
+ * @property {readonly AgentMessage[]} messages
+ * @property {ReadonlySet<string>} ids
+ * @property {ReadonlySet<string>} tail
+ */
+
+/** A state that knows nothing. @param {string} me @returns {State} */
+export const nothing = (me) => ({ me, rows: new Map(), threads: new Map(), gone: new Map(), wanted: new Set(), marks: new Map(), touched: new Set() });
+
+/** The state after an event. @param {State} state @param {Envelope} event @returns {State} */
+export const apply = (state, event) => applyAll(state, [event]);
+
+/** The state after events; the same as one `apply` for each. @param {State} state @param {readonly Envelope[]} events @returns {State} */
+export function applyAll(state, events) {
+  const step = new Step(state);
+  for (const event of events) step.take(event);
+  return step.after();
+}
+
+/** The state with rows as a call gave them; those that are older than what is known do nothing. @param {State} state @param {readonly Row[]} given @returns {State} */
+export function withRows(state, given) {
+  const step = new Step(state);
+  for (const row of given) step.give(row);
+  return step.after();
+}
+
+/** A step from one state to the next: copies what it changes, when it changes it. */
+class Step {
+  /** @param {State} before */
+  constructor(before) {
+    this.before = before;
+    this.rows = new Map(before.rows);
+    this.threads = new Map(before.threads);
+    this.gone = new Map(before.gone);
+    this.wanted = new Set(before.wanted);
+    this.marks = new Map(before.marks);
+    /** @type {Set<string>} */
+    this.touched = new Set();
+  }
+
+  /** @returns {State} */
+  after() {
+    const { rows, threads, gone, wanted, marks, touched } = this;
+    return { me: this.before.me, rows, threads, gone, wanted, marks, touched };
+  }
+
+  /** @param {Row} row */
+  give(row) {
+    const known = this.rows.get(row.id);
+    this.wanted.delete(row.id);
+    if (this.gone.has(row.id) || (known && known.asOf > row.asOf)) return;
+    this.rows.set(row.id, row);
+    this.touched.add(row.id);
+  }
+
+  /** @param {Envelope} event */
+  take(event) {
+    const { type, data } = event;
+    if (type === "conversation.deleted") this.remove(event);
+    else if (type === "contact.updated") this.rename(event);
+    else if (type.startsWith("ticket.")) this.ticket(event);
+    else if (type === "memory.changed") this.mark(`contact:${data.contactId}`, event);
+    else if (type === "settings.changed") this.mark(`settings:${data.what}`, event);
+    else if (data?.conversation) this.conversation(event);
+  }
+
+  /** @param {string} name @param {Envelope} event */
+  mark(name, event) {
+    if ((this.marks.get(name) ?? NO_EVENT) < event.id) this.marks.set(name, event.id);
+  }
+
+  /** @param {Envelope} event */
+  conversation(event) {
+    const { conversation, message } = event.data;
+    const { id } = conversation;
+    if (this.gone.has(id)) return;
+    this.mark(`conversation:${id}`, event);
+    if (message) this.say(id, message, event.sequence);
+    const known = this.rows.get(id) ?? begun(event);
+    if (!known) this.wanted.add(id);
+    else if (known.asOf < event.id) {
+      this.rows.set(id, changed(known, event));
+      this.touched.add(id);
+    }
+  }
+
+  /** @param {string} id @param {any} message @param {number|null} sequence */
+  say(id, message, sequence) {
+    const thread = this.threads.get(id);
+    if (!thread || thread.ids.has(message.id)) return;
+    const said = { internal: false, sequence, seenAt: null, ...message };
+    const ids = new Set(thread.ids).add(message.id);
+    const tail = new Set(thread.tail).add(message.id);
+    this.threads.set(id, { messages: [...thread.messages, said], ids, tail });
+  }
+
+  /** @param {Envelope} event */
+  remove(event) {
+    const { id } = event.data.conversation;
+    if (this.rows.delete(id)) this.touched.add(id);
+    this.threads.delete(id);
+    this.wanted.delete(id);
+    this.gone.set(id, { reason: event.data.reason, at: event.created_at });
+  }
+
+  /** @param {Envelope} event */
+  rename(event) {
+    const { contact } = event.data;
+    this.mark(`contact:${contact.id}`, event);
+    for (const row of this.rows.values()) {
+      if (row.contact.id !== contact.id || row.asOf >= event.id) continue;
+      const { id, userId, name, email } = contact;
+      this.rows.set(row.id, { ...row, contact: { id, userId, name, email }, asOf: event.id });
+      this.touched.add(row.id);
+    }
+  }
+
+  /** @param {Envelope} event */
+  ticket(event) {
+    const { ticket } = event.data;
+    if (ticket.conversationId) this.mark(`conversation:${ticket.conversationId}`, event);
+    if (ticket.contactId) this.mark(`contact:${ticket.contactId}`, event);
+    this.mark("tickets", event);
+  }
+}
+
+/** The row of a conversation that begins with this event; undefined if events alone do not tell. @param {Envelope} event @returns {Row|undefined} */
+function begun({ type, sequence, data }) {
+  if (type !== "conversation.created" || sequence !== 1) return undefined;
+  return {
+    ...data.conversation,
+    asOf: NO_EVENT,
+    visible: true,
+    tags: [],
+    snoozedUntil: null,
+    waitingSince: null,
+    messages: 0,
+    lastMessage: null,
+    contactSeenIndex: null,
+    contactSeenAt: null,
+    networkLogsAt: null,
+    workflow: null,
+    mine: { seenIndex: null, unread: 0 },
+  };
+}
+
+/** The row after an event that it does not have yet. @param {Row} row @param {Envelope} event @returns {Row} */
+function changed(row, event) {
+  const { type, data, created_at: at, id: asOf } = event;
+  /** @type {Row} */
+  const next = { ...row, ...data.conversation, mine: row.mine, asOf };
+  switch (type) {
+    case "conversation.created":
+      return { ...next, visible: true };
+    case "message.created":
+      return written(next, row, data.message);
+    case "conversation.closed":
+      return { ...next, waitingSince: null, snoozedUntil: null };
+    case "conversation.reopened":
+      return { ...next, snoozedUntil: null };
+    case "conversation.updated":
+      return data.changed.includes("unread") && !next.unread ? { ...next, contactSeenIndex: row.messages - 1, contactSeenAt: at } : next;
+    case "workflow.step.presented":
+      return { ...next, workflow: row.workflow && { ...row.workflow, waiting: true } };
+    case "workflow.completed":
+      return { ...next, workflow: null };
+    default:
+      return next; // note.created and conversation.changed have all of it
+  }
+}
+
+/** The row after a message. One that it has already, as when a hidden conversation is shown, changes no count. @param {Row} next @param {Row} row @param {AgentMessage} message @returns {Row} */
+function written(next, row, message) {
+  const { author, index } = message;
+  if (index === null || index < row.messages) return next;
+  const asks = author.type === "contact";
+  const unseen = asks && index > (row.mine.seenIndex ?? -1);
+  const waiting = author.type === "system" || (asks && row.waitingSince) ? row.waitingSince : asks ? message.createdAt : null;
+  return {
+    ...next,
+    messages: index + 1,
+    waitingSince: waiting,
+    snoozedUntil: asks ? null : row.snoozedUntil,
+    lastMessage: firstWords(message),
+    mine: unseen ? { ...row.mine, unread: row.mine.unread + 1 } : row.mine,
+  };
+}
+
+/** A message as a row shows it; a character is a code point. @param {AgentMessage} message */
+export function firstWords({ id, author, text, internal, createdAt }) {
+  const words = text.length > FIRST_WORDS ? [...text.slice(0, 2 * FIRST_WORDS)].slice(0, FIRST_WORDS).join("") : text;
+  return { id, author, text: words, internal: internal ?? false, createdAt };
+}
+
+/**
+ * The thread after its newest page came, oldest first. What is known and older stays if the page follows on it; what events
+ * brought while it was on its way goes after it.
+ * @param {Loaded|undefined} known @param {readonly AgentMessage[]} page @returns {Loaded & {joined: boolean}} joined: the older ones stayed.
+ */
+export function withNewest(known, page) {
+  const inPage = new Set(page.map((each) => each.id));
+  const before = known?.messages ?? [];
+  const first = before.findIndex((each) => inPage.has(each.id));
+  const last = before.findLastIndex((each) => inPage.has(each.id));
+  const older = first < 0 ? [] : before.slice(0, first);
+  const newer = before.slice(last + 1).filter((each) => last >= 0 || known?.tail.has(each.id));
+  return { ...loaded([...older, ...page, ...newer]), joined: older.length > 0 };
+}
+
+/** The thread after an older page came, oldest first. @param {Loaded} known @param {readonly AgentMessage[]} page @returns {Loaded} */
+export function withOlder(known, page) {
+  return { ...loaded([...page.filter((each) => !known.ids.has(each.id)), ...known.messages]), tail: known.tail };
+}
+
+/** @param {AgentMessage[]} messages @returns {Loaded} */
+export const loaded = (messages) => ({ messages, ids: new Set(messages.map((each) => each.id)), tail: new Set() });
+
+/** Whether a row belongs to the list of a filter. @param {Row} row @param {Filter} filter @param {string} me @returns {boolean} */
+export function matches(row, filter, me) {
+  const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort } = filter;
+  const of = row.assignee;
+  if (row.archived || (status && !status.includes(row.status))) return false;
+  if (assignee === "none" && of) return false;
+  if (assignee === "me" && of?.id !== me) return false;
+  if (assignee && assignee !== "none" && assignee !== "me" && of?.id !== assignee) return false;
+  if (team && of?.id !== team) return false;
+  if (unread !== undefined && row.mine.unread > 0 !== unread) return false;
+  if (tag && !row.tags.includes(tag)) return false;
+  if (snoozed !== undefined && (row.snoozedUntil !== null) !== snoozed) return false;
+  if (visible !== undefined && row.visible !== visible) return false;
+  return !(waiting || sort === "waiting") || row.waitingSince !== null;
+}
+
+/** What a row is sorted by, as text that can be compared: a time, then its id. @param {Row} row @param {Filter} filter @returns {string} */
+export function sortKey(row, { sort }) {
+  const at = sort === "waiting" ? row.waitingSince : sort === "created" ? row.createdAt : (row.lastMessageAt ?? row.createdAt);
+  return `${at ?? ""} ${row.id}`;
+}
+
+/** Compares two keys of a list: below 0 if the first one goes before. The longest wait counts as the largest. @param {Filter} filter @returns {(a: string, b: string) => number} */
+export function comparison({ sort, order }) {
+  const ascending = (order === "asc") !== (sort === "waiting");
+  return (a, b) => (a === b ? 0 : a < b === ascending ? -1 : 1);
+}
+
+/**
+ * The list after some rows have changed.
+ * @param {readonly string[]} ids  in order
+ * @param {Iterable<string>} touched  rows that changed, came or went
+ * @param {{filter: Filter, me: string, bound: string|null, rowOf: (id: string) => Row|undefined}} list
+ *   bound: the key of the last row that is loaded, null if all are; rows behind it are not shown before their page is.
+ * @returns {string[]}
+ */
+export function placed(ids, touched, { filter, me, bound, rowOf }) {
+  const changed = new Set(touched);
+  const before = comparison(filter);
+  const next = ids.filter((id) => !changed.has(id));
+  for (const id of changed) {
+    const row = rowOf(id);
+    if (!row || !matches(row, filter, me)) continue;
+    const key = sortKey(row, filter);
+    if (bound !== null && before(key, bound) > 0) continue;
+    let low = 0;
+    let high = next.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const other = rowOf(/** @type {string} */ (next[middle]));
+      if (other && before(sortKey(other, filter), key) < 0) low = middle + 1;
+      else high = middle;
+    }
+    next.splice(low, 0, id);
+  }
+  return next;
+}
+
+/**
+ * The list as it is shown while its order is held: rows stay where they are, but those that are gone.
+ * @param {readonly string[]} held @param {readonly string[]} live @param {(id: string) => boolean} leaves
+ * @returns {{ids: string[], fresh: number}} fresh: rows that are somewhere else, or not there yet.
+ */
+export function asHeld(held, live, leaves) {
+  const ids = held.filter((id) => !leaves(id));
+  const shown = new Set(ids);
+  const common = live.filter((id) => shown.has(id));
+  const places = new Map(common.map((id, index) => [id, index]));
+  let moved = 0;
+  let furthest = -1;
+  for (const id of ids) {
+    const place = places.get(id);
+    if (place === undefined || place < furthest) moved += 1;
+    else furthest = place;
+  }
+  return { ids, fresh: live.length - common.length + moved };
+}
+
+/** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @returns {ReadonlyMap<string, Typing[]>} */
+export function typed(known, { type, data }, now) {
+  const who = data.agent ?? data.contact ?? {};
+  const kind = type.startsWith("contact.") ? "contact" : "agent";
+  const others = (known.get(data.conversationId) ?? []).filter((each) => each.until > now && (each.type !== kind || each.id !== (who.id ?? null)));
+  /** @type {Typing} */
+  const entry = { type: kind, id: who.id ?? null, name: who.name ?? null, internal: data.internal ?? false, until: now + TYPING_MS };
+  return new Map(known).set(data.conversationId, type.endsWith(".started") ? [...others, entry] : others);
+}
+/** How long somebody types without a word of it. */
+export const TYPING_MS = 12_000;
+
+/** Who is there, after some have changed. @param {ReadonlyMap<string, Presence>} known @param {Presence[]} agents @returns {ReadonlyMap<string, Presence>} */
+export function present(known, agents) {
+  const next = new Map(known);
+  for (const agent of agents) {
+    if (agent.online) next.set(agent.id, agent);
+    else next.delete(agent.id);
+  }
+  return next;
+}
+
+/** Deliveries by event sequence, after some have changed. @param {ReadonlyMap<number, Delivery[]>|undefined} known @param {Delivery[]} given @returns {ReadonlyMap<number, Delivery[]>} */
+export function delivered(known, given) {
+  const next = new Map(known);
+  for (const each of given) {
+    const others = (next.get(each.sequence) ?? []).filter((one) => one.endpointId !== each.endpointId);
+    next.set(each.sequence, [...others, each].sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1)));
+  }
+  return next;
+}
