@@ -3,11 +3,11 @@
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Icon, Kbd, Menu, Text, announce, cx, say, setting } from "./parts.js";
-import { row } from "./store.js";
+import { composing, row } from "./store.js";
 import { may, project } from "./session.js";
 import { again, attach, detach, now as sendNow, outgoing, send, undo, uploads } from "./outbox.js";
 import { draft, drop, keep } from "./drafts.js";
-import { connection, view } from "./feed.js";
+import { connection } from "./feed.js";
 import { handle } from "./keys.js";
 import { Snippets, wanted } from "./snippets.js";
 import { tomorrow } from "./actions.js";
@@ -117,9 +117,9 @@ function Box({ id }) {
     requestAnimationFrame(focus);
   }, [returned.value]);
   useEffect(() => {
-    view([id], text ? id : null);
+    composing.value = text ? id : null;
   }, [id, Boolean(text), internal]);
-  useEffect(() => () => view([], null), []);
+  useEffect(() => () => void (composing.value = null), []);
   useLayoutEffect(() => {
     const el = box.current;
     if (!el || CSS.supports("field-sizing", "content")) return;
