@@ -20,6 +20,7 @@ from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
@@ -326,6 +327,7 @@ class Server:
             delivery_log=config.delivery_log_s,
             answers=config.idempotency_s,
             audit=config.audit_s,
+            sessions=parts.session_life(config),
         )
         return Retention(self.disk, directory, trio_ms, keep, Pruned())
 
@@ -348,6 +350,7 @@ class Server:
             stand_ins=StandIns(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
             hub=self._hub,
+            agents=AgentStreams(self.disk, self.log, trio_ms),
             surveys=Surveys(Refreshes(nursery, self.disk, trio_ms, None), Removals(nursery, self.disk)),
             uploads=uploads,
             voice=self._voice(uploads),

@@ -425,6 +425,11 @@ class Config:
         integer(1, 1_000_000),
         "Connections of one address that may be without a subscription at once; a further one waits for its turn.",
     )
+    agent_streams: int = setting(  # ADR 51
+        1_000,
+        integer(1, 100_000),
+        "Streams of agents that may be open; a user has up to 20 of them.",
+    )
     stream_resume_window_s: float = setting(  # decisions 5 and 8
         2 * HOUR_S,
         number(0, 100 * YEAR_S),

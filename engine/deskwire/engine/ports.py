@@ -29,6 +29,7 @@ from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
 from deskwire.engine.search.ports import SearchReader, SourceTransaction
+from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
@@ -51,6 +52,7 @@ class Reader(
     UploadReader,
     AnswerReader,
     TranslationReader,
+    SnippetReader,
     WorkflowReader,
     EventReader,
     MemoryReader,
@@ -77,6 +79,7 @@ class Transaction(
     UploadTransaction,
     AnswerTransaction,
     TranslationTransaction,
+    SnippetTransaction,
     WorkflowTransaction,
     EventTransaction,
     MemoryTransaction,
@@ -100,7 +103,7 @@ class Commit:
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
     at which conversations wake. `callers` says whether anything about server keys or projects has changed, `sessions` are the
-    ids of browsers' sessions that have ended.
+    ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something.
     """
 
     events: Sequence[StoredEvent]
@@ -111,6 +114,7 @@ class Commit:
     wakings_due: Sequence[int] = ()
     callers: bool = False
     sessions: Sequence[str] = ()
+    people: bool = False
 
 
 Store = core.Store[Reader, Transaction]

@@ -12,6 +12,7 @@ import trio
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
@@ -76,6 +77,7 @@ class Parts:
     sessions: Sessions
     events: EventLog
     hub: Hub
+    agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
     snooze_timer: SnoozeTimer
@@ -108,6 +110,7 @@ async def assemble(
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
     keys, sessions = ServerKeys(store), wiring.sessions(config, store)
+    agents = AgentStreams(store, events, wall_clock, most=config.agent_streams)
     events.follow(commits)
     dispatcher.follow(commits)
     snooze_timer.follow(commits, "due")
@@ -118,6 +121,7 @@ async def assemble(
     uploads = await wiring.open_uploads(config, store, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
+    agents.follow(commits)
     uploads.follow(commits)
     indexer = Indexer(store, store.index)
     indexer.follow(commits)
@@ -136,6 +140,7 @@ async def assemble(
         sessions=sessions,
         events=events,
         hub=hub,
+        agents=agents,
         stream=stream,
         dispatcher=dispatcher,
         snooze_timer=snooze_timer,
@@ -164,6 +169,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         stand_ins=wiring.stand_ins(store, passwords, secrets),
         webhooks=wiring.webhooks(config, parts.sealing, parts.dispatcher),
         hub=parts.hub,
+        agents=parts.agents,
         surveys=Surveys(Refreshes(actors, store, wall_clock, wiring.model(config)), Removals(actors, store)),
         uploads=parts.uploads,
         voice=wiring.voice(config, store, parts.uploads),

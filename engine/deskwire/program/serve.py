@@ -147,6 +147,7 @@ async def serve(
             await outgoing.start(parts.dispatcher.run)
             outgoing.start_soon(kept_running, "stream.positions", parts.hub.run)
             outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
+            outgoing.start_soon(kept_running, "agents.streams", parts.agents.run)
             outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
             outgoing.start_soon(kept_running, "tickets.upkeep", parts.snooze_timer.run)
             outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
@@ -227,6 +228,8 @@ async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[
         task_status.started(Serving(parts.url, demo, certificate, stop))
         await stop.wait()
         services.readiness.up = False
+        services.agents.close_all()
+        await services.agents.last_words()
 
 
 async def _provision(config: Config, services: Services, url: str) -> Demo | None:

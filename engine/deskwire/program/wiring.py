@@ -156,8 +156,12 @@ def rate_limits(config: Config) -> RateLimits:
 
 def sessions(config: Config, store: SqliteStore) -> Sessions:
     """Return the sessions of browsers."""
-    life = Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
-    return Sessions(store, life, config.public_url, config.own_tokens)
+    return Sessions(store, session_life(config), config.public_url, config.own_tokens)
+
+
+def session_life(config: Config) -> Life:
+    """Return how long sessions of browsers last."""
+    return Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
 
 
 def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:
@@ -251,6 +255,7 @@ def retention(config: Config, store: SqliteStore, directory: ActorRegistry, prun
         delivery_log=config.delivery_log_s,
         answers=config.idempotency_s,
         audit=config.audit_s,
+        sessions=session_life(config),
     )
     return Retention(store, directory, wall_clock, keep, pruned)
 

@@ -26,6 +26,7 @@ from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrit
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
 from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
+from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
 from deskwire.storage.tables.surveys.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.tables.tickets.lists import TicketListReads
@@ -54,6 +55,7 @@ class SqliteReader(
     ConsumerReads,
     MemoryReads,
     TranslationReads,
+    SnippetReads,
     SurveyReads,
     SurveyResponseReads,
     TeamReads,
@@ -88,6 +90,7 @@ class SqliteTransaction(
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
+    SnippetWrites,
     SurveyWrites,
     SurveyResponseWrites,
     TeamWrites,
@@ -103,8 +106,8 @@ class SqliteTransaction(
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
     `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
-    besides, `callers_changed` that something about server keys or projects is another: the database says so, whoever has
-    changed it.
+    besides, `callers_changed` that something about server keys or projects is another, `people_changed` that a user has
+    another password or is gone, or a member another role: the database says so, whoever has changed it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -117,6 +120,7 @@ class SqliteTransaction(
         self.sessions_ended: list[str] = []
         self.wakings_due: list[int] = []
         self.callers_changed = False
+        self.people_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
         for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):
             for change in ("INSERT", what, "DELETE"):
@@ -129,6 +133,13 @@ class SqliteTransaction(
             "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
             "BEGIN SELECT session_ends(OLD.id); END"
         )
+        connection.create_function("people_change", 0, self._note_people)
+        for table, what in (("memberships", "UPDATE"), ("users", "UPDATE OF generation")):
+            for change in (what, "DELETE"):
+                connection.execute(
+                    f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
+                    "BEGIN SELECT people_change(); END"
+                )
         connection.create_function("contacts_change", 0, self.forget_claims)
         for change in ("UPDATE", "DELETE"):
             connection.execute(
@@ -147,6 +158,9 @@ class SqliteTransaction(
 
     def _note_callers(self) -> None:
         self.callers_changed = True
+
+    def _note_people(self) -> None:
+        self.people_changed = True
 
     def erase_conversation(self, state: Conversation) -> None:
         if any(event.conversation == state.rowid for event in self.published):

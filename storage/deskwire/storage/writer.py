@@ -209,6 +209,7 @@ class Writer:
             tuple(tx.wakings_due),
             tx.callers_changed,
             tuple(tx.sessions_ended),
+            people=tx.people_changed,
         )
         if tx.erased or tx.scrub_wanted:
             self._erased = self.scrubbing = True
@@ -220,6 +221,7 @@ class Writer:
         tx.wakings_due.clear()
         tx.callers_changed = False
         tx.sessions_ended.clear()
+        tx.people_changed = False
         tx.scrub_wanted = False
         return commit
 

@@ -240,10 +240,16 @@ async def test_a_new_password_ends_all_sessions(service: Service) -> None:
         await enter(page, hired["email"])
         await enter(other, hired["email"])
         body = {"password": PASSWORD, "newPassword": "another long password"}
+        before = page.cookies[NAME]
         changed = await page.post("/users/me/password", json=body)
         assert changed.status_code == 200
-        for each in (page, other):
-            assert code(await each.get("/users/me")) == (401, "session_ended")
+        kept = {"Cookie": f"{NAME}={before}"}
+        assert code(await other.get("/users/me", headers=kept)) == (401, "session_ended")
+        assert code(await other.get("/users/me")) == (401, "session_ended")
+        assert (await page.get("/users/me")).status_code == 200, "by its new cookie"
+        async with client(service, changed.json()["token"]) as token:
+            again = {**body, "password": "another long password", "newPassword": "a third long password"}
+            assert "Set-Cookie" not in (await token.post("/users/me/password", json=again)).headers
 
 
 async def test_a_deleted_user_has_no_session(service: Service) -> None:

@@ -40,6 +40,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "TranslationBody": {"language": "en", "fields": {"text": "x"}},
     "MemoryBody": {"name": "x", "content": "x"},
     "MemoryPatch": {"content": "x"},
+    "SnippetPatch": {"title": "x"},
     "SurveyPatch": {"name": "x"},
     "DefinitionBody": {"definition": {}},
     "VersionBody": {"definition": {}},
@@ -103,6 +104,8 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     await service.dashboard.put("/translations/entries/statictranslation:title", json=entry)
     ticket = (await service.dashboard.post("/tickets", json={"title": "T"})).json()
     team = (await service.dashboard.post("/teams", json={"name": "Billing"})).json()
+    hello = {"shortcut": "hi", "title": "Hello", "text": "Hello"}
+    snippet = (await service.dashboard.post("/snippets", json=hello)).json()
     made = await survey(service)
     flow = (await service.dashboard.post("/workflows", json=workflow([send(1)]))).json()
     answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
@@ -122,6 +125,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "entry_id": "statictranslation:title",
         "ticket_id": ticket["id"],
         "team_id": team["id"],
+        "snippet_id": snippet["id"],
         "survey_id": made["id"],
         "version": "1",
         "workflow_id": flow["id"],

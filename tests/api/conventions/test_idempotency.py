@@ -85,6 +85,7 @@ async def requests(service: Service) -> Requests:
         "/s2s/deliveries/<delivery_id>/redeliver": (backend, f"/s2s/deliveries/{delivery}/redeliver", {}),
         "/tickets": (agent, "/tickets", {"title": "A", "conversationId": conversation["id"]}),
         "/teams": (agent, "/teams", {"name": "Night shift"}),
+        "/snippets": (agent, "/snippets", {"shortcut": "hi", "title": "Hello", "text": "Hello"}),
         "/workflows": (agent, "/workflows", {"name": "W", "trigger": {"type": "manual"}, "flows": FLOWS}),
         "/s2s/conversations/<conversation_id>/workflow/start": (
             backend, f"/s2s/conversations/{conversation['id']}/workflow/start", begin,
@@ -358,6 +359,7 @@ def removals(
         (agent, f"{table['/sessions/<session_id>/memory'][1]}/n"),
         (agent, f"/tickets/{made['/tickets']['id']}"),
         (agent, f"/teams/{made['/teams']['id']}"),
+        (agent, f"/snippets/{made['/snippets']['id']}"),
         (agent, f"{table[member][1]}/{made[member]['id']}"),
         (agent, f"/projects/{made['/organisations/<organisation_id>/projects']['id']}"),
         (

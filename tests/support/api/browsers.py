@@ -10,6 +10,7 @@ import httpx
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service
 from tests.support.api.staff import PASSWORD, hire, sign_in
+from tests.support.log_leaks import plant
 
 PAGE: Final = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
 """The headers that a page's request has, and no page can change."""
@@ -24,8 +25,11 @@ def browser(service: Service, headers: Mapping[str, str] = PAGE) -> httpx.AsyncC
 
 
 async def enter(http: httpx.AsyncClient, email: str, password: str = PASSWORD, **body: str) -> httpx.Response:
-    """What signing in is answered with."""
-    return await http.post("/auth/session", json={"email": email, "password": password, **body})
+    """What signing in is answered with. No log may have the cookie from then on."""
+    answer = await http.post("/auth/session", json={"email": email, "password": password, **body})
+    for secret in answer.cookies.values():
+        plant(secret)
+    return answer
 
 
 async def staff(service: Service, role: str, email: str | None = None) -> dict[str, Any]:

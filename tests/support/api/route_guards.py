@@ -26,6 +26,7 @@ GET /docs/{asset}                                               | none         |
 GET /healthz                                                    | none         | -                    | -
 GET /metrics                                                    | metrics      | -                    | -
 GET /readyz                                                     | none         | -                    | -
+GET /v3/auth/methods                                            | none         | -                    | -
 DELETE /v3/auth/session                                         | visitor      | -                    | 8 KiB
 GET /v3/auth/session                                            | visitor      | -                    | -
 POST /v3/auth/session                                           | none         | -                    | 8 KiB
@@ -77,6 +78,7 @@ GET /v3/organisations/{organisationId}/audit.ndjson             | organisation |
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB
+DELETE /v3/organisations/{organisationId}/members/{userId}/sessions| organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/members/{userId}         | organisation | -                    | -
 PATCH /v3/organisations/{organisationId}/members/{userId}       | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/projects                 | organisation | -                    | -
@@ -136,6 +138,12 @@ DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    |
 GET /v3/sessions/{sessionId}/memory/{entryName}                 | dashboard    | memory.read          | -
 PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | 512 KiB
 GET /v3/tags                                                    | dashboard    | conversations.read   | -
+GET /v3/snippets                                                | dashboard    | conversations.read   | -
+POST /v3/snippets                                               | dashboard    | snippets.manage      | 512 KiB
+DELETE /v3/snippets/{snippetId}                                 | dashboard    | snippets.manage      | 8 KiB
+GET /v3/snippets/{snippetId}                                    | dashboard    | conversations.read   | -
+PATCH /v3/snippets/{snippetId}                                  | dashboard    | snippets.manage      | 512 KiB
+GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/teams                                                   | dashboard    | tickets.read         | -
 POST /v3/teams                                                  | dashboard    | members.manage       | 512 KiB
 DELETE /v3/teams/{teamId}                                       | dashboard    | members.manage       | 8 KiB
@@ -163,6 +171,9 @@ GET /v3/users/me                                                | user         |
 PATCH /v3/users/me                                              | user         | -                    | 8 KiB
 POST /v3/users/me/password                                      | user         | -                    | 8 KiB
 GET /v3/users/me/permissions                                    | user         | -                    | -
+DELETE /v3/users/me/sessions                                    | user         | -                    | 8 KiB
+GET /v3/users/me/sessions                                       | user         | -                    | -
+DELETE /v3/users/me/sessions/{browserSessionId}                 | user         | -                    | 8 KiB
 GET /v3/workflows                                               | dashboard    | conversations.read   | -
 POST /v3/workflows                                              | dashboard    | projects.manage      | body_limit_bytes
 POST /v3/workflows/validate                                     | dashboard    | conversations.read   | body_limit_bytes

@@ -97,15 +97,22 @@ CODES: Final = (
     Code(
         404, "project_not_found", "There is no such project, or the user is not a member of its organisation."
     ),
+    Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "ticket_not_found", "There is no such ticket."),
     Code(404, "refresh_not_found", "The insights of the survey have never been refreshed."),
     Code(404, "response_not_found", "The survey has no such response."),
+    Code(
+        404,
+        "stream_not_found",
+        "The user has no such stream open in this project; it ends with its connection.",
+    ),
     Code(404, "survey_not_found", "There is no such survey in this project."),
     Code(
         404, "survey_version_not_found", "The survey has no such version; `detail` lists the versions it has."
     ),
     Code(404, "role_not_found", "The user is not a member of any organisation."),
+    Code(404, "browser_session_not_found", "The user has no such session of a browser; it may have ended."),
     Code(404, "session_not_found", "There is no such session; a session is the id of a contact."),
     Code(
         404,
@@ -143,6 +150,8 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being attempted; only a delivery that has ended can be sent again.",
     ),
+    Code(409, "snippet_limit_reached", "The project has reached its limit of 1,000 snippets."),
+    Code(409, "snippet_shortcut_taken", "Another snippet of the project has this shortcut."),
     Code(409, "step_not_pending", "The workflow step does not wait for an answer, or no longer does."),
     Code(
         409,
@@ -215,6 +224,11 @@ CODES: Final = (
         429,
         "too_many_sign_ins",
         "Too many attempts to sign in have failed; wait for the time in `Retry-After`.",
+    ),
+    Code(
+        429,
+        "too_many_streams",
+        "The user has 20 streams open, or all agents together have `DESKWIRE_AGENT_STREAMS`; wait for the time in `Retry-After`.",
     ),
     Code(431, "header_too_large", "The request line and the headers have more than 16 KiB."),
     Code(

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
 from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.roles import Actor, check_change, check_grant
+from deskwire.engine.accounts.sessions import SessionTransaction
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.errors import Conflict, NotFound
+from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
+
+
+class SessionsTransaction(OrganisationTransaction, SessionTransaction, Protocol):
+    """Changes of members and of their sessions."""
+
 
 _ALL: Final = (1 << 63) - 1
 
@@ -167,6 +173,17 @@ def remove_member(
     check_change(actor, target, None, tx.owners(organisation))
     tx.delete_membership(organisation, target.user.rowid)
     return target
+
+
+def end_sessions(tx: SessionsTransaction, actor: Actor, organisation: int, user_id: str) -> int:
+    """End all sessions of a member; return how many there were.
+
+    Raises NotFound, and Forbidden (`owner_protected`) for an owner's if the actor is none.
+    """
+    target = member_of(tx, organisation, user_id)
+    if target.role == "owner" and actor.role != "owner":
+        raise Forbidden("Only an owner can end an owner's sessions.", code="owner_protected")
+    return tx.end_sessions(target.user.rowid, None)
 
 
 def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:

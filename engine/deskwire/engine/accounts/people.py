@@ -20,6 +20,7 @@ _AGENT: Final = _READ | {
     "tickets.manage",
     "contacts.manage",
     "memory.manage",
+    "snippets.manage",
 }
 _ADMIN: Final = _AGENT | {
     "conversations.delete",

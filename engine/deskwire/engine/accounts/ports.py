@@ -146,8 +146,12 @@ class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
 
 
 class CallerCommit(Protocol):
-    """The effect of a commit on the rights of callers."""
+    """The effect of a commit on the rights of callers: of server keys, projects and users."""
 
     @property
     def callers(self) -> bool:
         """True if anything about server keys or projects has changed."""
+
+    @property
+    def people(self) -> bool:
+        """True if a user has another password or is gone, or a member has another role or is none any more."""

@@ -12,15 +12,19 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from deskwire.engine.accounts.people import User
-from deskwire.engine.core.errors import Conflict
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.record import value
 
 _BYTES: Final = 32
 SESSION_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 """The form of a session's secret: 32 bytes in base64url."""
+
+SESSIONS_MAX: Final = 100
+"""The sessions that a user may have at once; a further one ends the one that was used longest ago."""
 
 CLIENT_MAX: Final = 120
 """The characters of a browser's name that are kept."""
@@ -35,6 +39,7 @@ class Session:
         user_id: the public id of whose it is.
         client: the browser's name for itself, shortened.
         last_seen_at: when it was last used, noted once in a while.
+        rowid: its storage key; 0 for one that is not stored yet.
     """
 
     id: str
@@ -42,6 +47,7 @@ class Session:
     client: str
     created_at: int
     last_seen_at: int
+    rowid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +61,27 @@ class Life:
         """Return when the session ends unless it is used before (ms)."""
         return min(session.last_seen_at + self.idle, session.created_at + self.longest)
 
+    def over(self, now: int) -> Over:
+        """Return what sessions that are over at this time (ms) have in common."""
+        return Over(now - self.idle, now - self.longest)
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """The age of sessions that are over: used at `used` or before, or made at `made` or before (ms)."""
+
+    used: int
+    made: int
+
 
 class SessionReader(Protocol):
     """Queries on sessions, ended by their age or not."""
 
     def session(self, hashed: bytes) -> Session | None:
         """Return the session whose secret has this SHA-256."""
+
+    def sessions_of(self, user: int, over: Over, before: int, limit: int) -> Sequence[Session]:
+        """Return the sessions of a user (storage key) that are not over, newest first, with storage keys below `before`."""
 
 
 class SessionTransaction(SessionReader, Protocol):
@@ -75,8 +96,17 @@ class SessionTransaction(SessionReader, Protocol):
     def touch_session(self, session_id: str, at: int) -> None:
         """Note when a session was last used (ms)."""
 
-    def end_session(self, session_id: str) -> bool:
-        """Delete a session; return whether there was one."""
+    def end_session(self, user: int, session_id: str) -> bool:
+        """Delete and record a session of a user (storage key); return whether there was one."""
+
+    def end_sessions(self, user: int, but: str | None) -> int:
+        """Delete and record a user's sessions, except the one with this id; return how many there were."""
+
+    def crowd_out_sessions(self, user: int, kept: int) -> None:
+        """Delete and record those of a user's sessions that were used longest ago, so that `kept` are left."""
+
+    def prune_sessions(self, over: Over, limit: int) -> int:
+        """Delete at most so many sessions that are over; return how many there were."""
 
 
 class SessionCommit(Protocol):
@@ -105,7 +135,29 @@ def begin_session(tx: SessionTransaction, user: User, session: Session, hashed: 
     now = tx.user(user.id)
     if now is None or now.generation != user.generation:
         raise Conflict("The password has just been changed by another call.", code="password_changed")
+    tx.crowd_out_sessions(user.rowid, SESSIONS_MAX - 1)
     tx.insert_session(session, user.rowid, hashed)
+
+
+def end_own_session(tx: SessionTransaction, user: int, session_id: str) -> None:
+    """End a session of a user (storage key). Raises NotFound (`browser_session_not_found`) if it is none of theirs."""
+    if not tx.end_session(user, session_id):
+        raise NotFound("You have no such session; it may have ended.", code="browser_session_not_found")
+
+
+def session_view(session: Session, current: str | None) -> dict[str, Any]:
+    """Return the session object.
+
+    Args:
+        current: the id of the session that asks.
+    """
+    return {
+        "id": session.id,
+        "createdAt": iso(session.created_at),
+        "lastSeenAt": iso(session.last_seen_at),
+        "client": session.client,
+        "current": session.id == current,
+    }
 
 
 def client_name(user_agent: str | None) -> str:

@@ -91,11 +91,6 @@ def signed_in(user: User) -> Deed:
     return _account("sign_in.succeeded", user, {})
 
 
-def session_ended(user: User, sessions: int) -> Deed:
-    """Return the deed of ending browsers' sessions of a user, one's own or another's."""
-    return Deed("account.sessions_ended", user.id, account=user.rowid, details={"sessions": sessions})
-
-
 def sign_in_failed(user: User | None, reason: str) -> Deed:
     """Return the deed of a refused sign-in. Of an unknown account not even the name is kept: it may be a password."""
     details = {"reason": reason}

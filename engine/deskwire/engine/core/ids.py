@@ -35,6 +35,8 @@ Prefix = Literal[
     "act",
     "wfl",
     "aud",
+    "snp",
+    "str",
 ]
 
 _RANDOM_BITS: Final = 80

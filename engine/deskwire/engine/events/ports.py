@@ -35,6 +35,12 @@ class EventReader(Protocol):
     def event_id_at(self, project: int, position: int) -> str | None:
         """Id of the project's newest stored event at or before `position`, of those that are not internal."""
 
+    def newest_event(self, project: int) -> tuple[int, str] | None:
+        """Return position and id of the project's newest stored event, also if it is internal."""
+
+    def is_event_at(self, project: int, position: int, event_id: str) -> bool:
+        """Return whether the event with this id is stored there, and the project's, internal or not."""
+
     def newest_event_id(self, project: int) -> str | None:
         """Return the id of the project's newest stored event, also if it is internal: only an agent may see it."""
 

@@ -1,4 +1,4 @@
-"""Retention: the removal of conversations, events, deliveries, kept responses, audit records and old secrets.
+"""Retention: the removal of conversations, events, deliveries, kept responses, audit records, sessions and old secrets.
 
 Each has a time for which it is kept. What is older is removed in small batches with room between them, so that no
 commit waits long behind one (decisions 4 and 8); `UploadService` removes uploads. Nothing is removed by a clock that
@@ -14,6 +14,7 @@ from typing import Final, Protocol
 import structlog
 import trio
 
+from deskwire.engine.accounts.sessions import Life, SessionTransaction
 from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
@@ -38,6 +39,7 @@ _KINDS: Final = (
     "deliveries",
     "answers",
     "audit",
+    "sessions",
 )
 
 
@@ -55,6 +57,7 @@ class Keep:
 
     Args:
         day: length of a day of a project's `archivedRetentionDays`.
+        sessions: how long those of browsers last.
     """
 
     bot_only: float
@@ -63,10 +66,11 @@ class Keep:
     delivery_log: float
     answers: float
     audit: float
+    sessions: Life
 
 
 class RetentionTransaction(
-    DeliveryTransaction, AnswerTransaction, EventTransaction, AuditTransaction, Protocol
+    DeliveryTransaction, AnswerTransaction, EventTransaction, AuditTransaction, SessionTransaction, Protocol
 ):
     """Changes that remove rows whose time is over."""
 
@@ -135,6 +139,8 @@ class Retention:
         await self._prune("answers", lambda tx: tx.prune_answers(answered, BATCH))
         done = int(now - self._keep.audit * 1000)
         await self._prune("audit", lambda tx: tx.prune_audit(done, BATCH))
+        over = self._keep.sessions.over(now)
+        await self._prune("sessions", lambda tx: tx.prune_sessions(over, BATCH))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
     async def _prune(self, what: str, batch: Callable[[RetentionTransaction], int]) -> None:

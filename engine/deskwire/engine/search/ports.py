@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.conversations.inbox import InboxReader
 from deskwire.engine.tickets.ports import TicketReader
 
 T = TypeVar("T")
-Kind: TypeAlias = Literal["conversation", "contact"]
-
-
-class Document(NamedTuple):
-    """The row of a conversation or contact, which the index has words of."""
-
-    kind: Kind
-    row: int
 
 
 class Change(NamedTuple):
-    """A conversation or contact that was changed or deleted.
+    """A conversation whose title was changed, or that was deleted.
 
     Args:
-        message: the newest message that was left when a conversation was deleted; None for other changes.
+        message: the newest message that its deletion left; None for a title.
     """
 
     number: int
-    kind: Kind
-    row: int
+    conversation: int
     message: int | None
 
 
@@ -45,12 +37,12 @@ class Text(NamedTuple):
     text: str
 
 
-class Fields(NamedTuple):
-    """The fields of a conversation or contact by which it is found."""
+class Title(NamedTuple):
+    """A conversation, and its title if it has one."""
 
     row: int
     project: int
-    values: tuple[str | None, ...]
+    title: str | None
 
 
 class Position(NamedTuple):
@@ -59,7 +51,6 @@ class Position(NamedTuple):
     message: int
     message_id: str | None
     conversation: int
-    contact: int
     change: int
 
 
@@ -71,7 +62,7 @@ class Behind(NamedTuple):
     """
 
     messages: int
-    others: int
+    conversations: int
     building: bool
 
 
@@ -91,13 +82,13 @@ class SourceReader(Protocol):
     def texts(self, after: int) -> Iterator[Text]:
         """Return all messages and notes behind a row, oldest first, to be read within the query."""
 
-    def fields_after(self, kind: Kind, after: int, limit: int) -> Sequence[Fields]:
-        """Return the fields of conversations or contacts behind a row."""
+    def titles(self, after: int, limit: int) -> Sequence[Title]:
+        """Return the conversations behind a row, those without a title, too."""
 
-    def fields_of(self, kind: Kind, row: int) -> Fields | None:
-        """Return the fields of one; None if it is gone."""
+    def title(self, conversation: int) -> Title | None:
+        """Return a conversation; None if it is gone."""
 
-    def ends(self) -> Position:
+    def newest(self) -> Position:
         """Return the newest rows, of which the index knows when it is complete; without the message's id."""
 
 
@@ -108,7 +99,7 @@ class SourceTransaction(SourceReader, Protocol):
         """Remove the changes that the index has taken in for good."""
 
 
-class SearchReader(SourceReader, TicketReader, ConversationReader, Protocol):
+class SearchReader(SourceReader, TicketReader, InboxReader, ContactReader, Protocol):
     """Queries of a search; what they find is there at their moment, whatever the index knows."""
 
     def search_behind(self) -> Behind:
@@ -117,33 +108,24 @@ class SearchReader(SourceReader, TicketReader, ConversationReader, Protocol):
     def found_conversations(self, project: int, words: Sequence[str], limit: int) -> Found:
         """Return conversations with these words, newest activity first."""
 
-    def found_contacts(self, project: int, words: Sequence[str], limit: int) -> Found:
-        """Return contacts with these words, the last changed first."""
-
     def conversation_named(self, project: int, name: str) -> int | None:
         """Return the conversation that has this id, or a message of this id."""
 
-    def contacts_named(self, project: int, name: str) -> Sequence[int]:
-        """Return the contacts whose id, user id or e-mail address this is."""
-
     def conversation_at(self, row: int) -> tuple[Conversation, Contact]:
         """Return a conversation that this query has found."""
-
-    def contact_at(self, row: int) -> Contact:
-        """Return a contact that this query has found."""
 
 
 class IndexTransaction(Protocol):
     """Changes of the index."""
 
-    def add(self, document: Document, project: int, words: AbstractSet[str]) -> None:
+    def add(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
         """Add words of messages."""
 
-    def set_head(self, document: Document, project: int, words: AbstractSet[str]) -> None:
-        """Put words in the place of those of the title or fields."""
+    def set_title(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
+        """Put words in the place of those of the title."""
 
-    def remove(self, document: Document) -> None:
-        """Take out all words of a document, if it has any, and have them overwritten."""
+    def remove(self, conversation: int) -> None:
+        """Take out all words of a conversation, if it has any, and have them overwritten."""
 
     def move_to(self, position: Position, *, complete: bool) -> None:
         """Note up to where everything was taken in, and whether that was everything there was."""

@@ -1,23 +1,25 @@
 """A search: what was found of each kind, in the order in which it is shown.
 
-What has the very id, user id or e-mail address that was asked for comes first, then conversations by their newest activity, contacts and
-tickets by their last change. All words have to be in one conversation, whichever of its messages, notes and title have them.
+What has the very id, user id or e-mail address that was asked for comes first, then conversations by their newest activity, contacts
+as they were made, newest first, and tickets by their last change. All words have to be in one conversation, whichever of its messages, notes and title have them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.words import terms_of
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.search.hits import Hit, hits_in
-from deskwire.engine.search.ports import Behind, Found, SearchReader
+from deskwire.engine.search.ports import Behind, SearchReader
 from deskwire.engine.search.words import asked_words
 from deskwire.engine.tickets.ports import Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
 
+T = TypeVar("T")
 Part: TypeAlias = Literal["conversations", "contacts", "tickets"]
 
 MESSAGES_MAX: Final = 200
@@ -60,35 +62,46 @@ def search(reader: SearchReader, project: int, query: str, parts: Collection[Par
     words, name = asked_words(query), query.strip()
     more: set[Part] = set()
 
-    def bounded(part: Part, named: Sequence[int], found: Found) -> Sequence[int]:
-        rows = list(dict.fromkeys((*named, *found.rows)))
-        if found.more or len(rows) > limit:
+    def cut(part: Part, found: list[T]) -> list[T]:
+        if len(found) > limit:
             more.add(part)
-        return rows[:limit]
+        return found[:limit]
 
     conversations = contacts = tickets = None
     if "conversations" in parts:
-        named = reader.conversation_named(project, name)
-        found = reader.found_conversations(project, words, limit)
-        rows = bounded("conversations", [] if named is None else [named], found)
+        rows, others = _conversations(reader, project, words, name, limit)
+        if others:
+            more.add("conversations")
         conversations = [_shown(reader, row, words) for row in rows]
     if "contacts" in parts:
-        rows = bounded(
-            "contacts", reader.contacts_named(project, name), reader.found_contacts(project, words, limit)
-        )
-        contacts = sorted(map(reader.contact_at, rows), key=lambda contact: not _is_named(contact, name))
+        contacts = cut("contacts", _contacts(reader, project, name, limit + 1))
     if "tickets" in parts:
-        tickets = _tickets(reader, project, name, limit + 1)
-        if len(tickets) > limit:
-            more.add("tickets")
-        tickets = tickets[:limit]
+        tickets = cut("tickets", _tickets(reader, project, name, limit + 1))
     return Result(conversations, contacts, tickets, frozenset(more), reader.search_behind())
+
+
+def _conversations(
+    reader: SearchReader, project: int, words: Sequence[str], name: str, limit: int
+) -> tuple[list[int], bool]:
+    """Return the rows of conversations, and whether there are others."""
+    found = reader.found_conversations(project, words, limit)
+    named = reader.conversation_named(project, name)
+    rows = list(dict.fromkeys((*(() if named is None else (named,)), *found.rows)))
+    return rows[:limit], found.more or len(rows) > limit
 
 
 def _shown(reader: SearchReader, row: int, words: Sequence[str]) -> FoundConversation:
     conversation, contact = reader.conversation_at(row)
     messages = reader.messages(row, internal=True, before=_END, limit=MESSAGES_MAX)
     return FoundConversation(conversation, contact, hits_in(messages, conversation.title, words))
+
+
+def _contacts(reader: SearchReader, project: int, name: str, limit: int) -> list[Contact]:
+    terms = terms_of(name)
+    found = list(reader.contacts(project, terms, None, limit)) if terms else []
+    named = (reader.contact_by_id(project, name), reader.contact(project, name))
+    known = {contact.rowid: contact for contact in (*named, *found) if contact is not None}
+    return sorted(known.values(), key=lambda contact: not _is_named(contact, name))
 
 
 def _is_named(contact: Contact, name: str) -> bool:

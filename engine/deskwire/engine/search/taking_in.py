@@ -11,38 +11,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.engine.search.ports import (
-    Document,
-    Fields,
-    IndexTransaction,
-    Kind,
-    Position,
-    SourceReader,
-    Text,
-)
+from deskwire.engine.search.ports import IndexTransaction, Position, SourceReader, Text, Title
 from deskwire.engine.search.words import words_of
 
 ROWS: Final = 500
-"""Messages, changes, conversations and contacts, of each so many, that are taken in by one transaction at most."""
+"""Messages, changes and conversations, of each so many, that are taken in by one transaction at most."""
 
 CHARACTERS: Final = 200_000
 """Characters of messages after which a transaction takes no more of them."""
 
-_DIGITS: Final = 3
-"""The fewest last digits that a telephone number is found by."""
-
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The texts of one transaction: those of new rows and of what was changed; `gone` was deleted.
+    """The texts of one transaction: messages, and titles that are new or changed; `gone` were deleted.
 
     Args:
         all: whether the index is complete with it.
     """
 
     texts: Sequence[Text]
-    heads: Sequence[tuple[Kind, Fields]]
-    gone: Sequence[Document]
+    titles: Sequence[Title]
+    gone: Sequence[int]
     position: Position
     all: bool
 
@@ -52,49 +41,36 @@ def next_intake(reader: SourceReader, position: Position) -> Intake | None:
     changes = reader.search_changes(position.change, ROWS)
     left = [change.message for change in changes if change.message is not None]
     texts = _texts(reader, min([position.message, *left]))
-    heads: list[tuple[Kind, Fields]] = []
-    gone: list[Document] = []
-    for kind, row in dict.fromkeys((change.kind, change.row) for change in changes):
-        fields = reader.fields_of(kind, row)
-        if fields is None:
-            gone.append(Document(kind, row))
-        else:
-            heads.append((kind, fields))
-    conversations = reader.fields_after("conversation", position.conversation, ROWS)
-    contacts = reader.fields_after("contact", position.contact, ROWS)
-    if not (changes or texts or conversations or contacts):
+    begun = reader.titles(position.conversation, ROWS)
+    if not (changes or texts or begun):
         return None
-    heads += [("conversation", each) for each in conversations] + [("contact", each) for each in contacts]
+    known = {change.conversation: reader.title(change.conversation) for change in changes}
     after = Position(
         *_newest_message(position, left, texts),
-        max((each.row for each in conversations), default=position.conversation),
-        max((each.row for each in contacts), default=position.contact),
-        max((each.number for each in changes), default=position.change),
+        begun[-1].row if begun else position.conversation,
+        changes[-1].number if changes else position.change,
     )
-    return Intake(texts, heads, gone, after, after._replace(message_id=None) == reader.ends())
+    return Intake(
+        texts,
+        [*(title for title in known.values() if title is not None), *begun],
+        [conversation for conversation, title in known.items() if title is None],
+        after,
+        after._replace(message_id=None) == reader.newest(),
+    )
 
 
 def take_in(tx: IndexTransaction, intake: Intake) -> None:
     """Put into the index what an intake has."""
-    for document in intake.gone:
-        tx.remove(document)
+    for conversation in intake.gone:
+        tx.remove(conversation)
     words: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
     for text in intake.texts:
         words[text.conversation, text.project] |= words_of(text.text)
     for (conversation, project), found in words.items():
-        tx.add(Document("conversation", conversation), project, found)
-    for kind, fields in intake.heads:
-        tx.set_head(Document(kind, fields.row), fields.project, head_words(kind, fields.values))
+        tx.add(conversation, project, found)
+    for title in intake.titles:
+        tx.set_title(title.row, title.project, words_of(title.title or ""))
     tx.move_to(intake.position, complete=intake.all)
-
-
-def head_words(kind: Kind, values: Sequence[str | None]) -> set[str]:
-    """Return the words that the fields of a conversation or contact are found by; a telephone number by its last digits, too."""
-    words = set().union(*(words_of(value) for value in values if value))
-    if kind == "contact" and (phone := values[2]):
-        digits = "".join(filter(str.isdecimal, phone))
-        words |= {word for at in range(len(digits) - _DIGITS + 1) for word in words_of(digits[at:])}
-    return words
 
 
 def _texts(reader: SourceReader, after: int) -> list[Text]:

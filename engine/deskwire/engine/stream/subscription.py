@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 import trio
 
+from deskwire.engine.events.batch import BATCH_EVENTS, fitting
 from deskwire.engine.events.log import EventLog, Tail
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.stream.channel import Channel, carries
@@ -21,10 +22,6 @@ from deskwire.engine.stream.channel import Channel, carries
 Loss = Literal["superseded", "ended"]
 """The way a consumer loses a channel: another has taken it, or it was ended by a call."""
 
-_EVENTS: Final = 64
-"""Events of one batch at most: what a read from the disk may bring into memory."""
-_BYTES: Final = 64 * 1024
-"""Envelope bytes of one batch, once it has an event: what one write must get through in its time."""
 _TYPING_EVENTS: Final = 32
 """Typing events that wait for a slow reader; the oldest are dropped, as later ones overrule them."""
 
@@ -118,20 +115,20 @@ class Subscription:
         """
         if not self._tail.reaches(self._cursor):
             return None
-        return self._take(self._tail.after(self._cursor, _EVENTS), self._log.position)
+        return self._take(self._tail.after(self._cursor, BATCH_EVENTS), self._log.position)
 
     async def stored(self) -> Batch:
         """Return what the log has next, read from the disk.
 
         Cancellation: nothing is lost; the same events come again. Raises Unavailable.
         """
-        chunk = await self._log.stored(self._source, self._cursor, _EVENTS)
+        chunk = await self._log.stored(self._source, self._cursor, BATCH_EVENTS)
         return self._take(chunk.events, chunk.upto)
 
     def _take(self, events: Sequence[StoredEvent], newest: int) -> Batch:
         """Return one batch of these events, which are all that the channel has up to `newest`, or the first of them."""
-        count = _fitting(events)
-        if count == len(events) < _EVENTS:
+        count = fitting(events)
+        if count == len(events) < BATCH_EVENTS:
             self._cursor = max(newest, self._cursor)
             return Batch(events, self._cursor, False)
         self._cursor = events[count - 1].position
@@ -172,15 +169,3 @@ class Subscription:
             self._waiting_typing.append(event)
             if self._wakeup is not None:
                 self._wakeup.set()
-
-
-def _fitting(events: Sequence[StoredEvent]) -> int:
-    """Return how many of the events fit into one batch; the first always does."""
-    if len(events) < 2:  # the usual case: the reader keeps up
-        return len(events)
-    size = 0
-    for count, event in enumerate(events):
-        size += len(event.body)
-        if size > _BYTES and count:
-            return count
-    return len(events)

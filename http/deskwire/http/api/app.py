@@ -26,11 +26,12 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, translations, uploads, workflows
+from deskwire.http.resources import events, snippets, translations, uploads, workflows
 from deskwire.http.resources.accounts import (
     audit,
     members,
     organisations,
+    own_sessions,
     project,
     projects,
     sessions,
@@ -45,6 +46,7 @@ from deskwire.http.resources.conversations import dashboard, s2s
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
+from deskwire.http.resources.stream import agents
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
     insights as survey_insights,
@@ -73,6 +75,7 @@ _MODULES: Final = (
     webhooks,
     deliveries,
     stream,
+    agents,
     dashboard,
     workflows,
     tickets,
@@ -81,6 +84,7 @@ _MODULES: Final = (
     teams,
     uploads,
     translations,
+    snippets,
     memory,
     surveys,
     survey_responses,
@@ -88,6 +92,7 @@ _MODULES: Final = (
     tokens,
     sessions,
     users,
+    own_sessions,
     organisations,
     members,
     projects,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol, assert_never
 
 import structlog
@@ -42,6 +42,8 @@ class Asking(Protocol):
     def path(self) -> Mapping[str, str]: ...
     @property
     def secure(self) -> bool: ...
+    @property
+    def arguments(self) -> Callable[[], Mapping[str, list[str]]]: ...
 
 
 async def admit(services: Services, access: Access, request: Asking) -> Caller:
@@ -100,11 +102,14 @@ async def _user(
 ) -> Caller:
     """Return the user who was identified, with what the route is about."""
     named = request.headers.get("project")
+    if access.by_parameter and not named:
+        named = next(iter(request.arguments().get("project", ())), None)
 
     def caller(reader: Reader) -> Caller:
         user = user_of(reader, identity)
         if access.kind in ("dashboard", "either") and not named:
-            raise BadRequest("This call needs the header `project`.", code="missing_project")
+            where = "header or parameter" if access.by_parameter else "header"
+            raise BadRequest(f"This call needs the {where} `project`.", code="missing_project")
         found = _caller(reader, access, user, named, request.path)
         return found if session is None else changed(found, session=session)
 

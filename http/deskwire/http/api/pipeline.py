@@ -103,6 +103,16 @@ class Request:
     place: Place | None = None
     secure: bool = False
 
+    def drop(self) -> None:
+        """End the connection at once, whatever waits in it."""
+        if self.place is not None:
+            self.place.end()
+
+    def expect_reader(self) -> None:
+        """Have the connection ended when its peer is gone without a word."""
+        if self.place is not None:
+            self.place.expect_reader()
+
 
 @value
 class Response:

@@ -51,6 +51,7 @@ class Access:
     `server_key`: a server key, whose project it is. `dashboard`: a user and the `project` header. `either`: one of
     these; the permission is the user's. `metrics`: the metrics token, or if there is none a peer on this machine. The others are for users alone: `user`, and
     `organisation` and `project` of a member of what the path names. A user shows a JWT, or the cookie of a session.
+    The project may be named `by_parameter`, too, for clients that can't send headers of their own.
     `visitor`: that cookie, or nothing.
     """
 
@@ -66,6 +67,7 @@ class Access:
         "project",
     ]
     permission: str | None = None
+    by_parameter: bool = False
 
 
 OPEN: Final = Access("none")
@@ -117,6 +119,12 @@ class Incoming(Protocol):
     @property
     def body(self) -> AsyncIterable[bytes]:
         """The pieces of the body, if the route is `streamed`; otherwise they have been read."""
+
+    def drop(self) -> None:
+        """End the connection at once, whatever waits in it."""
+
+    def expect_reader(self) -> None:
+        """Have the connection ended when its peer is gone without a word: a response is to last for long."""
 
 
 @value

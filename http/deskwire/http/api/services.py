@@ -11,6 +11,7 @@ from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.throttle import Throttle
 from deskwire.engine.accounts.identity.verifier import Verifier
+from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.refusals import Refusals
 from deskwire.engine.audit.trail import By
@@ -96,6 +97,7 @@ class Services:
         voice: makes voice replies.
         answers: those kept for requests that are sent again.
         rate_limits, admission: how often callers may call, and how much may be under way at once.
+        agents: the streams of agents who are there.
         stream_keys: what stream tokens are signed with.
         description: the description of the API.
         desk: the files of the page that agents work in.
@@ -119,6 +121,7 @@ class Services:
     passwords: Passwords
     webhooks: Webhooks
     hub: Hub
+    agents: AgentStreams
     surveys: Surveys
     uploads: UploadService
     voice: Voice

@@ -86,6 +86,13 @@ class Sessions:
             self.require_own_page(request)
         return await self._found(hash_session_secret(secret), at)
 
+    async def good_for(self, request: Asking, at: int) -> int:
+        """Return the milliseconds that the request's session lasts unless it is used, 0 if it has ended; not noted as used."""
+        secret = session_cookie(request.headers, secure=self.secure(request))
+        hashed = hash_session_secret(secret or "")
+        found = await self.store.read(Inline(lambda reader: reader.session(hashed)))
+        return 0 if found is None else max(0, self.life.ends_at(found) - at)
+
     def require_own_page(self, request: Asking) -> None:
         """See `origins.require_own_page`."""
         require_own_page(request.headers, origin_of(self.public_url), secure=request.secure)

@@ -39,6 +39,7 @@ OrganisationId = Annotated[str, Field(pattern=f"^org{_ULID}", examples=["org_01K
 ProjectId = Annotated[str, Field(pattern=f"^prj{_ULID}", examples=["prj_01KZ000000000000000000SH0P"])]
 UserId = Annotated[str, Field(pattern=f"^usr{_ULID}", examples=["usr_01KZ0000000000000000AGENT1"])]
 KeyId = Annotated[str, Field(pattern=f"^key{_ULID}", examples=["key_01KZ00000000000000000000K1"])]
+SessionId = Annotated[str, Field(pattern=f"^ses{_ULID}", examples=["ses_01KZ00000000000000000000B1"])]
 ContactId = Annotated[str, Field(pattern=f"^con{_ULID}", examples=["con_01KZ0000000000000000C0NTCT"])]
 ConversationId = Annotated[str, Field(pattern=f"^cnv{_ULID}", examples=["cnv_01KZ00000000000000000000C1"])]
 MessageId = Annotated[str, Field(pattern=f"^msg{_ULID}", examples=["msg_01KZ00000000000000000000M1"])]
@@ -52,6 +53,7 @@ ResponseId = Annotated[str, Field(pattern=f"^rsp{_ULID}", examples=["rsp_01KZ000
 UploadId = Annotated[str, Field(pattern=f"^upl{_ULID}", examples=["upl_01KZ00000000000000000000VP"])]
 WorkflowId = Annotated[str, Field(pattern=f"^wfl{_ULID}", examples=["wfl_01KZ00000000000000000000F1"])]
 MemoryId = Annotated[str, Field(pattern=f"^mem{_ULID}", examples=["mem_01KZ00000000000000000MEM01"])]
+SnippetId = Annotated[str, Field(pattern=f"^snp{_ULID}", examples=["snp_01KZ0000000000000000SN1PPT"])]
 ActivityId = Annotated[str, Field(pattern=f"^act{_ULID}", examples=["act_01KZ00000000000000000000A1"])]
 
 Moment = Annotated[

@@ -8,12 +8,14 @@ from pydantic import Field
 
 from deskwire.engine.accounts.people import Role
 from deskwire.http.schemas.base import (
+    Count,
     Email,
     KeyId,
     Moment,
     OrganisationId,
     PersonName,
     ProjectId,
+    SessionId,
     Shape,
     UserId,
 )
@@ -61,6 +63,29 @@ class VisitorSession(Shape):
     user: User | None
     expires_at: Moment | None
     projects: list[SessionProject]
+
+
+class SessionSummary(Shape):
+    """A session of a user: since when, when it was used, to a minute, and by which browser, in that one's own words."""
+
+    id: SessionId
+    created_at: Moment
+    last_seen_at: Moment
+    client: Annotated[str, Field(max_length=120, examples=["Mozilla/5.0 (X11; Linux x86_64) Firefox/142.0"])]
+    current: bool
+
+
+class SessionsEnded(Shape):
+    """The number of sessions that were ended."""
+
+    ended: Count
+
+
+class SignInMethods(Shape):
+    """The ways to sign in: with a password, or at an identity provider, which has no page here."""
+
+    password: bool
+    oidc: None
 
 
 class SessionEnded(Shape):

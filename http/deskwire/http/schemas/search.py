@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.http.schemas.base import MessageId, Shape
-from deskwire.http.schemas.conversations import Contact, Conversation
+from deskwire.http.schemas.conversations import AgentConversation, Contact
 from deskwire.http.schemas.tickets import Ticket
 
 
@@ -29,7 +29,7 @@ class SearchedConversation(Shape):
     """A conversation that was found. `hits` are its newest messages with what was asked for; none if only older ones or the
     title have it."""
 
-    conversation: Conversation
+    conversation: AgentConversation
     hits: list[SearchHit]
 
 
@@ -45,8 +45,8 @@ class SearchBehind(Shape):
     """What the search does not know yet. It takes that in by itself, and says with `building` that it is being made anew."""
 
     messages: Annotated[int, Field(ge=0, description="Messages and notes.", examples=[12])]
-    others: Annotated[
-        int, Field(ge=0, description="Conversations and contacts that are new or changed.", examples=[3])
+    conversations: Annotated[
+        int, Field(ge=0, description="Conversations that are new, changed or deleted.", examples=[3])
     ]
     building: bool
 
@@ -61,6 +61,6 @@ class SearchResult(Shape):
     behind: Annotated[
         SearchBehind | None,
         Field(
-            description="Null if all is known that was stored when it was asked; tickets are always known."
+            description="Null if all is known that was stored when it was asked; contacts and tickets always are."
         ),
     ]

@@ -7,12 +7,13 @@ would hold a shutdown for as long as it likes. Here every write has one, and `cu
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import inf
-from socket import MSG_PEEK, SHUT_RDWR, SO_LINGER, SOL_SOCKET
+from socket import IPPROTO_TCP, MSG_PEEK, SHUT_RDWR, SO_LINGER, SOL_SOCKET
 from typing import Final
 
 import trio
@@ -28,6 +29,8 @@ LINGER_S: Final = 1.0
 
 ENDED_S: Final = 2.0
 """How long a connection is kept whose peer has closed: a request may have come just before, and be taken up only now."""
+
+TCP_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux has it
 
 _LINGER_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
@@ -103,6 +106,12 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """
         self._head_s, self._connection = seconds, connection
         connection.deadline = inf
+
+    def expect_reader(self) -> None:
+        """Let the connection end when what was sent is not acknowledged for a while: TCP itself goes on for minutes."""
+        if TCP_USER_TIMEOUT is not None:
+            with suppress(OSError):  # it has gone
+                self.socket.setsockopt(IPPROTO_TCP, TCP_USER_TIMEOUT, int(self._write_timeout_s * 1000))
 
     @contextmanager
     def serving(self) -> Iterator[None]:

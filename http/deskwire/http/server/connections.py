@@ -38,7 +38,8 @@ def _nothing() -> None:
 class Place:
     """One connection's place among all.
 
-    `owner` is the project or user whose credential it has shown, if any, and `known` is called when it has.
+    `owner` is the project or user whose credential it has shown, if any, and `known` is called when it has. `expect_reader`
+    has the system notice a peer that is gone without a word.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class Place:
         "_since",
         "_unsent",
         "end",
+        "expect_reader",
         "known",
         "network",
         "owner",
@@ -62,6 +64,7 @@ class Place:
         self.end: Final = end
         self.owner = ""
         self.known: Callable[[], None] = _nothing
+        self.expect_reader: Callable[[], None] = _nothing
         self._among = among
         self._client = network
         self._holders: tuple[str, ...] = ()

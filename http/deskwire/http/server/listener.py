@@ -296,6 +296,7 @@ class _Front:
             raw.socket.close()
         else:
             stream.place.known = partial(self._turns.release, stream)
+            stream.place.expect_reader = stream.expect_reader
             arriving.start_soon(self._route, stream, requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:

@@ -37,6 +37,7 @@ from deskwire.storage.migrations import (
     m0019_the_agents_inbox,
     m0020_what_the_search_has_to_look_at,
     m0021_finding_contacts,
+    m0022_snippets,
 )
 
 SCRIPTS: Final = {
@@ -63,6 +64,7 @@ SCRIPTS: Final = {
         m0019_the_agents_inbox,
         m0020_what_the_search_has_to_look_at,
         m0021_finding_contacts,
+        m0022_snippets,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

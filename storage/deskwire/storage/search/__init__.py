@@ -1,1 +1,1 @@
-"""The search index: a file beside the database, in which words lead to documents."""
+"""The search index: a file beside the database, in which words lead to conversations."""

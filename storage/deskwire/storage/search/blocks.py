@@ -1,4 +1,4 @@
-"""Sets of documents as the index stores them: blocks of 4,096 numbers, of few a list, of many a bit for each.
+"""Sets of conversations as the index stores them: blocks of 4,096 numbers, of few a list, of many a bit for each.
 
 A set in memory is a dictionary of blocks, each an integer whose bits are its numbers: what two sets have in common is an
 `and` of some integers.
@@ -16,8 +16,8 @@ _BITMAP_BYTES: Final = SIZE // 8
 _LIST_MAX: Final = 100
 """Numbers from which on a block is stored as bits: a list is smaller, but takes longer to read."""
 
-Documents: TypeAlias = dict[int, int]
-"""A set of documents: the bits of each block by its number."""
+Conversations: TypeAlias = dict[int, int]
+"""A set of conversations: the bits of each block by its number."""
 
 
 def changed(stored: bytes, added: Collection[int], removed: Collection[int]) -> bytes:
@@ -33,13 +33,13 @@ def changed(stored: bytes, added: Collection[int], removed: Collection[int]) -> 
     return array("H", sorted(numbers)).tobytes()
 
 
-def united(rows: Iterable[tuple[int, bytes]]) -> Documents:
-    """Return all documents of stored blocks, each with its number."""
-    documents: Documents = {}
+def united(rows: Iterable[tuple[int, bytes]]) -> Conversations:
+    """Return all conversations of stored blocks, each with its number."""
+    conversations: Conversations = {}
     few: dict[int, set[int]] = {}
     for block, stored in rows:
         if len(stored) == _BITMAP_BYTES:
-            documents[block] = documents.get(block, 0) | int.from_bytes(stored, "little")
+            conversations[block] = conversations.get(block, 0) | int.from_bytes(stored, "little")
         else:
             known = few.get(block)
             if known is None:
@@ -47,27 +47,27 @@ def united(rows: Iterable[tuple[int, bytes]]) -> Documents:
             else:
                 known.update(memoryview(stored).cast("H"))
     for block, numbers in few.items():
-        documents[block] = documents.get(block, 0) | _of_numbers(numbers)
-    return documents
+        conversations[block] = conversations.get(block, 0) | _of_numbers(numbers)
+    return conversations
 
 
-def common(one: Documents, other: Documents) -> Documents:
-    """Return the documents that are in both."""
+def common(one: Conversations, other: Conversations) -> Conversations:
+    """Return the conversations that are in both."""
     return {
         block: bits & other[block] for block, bits in one.items() if block in other and bits & other[block]
     }
 
 
-def count(documents: Documents) -> int:
+def count(conversations: Conversations) -> int:
     """Return how many there are."""
-    return sum(bits.bit_count() for bits in documents.values())
+    return sum(bits.bit_count() for bits in conversations.values())
 
 
-def newest(documents: Documents, limit: int) -> list[int]:
+def newest(conversations: Conversations, limit: int) -> list[int]:
     """Return those with the largest numbers, at most `limit`, largest first."""
     found: list[int] = []
-    for block in sorted(documents, reverse=True):
-        numbers = list(_numbers(documents[block]))[::-1]
+    for block in sorted(conversations, reverse=True):
+        numbers = list(_numbers(conversations[block]))[::-1]
         found += [(block << BITS) + number for number in numbers[: limit - len(found)]]
         if len(found) == limit:
             break

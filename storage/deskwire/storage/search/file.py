@@ -23,20 +23,20 @@ VERSION: Final = f"1, Unicode {unicodedata.unidata_version}"
 """The form of the index, and of the words in it; an index of another one is made anew."""
 
 _SCHEMA: Final = """
--- The documents that have a word, or one that begins so, in blocks.
+-- The conversations that have a word, in blocks. With a length it is the beginning of words.
 CREATE TABLE postings (
-    project INTEGER NOT NULL, kind INTEGER NOT NULL, word TEXT NOT NULL, block INTEGER NOT NULL, documents BLOB NOT NULL,
-    PRIMARY KEY (project, kind, word, block)
+    project INTEGER NOT NULL, length INTEGER NOT NULL, word TEXT NOT NULL, block INTEGER NOT NULL,
+    conversations BLOB NOT NULL, PRIMARY KEY (project, length, word, block)
 ) STRICT, WITHOUT ROWID;
--- The words of each document: those of its messages, which only grow, and those of its title or fields.
-CREATE TABLE documents (
-    key INTEGER PRIMARY KEY, project INTEGER NOT NULL, body TEXT NOT NULL, head TEXT NOT NULL
+-- The words of each conversation: those of its messages, which only grow, and those of its title.
+CREATE TABLE words (
+    conversation INTEGER PRIMARY KEY, project INTEGER NOT NULL, body TEXT NOT NULL, title TEXT NOT NULL
 ) STRICT;
--- Up to where everything was taken in; `complete` says whether that was once all there was.
+-- Up to where everything was taken in. `complete` says whether that was once all there was.
 CREATE TABLE state (
     one INTEGER PRIMARY KEY CHECK (one = 1), version TEXT NOT NULL, database TEXT NOT NULL, message INTEGER NOT NULL,
-    message_id TEXT, conversation INTEGER NOT NULL, contact INTEGER NOT NULL, change INTEGER NOT NULL,
-    complete INTEGER NOT NULL, scrub_due INTEGER NOT NULL
+    message_id TEXT, conversation INTEGER NOT NULL, change INTEGER NOT NULL, complete INTEGER NOT NULL,
+    scrub_due INTEGER NOT NULL
 ) STRICT
 """
 DAMAGED: Final = "-damaged"
@@ -81,7 +81,7 @@ def _make(path: Path, identity: str) -> None:
         connection.execute("BEGIN IMMEDIATE")
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
-        connection.execute("INSERT INTO state VALUES (1, ?, ?, 0, NULL, 0, 0, 0, 0, 0)", (VERSION, identity))
+        connection.execute("INSERT INTO state VALUES (1, ?, ?, 0, NULL, 0, 0, 0, 0)", (VERSION, identity))
         connection.execute("COMMIT")
 
 

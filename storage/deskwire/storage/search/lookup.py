@@ -1,7 +1,7 @@
-"""Searches: the documents that have all words, and of those the best, with bounds on what is looked at.
+"""Searches: the conversations that have all words, and of those the best, with bounds on what is looked at.
 
 Each word is a range of postings, or one row a block for the beginnings that many words share; what all words have in common is
-an `and` of integers. Of few documents all are put in order. Of many the list of conversations by activity is gone
+an `and` of integers. Of few conversations all are put in order. Of many the list of conversations by activity is gone
 through from its newest end, where they are soon met; what its bound leaves is filled up with those begun last.
 """
 
@@ -16,13 +16,12 @@ import orjson
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.search.ports import Behind, Found, Kind
-from deskwire.storage.search.blocks import BITS, SIZE, Documents, common, count, newest, united
-from deskwire.storage.search.index import marked_for
-from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
+from deskwire.engine.search.ports import Behind, Found
+from deskwire.storage.search.blocks import BITS, SIZE, Conversations, common, count, newest, united
+from deskwire.storage.search.index import length_for
 
 SORTED_MAX: Final = 1_000
-"""Documents that are put in order one by one; some milliseconds."""
+"""Conversations that are put in order one by one; some milliseconds."""
 
 WALKED_MAX: Final = 20_000
 """Conversations, newest activity first, that are compared with what was found; some ten milliseconds."""
@@ -40,13 +39,12 @@ class SearchReads:
         row = self.conn.execute(
             "SELECT max(0, (SELECT coalesce(max(rowid), 0) FROM messages) - s.message), "
             "max(0, (SELECT coalesce(max(rowid), 0) FROM conversations) - s.conversation) "
-            "+ max(0, (SELECT coalesce(max(rowid), 0) FROM contacts) - s.contact) "
             "+ (SELECT count(*) FROM search_changes WHERE rowid > s.change), NOT s.complete FROM search.state s"
         ).fetchone()
         return Behind(row[0], row[1], bool(row[2]))
 
     def found_conversations(self, project: int, words: Sequence[str], limit: int) -> Found:
-        found = self._with_all("conversation", project, words)
+        found = self._with_all(project, words)
         matching = count(found)
         if matching > SORTED_MAX:
             rows = self._newest_active(project, found, limit)
@@ -57,15 +55,6 @@ class SearchReads:
         rows = self._by_activity(project, newest(found, SORTED_MAX), limit + 1)
         return Found(rows[:limit], len(rows) > limit)
 
-    def found_contacts(self, project: int, words: Sequence[str], limit: int) -> Found:
-        found = self._with_all("contact", project, words)
-        rows = self.conn.execute(
-            "SELECT k.rowid FROM json_each(?) w CROSS JOIN contacts k ON k.rowid = w.value "
-            "WHERE k.project = ? AND k.erasing = 0 ORDER BY k.updated_at DESC, k.rowid DESC LIMIT ?",
-            (orjson.dumps(newest(found, SORTED_MAX)).decode(), project, limit + 1),
-        ).fetchall()
-        return Found([row[0] for row in rows[:limit]], len(rows) > limit)
-
     def conversation_named(self, project: int, name: str) -> int | None:
         row = self.conn.execute(
             "SELECT c.rowid FROM conversations c WHERE +c.project = ? AND c.id = ? UNION SELECT c.rowid FROM messages m "
@@ -73,14 +62,6 @@ class SearchReads:
             (project, name, name, project),
         ).fetchone()
         return None if row is None else int(row[0])
-
-    def contacts_named(self, project: int, name: str) -> Sequence[int]:
-        rows = self.conn.execute(
-            "SELECT rowid FROM contacts WHERE id = ? AND project = ? AND erasing = 0 "
-            "UNION SELECT rowid FROM contacts WHERE project = ? AND user_id = ? AND erasing = 0",
-            (name, project, project, name),
-        )
-        return [row[0] for row in rows]
 
     def conversation_at(self, row: int) -> tuple[Conversation, Contact]:
         project, name = self.conn.execute(
@@ -90,34 +71,29 @@ class SearchReads:
         assert found is not None, "it was found in this very query"
         return found
 
-    def contact_at(self, row: int) -> Contact:
-        return contact_of(
-            self.conn.execute(f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE rowid = ?", (row,)).fetchone()
-        )
-
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
         """See `ConversationReader`; another group of tables has it."""
         raise NotImplementedError
 
-    def _with_all(self, kind: Kind, project: int, words: Sequence[str]) -> Documents:
-        found: Documents | None = None
+    def _with_all(self, project: int, words: Sequence[str]) -> Conversations:
+        found: Conversations | None = None
         for word in words:
-            having = self._with(kind, project, word)
+            having = self._with(project, word)
             found = having if found is None else common(found, having)
             if not found:
                 break
         return found or {}
 
-    def _with(self, kind: Kind, project: int, word: str) -> Documents:
-        """Return the documents that have a word which begins so."""
+    def _with(self, project: int, word: str) -> Conversations:
+        """Return the conversations that have a word which begins so."""
         return united(
             self.conn.execute(
-                "SELECT block, documents FROM search.postings WHERE project = ? AND kind = ? AND word >= ? AND word < ?",
-                (project, marked_for(kind, word), word, word + _LAST),
+                "SELECT block, conversations FROM search.postings WHERE project = ? AND length = ? AND word >= ? AND word < ?",
+                (project, length_for(word), word, word + _LAST),
             )
         )
 
-    def _newest_active(self, project: int, found: Documents, limit: int) -> list[int]:
+    def _newest_active(self, project: int, found: Conversations, limit: int) -> list[int]:
         """Return the first of them in the list by activity, as far as that is gone through."""
         rows = self.conn.execute(
             "SELECT rowid FROM conversations WHERE project = ? ORDER BY activity DESC, rowid DESC LIMIT ?",
@@ -126,10 +102,10 @@ class SearchReads:
         matching = (row for (row,) in rows if found.get(row >> BITS, 0) >> (row % SIZE) & 1)
         return list(islice(matching, limit))
 
-    def _by_activity(self, project: int, documents: Sequence[int], limit: int) -> list[int]:
+    def _by_activity(self, project: int, conversations: Sequence[int], limit: int) -> list[int]:
         rows = self.conn.execute(
             "SELECT c.rowid FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value "
             "WHERE c.project = ? ORDER BY c.activity DESC, c.rowid DESC LIMIT ?",
-            (orjson.dumps(documents).decode(), project, limit),
+            (orjson.dumps(conversations).decode(), project, limit),
         )
         return [row[0] for row in rows]

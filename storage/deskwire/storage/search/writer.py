@@ -91,7 +91,7 @@ class SearchIndex:
 
     def _position(self) -> Position:
         row = self._connection.execute(
-            "SELECT message, message_id, conversation, contact, change FROM state"
+            "SELECT message, message_id, conversation, change FROM state"
         ).fetchone()
         return Position(*row)
 

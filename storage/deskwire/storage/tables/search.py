@@ -6,12 +6,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from deskwire.engine.search.ports import Change, Fields, Kind, Position, Text
+from deskwire.engine.search.ports import Change, Position, Text, Title
 
-_FIELDS: Final[dict[Kind, str]] = {
-    "conversation": "SELECT c.rowid, c.project, c.title FROM conversations c",
-    "contact": "SELECT c.rowid, c.project, c.name, c.email, c.phone, c.user_id FROM contacts c",
-}
+_TITLE: Final = "SELECT rowid, project, title FROM conversations"
 
 
 class SearchSourceReads:
@@ -21,7 +18,7 @@ class SearchSourceReads:
 
     def search_changes(self, after: int, limit: int) -> Sequence[Change]:
         rows = self.conn.execute(
-            "SELECT rowid, kind, row, message FROM search_changes WHERE rowid > ? ORDER BY rowid LIMIT ?",
+            "SELECT rowid, conversation, message FROM search_changes WHERE rowid > ? ORDER BY rowid LIMIT ?",
             (after, limit),
         )
         return [Change(*row) for row in rows]
@@ -34,20 +31,20 @@ class SearchSourceReads:
         )
         return (Text(*row) for row in rows)
 
-    def fields_after(self, kind: Kind, after: int, limit: int) -> Sequence[Fields]:
-        sql = f"{_FIELDS[kind]} WHERE c.rowid > ? ORDER BY c.rowid LIMIT ?"
-        return [Fields(row[0], row[1], row[2:]) for row in self.conn.execute(sql, (after, limit))]
+    def titles(self, after: int, limit: int) -> Sequence[Title]:
+        rows = self.conn.execute(f"{_TITLE} WHERE rowid > ? ORDER BY rowid LIMIT ?", (after, limit))
+        return [Title(*row) for row in rows]
 
-    def fields_of(self, kind: Kind, row: int) -> Fields | None:
-        found = self.conn.execute(f"{_FIELDS[kind]} WHERE c.rowid = ?", (row,)).fetchone()
-        return None if found is None else Fields(found[0], found[1], found[2:])
+    def title(self, conversation: int) -> Title | None:
+        row = self.conn.execute(f"{_TITLE} WHERE rowid = ?", (conversation,)).fetchone()
+        return None if row is None else Title(*row)
 
-    def ends(self) -> Position:
+    def newest(self) -> Position:
         row = self.conn.execute(
             "SELECT (SELECT coalesce(max(rowid), 0) FROM messages), (SELECT coalesce(max(rowid), 0) FROM conversations), "
-            "(SELECT coalesce(max(rowid), 0) FROM contacts), (SELECT coalesce(max(rowid), 0) FROM search_changes)"
+            "(SELECT coalesce(max(rowid), 0) FROM search_changes)"
         ).fetchone()
-        return Position(row[0], None, *row[1:])
+        return Position(row[0], None, row[1], row[2])
 
 
 class SearchSourceWrites:

@@ -12,7 +12,16 @@ from pydantic.alias_generators import to_camel
 
 from deskwire.commands.reference.openapi.schemas import Schema, tidied
 from deskwire.http.api.routing import Route
-from deskwire.http.schemas import content, conversations, people, surveys, tickets, webhooks, workflows
+from deskwire.http.schemas import (
+    content,
+    conversations,
+    people,
+    snippets,
+    surveys,
+    tickets,
+    webhooks,
+    workflows,
+)
 
 _IN_PATH: Final = re.compile(r"(?:([a-z0-9-]+)/)?<(?:\w+:)?(\w+)>")
 
@@ -53,6 +62,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "members/user_id": PathParameter(
         "The id of the user.", "usr_01KZ0000000000000000AGENT1", "member_not_found", people.Member
     ),
+    "browser_session_id": PathParameter(
+        "The id of the session.",
+        "ses_01KZ00000000000000000000B1",
+        "browser_session_not_found",
+        people.SessionSummary,
+    ),
     "contact_id": PathParameter(
         "The id of the contact.", "con_01KZ0000000000000000C0NTCT", "contact_not_found", conversations.Contact
     ),
@@ -80,6 +95,9 @@ PATH: Final[Mapping[str, PathParameter]] = {
     ),
     "ticket_id": PathParameter(
         "The id of the ticket.", "tkt_01KZ00000000000000000000T1", "ticket_not_found", tickets.Ticket
+    ),
+    "snippet_id": PathParameter(
+        "The id of the snippet.", "snp_01KZ0000000000000000SN1PPT", "snippet_not_found", snippets.Snippet
     ),
     "team_id": PathParameter(
         "The id of the team.", "team_01KZ0000000000000000TEAM01", "team_not_found", tickets.Team

@@ -41,7 +41,8 @@ _WORKFLOW: Final[Mapping[str, Any]] = {
 }
 
 BODIES: Final[Mapping[str, Any]] = {
-    "AgentMessageBody": {"text": "It left us today."},
+    "AgentMessageBody": {"text": "It left us today.", "ifSequence": 12, "then": {"close": True}},
+    "AgentPatch": {"tags": ["returns"], "status": "PENDING"},
     "AssignBody": {"assignee": {"type": "user", "id": "usr_01KZ0000000000000000AGENT1"}},
     "BulkBody": {
         "selection": {"ids": ["tkt_01KZ00000000000000000000T1"]},
@@ -50,6 +51,11 @@ BODIES: Final[Mapping[str, Any]] = {
     "CloseBody": {"closedBy": "bot"},
     "ContactPatch": {"email": "ada@shop.example.org"},
     "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
+    "StartBody": {
+        "contact": {"userId": "u1", "name": "Ada Lovelace"},
+        "title": "Your order A-1001",
+        "message": {"text": "Hello Ada, your order has left us today."},
+    },
     "CreateBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},
         "title": "Where is my order?",
@@ -95,11 +101,22 @@ BODIES: Final[Mapping[str, Any]] = {
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
     "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
     "ReplyBody": {"actionId": 2, "value": "order"},
+    "StartBody": {
+        "contact": {"userId": "u1"},
+        "title": "Your order",
+        "message": {"text": "It left us today."},
+    },
     "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
     "NewWorkflowBody": _WORKFLOW,
     "WorkflowBody": {"name": "Orders and returns"},
     "WorkflowDraft": _WORKFLOW,
     "RoleBody": {"role": "admin"},
+    "SnippetBody": {
+        "shortcut": "late-parcel",
+        "title": "The parcel is late",
+        "text": "Hello {contact.name}, it is on its way.\n\n{agent.name}",
+    },
+    "SnippetPatch": {"title": "The parcel is very late"},
     "SurveyBody": {"name": "After the chat", "definition": _DEFINITION},
     "SurveyPatch": {"status": "CLOSED"},
     "TeamBody": {"name": "Returns", "members": ["usr_01KZ0000000000000000AGENT1"]},

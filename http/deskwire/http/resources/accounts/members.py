@@ -122,6 +122,26 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
     return {"id": removed.user.id, "deleted": True}
 
 
+@routes.add(
+    "DELETE",
+    f"{_ONE}/sessions",
+    operation_id="endMemberSessions",
+    answer=shapes.SessionsEnded,
+    errors=("owner_protected",),
+    records=("account.sessions_ended",),
+)
+async def end_sessions(call: Call[Body, Query]) -> Answer:
+    """End all sessions of a member, whichever organisation they were used for. Those of an owner can only be ended by an owner.
+
+    Access tokens stay until they expire.
+    """
+    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], _actor(call)
+    ended = await call.services.store.write(
+        lambda tx: members.end_sessions(tx, actor(tx), organisation, user_id)
+    )
+    return {"ended": ended}
+
+
 def _actor(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:
     """Return the query for the acting member with their present role, which may have changed since the call was checked."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -16,9 +17,11 @@ from deskwire.engine.accounts.sessions import (
     hash_session_secret,
     new_session_secret,
 )
-from deskwire.engine.audit.deeds import session_ended, signed_in
+from deskwire.engine.audit.deeds import signed_in
+from deskwire.engine.audit.trail import Deed
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.record import value
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pipeline import JSON
@@ -54,17 +57,15 @@ async def start_session(call: Call[LoginBody, Query]) -> Answer:
     sessions = call.services.sessions
     if call.incoming.headers.get("sec-fetch-site") or call.incoming.headers.get("origin"):
         sessions.require_own_page(call.incoming)
-    user, now = await checked_user(call), call.services.clock()
-    client = client_name(call.incoming.headers.get("user-agent"))
-    session = Session(new_id("ses", now), user.id, client, now, now)
-    secret = new_session_secret()
+    user = await checked_user(call)
+    started = await begin(call, user, signed_in(user))
+    return with_cookie(call, await _view(call, user, started.session), started)
 
-    def begin(tx: Transaction) -> None:
-        begin_session(tx, user, session, hash_session_secret(secret))
-        tx.record(signed_in(user))
 
-    await call.signed(user).services.store.write(begin)
-    return _answer(await _view(call, user, session), sessions.cookie(call.incoming, secret))
+@routes.add("GET", "/auth/methods", OPEN, operation_id="listSignInMethods", answer=shapes.SignInMethods)
+async def list_methods(call: Call[Body, Query]) -> Answer:
+    """List the ways to sign in. Without `password`, users get their access tokens from an identity provider."""
+    return {"password": call.services.sign_in, "oidc": None}
 
 
 @routes.add("GET", "/auth/session", operation_id="getSession", answer=shapes.VisitorSession)
@@ -82,15 +83,41 @@ async def get_session(call: Call[Body, Query]) -> Answer:
 )
 async def end_session(call: Call[Body, Query]) -> Answer:
     """Sign out: end the session of this browser's cookie, if there is one, and take the cookie back."""
-    user, session = call.access.user, call.access.session
-
-    def end(tx: Transaction) -> None:
-        if user is not None and session is not None and tx.end_session(session.id):
-            tx.record(session_ended(user, 1))
-
+    session = call.access.session
     if session is not None:
-        await call.services.store.write(end)
+        user = call.user.rowid
+        await call.services.store.write(lambda tx: tx.end_session(user, session.id))
     return _answer({"ended": True}, call.services.sessions.no_cookie(call.incoming))
+
+
+@value
+class Started:
+    """A session that has begun, and its secret for the cookie."""
+
+    session: Session
+    secret: str
+
+
+async def begin(call: Call[Any, Any], user: User, *deeds: Deed) -> Started:
+    """Begin a session for a user who has just shown the password, and record what that was.
+
+    Raises Conflict (`password_changed`), or Unavailable if the disk fails.
+    """
+    now, secret = call.services.clock(), new_session_secret()
+    client = client_name(call.incoming.headers.get("user-agent"))
+    session = Session(new_id("ses", now), user.id, client, now, now)
+
+    def job(tx: Transaction) -> None:
+        begin_session(tx, user, session, hash_session_secret(secret))
+        tx.record(*deeds)
+
+    await call.signed(user).services.store.write(job)
+    return Started(session, secret)
+
+
+def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Started) -> Page:
+    """Return the response that gives the browser its session."""
+    return _answer(content, call.services.sessions.cookie(call.incoming, started.secret))
 
 
 async def _view(call: Call[Any, Any], user: User | None, session: Session | None) -> dict[str, Any]:
@@ -118,5 +145,5 @@ def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:
     ]
 
 
-def _answer(content: dict[str, Any], cookie: str) -> Page:
+def _answer(content: Mapping[str, Any], cookie: str) -> Page:
     return Page(orjson.dumps(content), JSON, {"Set-Cookie": cookie})

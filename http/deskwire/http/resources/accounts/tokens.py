@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
@@ -168,7 +169,7 @@ async def hash_password(services: Services, password: str) -> str:
     return await services.hashing.run(None, services.passwords.hash, password)
 
 
-def token_view(services: Services, user: User) -> Answer:
+def token_view(services: Services, user: User) -> Mapping[str, Any]:
     """Return a fresh access token for the user."""
     now = services.clock()
     return {

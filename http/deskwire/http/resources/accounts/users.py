@@ -13,6 +13,7 @@ from deskwire.engine.core.store import Inline
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag
 from deskwire.http.resources.accounts.requests import GivenPassword, NameBody, NewPassword
+from deskwire.http.resources.accounts.sessions import begin, with_cookie
 from deskwire.http.resources.accounts.tokens import change_password, check_password, token_view
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted
@@ -87,12 +88,17 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     records=("account.password_changed", "sign_in.failed"),
 )
 async def set_password(call: Call[PasswordBody, Query]) -> Answer:
-    """Change the password. All access tokens issued before are revoked; the response has a new one."""
+    """Change the password. All access tokens issued before are revoked, and all sessions end; the response has a new token.
+
+    If a session made the call, the response sets the cookie of a new one, too.
+    """
     services, body = call.services, call.body
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
     user = await check_password(call, call.user.email, call.user, body.password)
-    return token_view(services, await change_password(services, user, body.password, body.new_password))
+    user = await change_password(services, user, body.password, body.new_password)
+    answer = token_view(services, user)
+    return answer if call.access.session is None else with_cookie(call, answer, await begin(call, user))
 
 
 @routes.add(

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.contacts.contact import contact_view
-from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.inbox import inbox_views
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.search.hits import Hit
-from deskwire.engine.search.ports import Behind
-from deskwire.engine.search.search import FoundConversation, Part, search
+from deskwire.engine.search.ports import Behind, SearchReader
+from deskwire.engine.search.search import Part, Result, search
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import Answer, Call, Routes, Tag, dashboard
@@ -68,11 +68,19 @@ async def find(call: Call[Body, SearchQuery]) -> Answer:
     query.further({"in": query.within})
     readable = PERMISSIONS[call.role]
     parts = {part for part in _PARTS if part in _names(query.within) and f"{part}.read" in readable}
-    found = await call.services.store.read(
-        lambda reader: search(reader, call.project.rowid, query.q, parts, query.limit)
+
+    def read(reader: SearchReader) -> tuple[Result, list[dict[str, Any]]]:
+        found = search(reader, call.project.rowid, query.q, parts, query.limit)
+        pairs = [(each.conversation, each.contact) for each in found.conversations or ()]
+        return found, inbox_views(reader, call.project, call.user, pairs)
+
+    found, views = await call.services.store.read(read)
+    conversations = (
+        {"conversation": view, "hits": [_hit(hit) for hit in each.hits]}
+        for view, each in zip(views, found.conversations or (), strict=True)
     )
     return {
-        "conversations": _each(found.conversations, lambda each: _conversation(each, call.project.id)),
+        "conversations": None if found.conversations is None else list(conversations),
         "contacts": _each(found.contacts, contact_view),
         "tickets": _each(found.tickets, ticket_view),
         "more": {part: part in found.more for part in _PARTS},
@@ -82,13 +90,6 @@ async def find(call: Call[Body, SearchQuery]) -> Answer:
 
 def _each(found: Sequence[T] | None, view: Callable[[T], dict[str, Any]]) -> list[dict[str, Any]] | None:
     return None if found is None else [view(each) for each in found]
-
-
-def _conversation(found: FoundConversation, project_id: str) -> dict[str, Any]:
-    return {
-        "conversation": conversation_view(found.conversation, found.contact, project_id),
-        "hits": [_hit(hit) for hit in found.hits],
-    }
 
 
 def _hit(hit: Hit) -> dict[str, Any]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
-from deskwire.engine.accounts.sessions import Session
+from deskwire.engine.accounts.sessions import Over, Session
+from deskwire.engine.audit.trail import Deed
+from deskwire.storage.tables.audit import AuditWrites
 
-_SESSION: Final = "SELECT s.id, u.id, s.client, s.created_at, s.last_seen_at FROM sessions s JOIN users u ON u.rowid = s.user"
+_SESSION: Final = "SELECT s.id, u.id, s.client, s.created_at, s.last_seen_at, s.rowid FROM sessions s JOIN users u ON u.rowid = s.user"
 
 
 class SessionReads:
@@ -19,8 +22,16 @@ class SessionReads:
         row = self.conn.execute(f"{_SESSION} WHERE s.hash = ?", (hashed,)).fetchone()
         return None if row is None else Session(*row)
 
+    def sessions_of(self, user: int, over: Over, before: int, limit: int) -> Sequence[Session]:
+        rows = self.conn.execute(
+            f"{_SESSION} WHERE s.user = ? AND s.last_seen_at > ? AND s.created_at > ? AND s.rowid < ? "
+            "ORDER BY s.rowid DESC LIMIT ?",
+            (user, over.used, over.made, before, limit),
+        )
+        return [Session(*row) for row in rows]
 
-class SessionWrites:
+
+class SessionWrites(AuditWrites):
     """Changes; the methods are those of `SessionTransaction`."""
 
     conn: sqlite3.Connection
@@ -34,5 +45,29 @@ class SessionWrites:
     def touch_session(self, session_id: str, at: int) -> None:
         self.conn.execute("UPDATE sessions SET last_seen_at = ? WHERE id = ?", (at, session_id))
 
-    def end_session(self, session_id: str) -> bool:
-        return bool(self.conn.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount)
+    def end_session(self, user: int, session_id: str) -> bool:
+        return bool(self._end(user, "id = ?", session_id))
+
+    def end_sessions(self, user: int, but: str | None) -> int:
+        return self._end(user, "id <> ?", but or "")
+
+    def crowd_out_sessions(self, user: int, kept: int) -> None:
+        newest = "SELECT rowid FROM sessions WHERE user = ? ORDER BY last_seen_at DESC, rowid DESC LIMIT ?"
+        self._end(user, f"rowid NOT IN ({newest})", user, kept)
+
+    def prune_sessions(self, over: Over, limit: int) -> int:
+        return self.conn.execute(
+            "DELETE FROM sessions WHERE rowid IN "
+            "(SELECT rowid FROM sessions WHERE last_seen_at <= ? OR created_at <= ? LIMIT ?)",
+            (over.used, over.made, limit),
+        ).rowcount
+
+    def _end(self, user: int, which: str, *values: str | int) -> int:
+        """Delete sessions of a user, and record how many, if any; return that."""
+        ended = self.conn.execute(
+            f"DELETE FROM sessions WHERE user = ? AND {which}", (user, *values)
+        ).rowcount
+        if ended:
+            (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+            self.record(Deed("account.sessions_ended", user_id, account=user, details={"sessions": ended}))
+        return ended

@@ -89,6 +89,7 @@ class TeamWrites:
 
     def delete_team(self, team: int, at: int) -> None:
         self.conn.execute("UPDATE teams SET deleted_at = ? WHERE rowid = ?", (at, team))
+        self.conn.execute("UPDATE snippets SET team = NULL WHERE team = ?", (team,))
         self.due.append(at)
 
     def forget_team(self, team: int) -> None:

@@ -137,11 +137,23 @@ class EventReads:
         ).fetchone()
         return None if row is None else row[0]
 
-    def newest_event_id(self, project: int) -> str | None:
-        row = self.conn.execute(
-            f"SELECT id FROM ({_NEWEST_OF_PROJECT}) ORDER BY position DESC LIMIT 1", {"project": project}
+    def newest_event(self, project: int) -> tuple[int, str] | None:
+        row: tuple[int, str] | None = self.conn.execute(
+            f"SELECT position, id FROM ({_NEWEST_OF_PROJECT}) ORDER BY position DESC LIMIT 1",
+            {"project": project},
         ).fetchone()
-        return None if row is None else row[0]
+        return row
+
+    def newest_event_id(self, project: int) -> str | None:
+        newest = self.newest_event(project)
+        return None if newest is None else newest[1]
+
+    def is_event_at(self, project: int, position: int, event_id: str) -> bool:
+        row = self.conn.execute(
+            "SELECT 1 FROM events WHERE position = ? AND id = ? AND project = ?",
+            (position, event_id, project),
+        ).fetchone()
+        return row is not None
 
     def events_behind(self, project: int, position: int, limit: int) -> int:
         row = self.conn.execute(

@@ -1,0 +1,30 @@
+"""Passing events: of the moment, for the agents who are there. They have no id, are never stored and never sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import orjson
+
+from deskwire.engine.core.record import value
+
+
+class Passing(Protocol):
+    """An event that passes; `body` is a JSON object with its `type` and `data`."""
+
+    @property
+    def body(self) -> bytes:
+        """The event as it is sent."""
+
+
+@value
+class PassingEvent:
+    """A passing event as bytes; made by `passing`."""
+
+    body: bytes
+
+
+def passing(event_type: str, data: Mapping[str, Any]) -> PassingEvent:
+    """Return the passing event of this type: `me.seen`, `delivery.changed`, `contact.typing.started` and others."""
+    return PassingEvent(orjson.dumps({"type": event_type, "data": data}))

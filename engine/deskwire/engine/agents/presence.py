@@ -1,0 +1,46 @@
+"""Presence: which agents are there, what they look at, and where they write.
+
+It belongs to their streams and ends with them. An agent with several streams is one agent, who looks at what any of
+them shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+VIEWED_MAX: Final = 20
+"""Conversations that one page may say it shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one page shows: the conversations, and the one in which its agent writes."""
+
+    conversations: tuple[str, ...] = ()
+    composing: str | None = None
+
+
+NOTHING: Final = View()
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent as others see them."""
+
+    id: str
+    name: str
+
+
+def presence_view(agent: Agent, views: Iterable[View]) -> Mapping[str, Any]:
+    """Return what others are told of an agent, whose streams have these views; without a stream the agent is gone."""
+    views = tuple(views)
+    conversations = dict.fromkeys(each for view in views for each in view.conversations)
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "online": bool(views),
+        "conversationIds": [*conversations],
+        "composing": next((view.composing for view in views if view.composing is not None), None),
+    }

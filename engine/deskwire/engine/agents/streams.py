@@ -1,0 +1,284 @@
+"""All streams of agents: who has one open, what is passed on to whom, and when they end (ADR 51)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.accounts.sessions import SessionCommit
+from deskwire.engine.agents.counters import StreamCounters
+from deskwire.engine.agents.passing import Passing, passing
+from deskwire.engine.agents.presence import Agent, View, presence_view
+from deskwire.engine.agents.rights import RightsReader, Viewer, lost
+from deskwire.engine.agents.start import find_start
+from deskwire.engine.agents.stream import AgentStream, Bye
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.ports import EventReader
+from deskwire.engine.events.types import Agents
+
+log: Final = structlog.get_logger(__name__)
+
+EACH: Final = 20
+"""Streams that one user may have open: pages on several machines, with some that are gone and not noticed yet."""
+_PRESENCE_S: Final = 0.2
+"""Time in which changes of presence are gathered: who comes back at once was never away, and clicking costs nothing."""
+_GOODBYE_S: Final = 1.5
+"""Time that a stop leaves a reader for its goodbye."""
+_AGAIN_S: Final = 0.2
+"""Pause before rights are read again that could not be read."""
+
+
+class AgentReader(EventReader, RightsReader, Protocol):
+    """Queries on events, and on the right to see them."""
+
+
+class RightsCommit(CallerCommit, SessionCommit, Protocol):
+    """The effect of a commit on the rights of those who have a stream open."""
+
+
+class AgentStreams:
+    """The streams of all agents; `run` sees to presence, and to the end of those that have lost their right.
+
+    Args:
+        most: streams that may be open.
+    """
+
+    def __init__(
+        self, store: Store[AgentReader, object], event_log: EventLog, clock: Clock, *, most: int = 1_000
+    ) -> None:
+        self._store = store
+        self._log = event_log
+        self._clock = clock
+        self._most = most
+        self._streams: dict[str, AgentStream] = {}
+        self._by_project: dict[int, dict[AgentStream, None]] = {}
+        self._by_user: dict[int, dict[AgentStream, None]] = {}
+        self._viewers: dict[tuple[int, str], dict[AgentStream, None]] = {}
+        self._appeared: dict[tuple[int, Agent], None] = {}
+        self._presence_due = trio.Event()
+        self._rights_due = trio.Event()
+        self._closing = False
+        self._stopped = trio.Event()
+        self.counters: Final = StreamCounters()
+
+    def __len__(self) -> int:
+        """Return the number of open streams."""
+        return len(self._streams)
+
+    @property
+    def lag(self) -> int:
+        """The number of events that the slowest reader has not taken yet, as far as they are in memory."""
+        return max((stream.lag for stream in self._streams.values()), default=0)
+
+    def check_room(self, viewer: Viewer) -> None:
+        """Raise TooManyRequests (`too_many_streams`) if the viewer can't open one more stream."""
+        mine = len(self._by_user.get(viewer.user, ()))
+        if mine < EACH and len(self._streams) < self._most:
+            return
+        self.counters.refused += 1
+        if mine >= EACH:
+            raise TooManyRequests(
+                f"You have {mine} streams open, and {EACH} is the most.",
+                code="too_many_streams",
+                retry_after_s=30,
+            )
+        raise TooManyRequests(
+            f"All {self._most} streams for agents are open; DESKWIRE_AGENT_STREAMS is the most.",
+            code="too_many_streams",
+            retry_after_s=30,
+        )
+
+    async def open(self, viewer: Viewer, after: str | None, drop: Callable[[], None]) -> AgentStream:
+        """Return a stream that begins behind the event `after`, or now; the caller closes it with `close`.
+
+        What the viewer may not see any more, or has no room for, ends at once.
+
+        Args:
+            drop: ends the reader's connection.
+
+        Raises Unavailable, with nothing open.
+
+        Cancellation: nothing is open.
+        """
+        project = viewer.project.rowid
+        tail = self._log.open(Agents(project))  # first: what is committed from here on is in memory
+        stream = AgentStream(self._log, tail, new_id("str", self._clock()), viewer, drop)
+        if self._closing:
+            self.end(stream, "shutdown")
+        elif len(self._by_user.get(viewer.user, ())) >= EACH or len(self._streams) >= self._most:
+            self.end(stream, "too_many_streams")
+        self._enter(stream)
+        try:
+            # Rights are read once the stream is known: a later change finds it here.
+            await self._check(stream)
+            start = await self._store.read(lambda reader: find_start(reader, project, after))
+            stream.begin(start)
+        except BaseException:
+            self.close(stream)
+            raise
+        self.counters.gaps += stream.start.gap
+        return stream
+
+    def close(self, stream: AgentStream) -> None:
+        """Forget a stream whose reader has gone, once; its agent's presence goes with it."""
+        del self._streams[stream.id]
+        _take_out(self._by_project, stream.viewer.project.rowid, stream)
+        _take_out(self._by_user, stream.viewer.user, stream)
+        for conversation in stream.view.conversations:
+            _take_out(self._viewers, (stream.viewer.project.rowid, conversation), stream)
+        stream.close()
+        self._log.close(Agents(stream.viewer.project.rowid))
+        self._note_presence(stream)
+        if self._closing and not self._streams:
+            self._stopped.set()
+
+    def end(self, stream: AgentStream, bye: Bye) -> None:
+        """End a stream with a goodbye; its reader closes it."""
+        if stream.bye is None:
+            self.counters.ended[bye] += 1
+        stream.end(bye)
+
+    def view(self, stream_id: str, user: int, project: int, view: View) -> None:
+        """Note what a page shows. Raises NotFound (`stream_not_found`) if the user has no such stream there."""
+        stream = self._streams.get(stream_id)
+        if stream is None or (stream.viewer.user, stream.viewer.project.rowid) != (user, project):
+            raise NotFound("You have no such stream open here.", code="stream_not_found")
+        if stream.view == view:
+            return
+        for conversation in stream.view.conversations:
+            _take_out(self._viewers, (project, conversation), stream)
+        stream.view = view
+        for conversation in view.conversations:
+            self._viewers.setdefault((project, conversation), {})[stream] = None
+        self._note_presence(stream)
+
+    def pass_on(
+        self, project: int, event: Passing, *, to_user: int | None = None, viewing: str | None = None
+    ) -> None:
+        """Pass an event on to the streams of a project that are open now.
+
+        Args:
+            project: storage key.
+            to_user: storage key of the one user who is told, on all their streams.
+            viewing: the `cnv_` id of the conversation that those who are told look at.
+        """
+        for stream in self._told(project, to_user, viewing):
+            stream.offer(event)
+
+    def viewed(self, project: int, conversation: str) -> bool:
+        """Return whether any page shows the conversation now; nobody else is passed on what is for its viewers."""
+        return (project, conversation) in self._viewers
+
+    def present(self, project: int, agents: Iterable[Agent] | None = None) -> Sequence[Mapping[str, Any]]:
+        """Return what others are told of these agents of a project, or of all that are there."""
+        streams = self._by_project.get(project, {})
+        chosen = dict.fromkeys(stream.agent for stream in streams) if agents is None else agents
+        views: dict[Agent, list[View]] = {agent: [] for agent in chosen}
+        for stream in streams:
+            if stream.agent in views:
+                views[stream.agent].append(stream.view)
+        return [presence_view(agent, found) for agent, found in views.items()]
+
+    def follow(self, commits: Commits[RightsCommit]) -> None:
+        """End streams whose session a commit ends, and look at the rights of all after one that may have ended some."""
+        commits.subscribe(lambda _: self.rights_changed_nowait(), "callers", "people")
+        commits.subscribe(lambda commit: self.end_sessions(commit.sessions), "sessions")
+
+    def rights_changed_nowait(self) -> None:
+        """Have all streams checked: something about users, members or projects is another, and on the disk."""
+        self._rights_due.set()
+
+    def end_sessions(self, sessions: Iterable[str]) -> None:
+        """End the streams of these sessions."""
+        gone = set(sessions)
+        for stream in self._streams.values():
+            if stream.viewer.session in gone:
+                self.end(stream, "session_ended")
+
+    def close_all(self) -> None:
+        """End every stream, and each that opens later: with a goodbye, or without for those that do not take it soon."""
+        self._closing = True
+        for stream in self._streams.values():
+            self.end(stream, "shutdown")
+        if not self._streams:
+            self._stopped.set()
+
+    async def last_words(self) -> None:
+        """Return when all streams are gone, after `close_all`. The connections of those that do not read are dropped."""
+        with trio.move_on_after(_GOODBYE_S):
+            await self._stopped.wait()
+        for stream in self._streams.values():
+            stream.drop()
+
+    async def run(self) -> None:
+        """Tell of presence and check rights, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._tell_presence)
+            nursery.start_soon(self._check_rights)
+
+    def _told(self, project: int, to_user: int | None, viewing: str | None) -> Iterable[AgentStream]:
+        if viewing is not None:
+            viewers = self._viewers.get((project, viewing), {})
+            return [each for each in viewers if to_user is None or each.viewer.user == to_user]
+        if to_user is not None:
+            return [each for each in self._by_user.get(to_user, ()) if each.viewer.project.rowid == project]
+        return self._by_project.get(project, {})
+
+    def _enter(self, stream: AgentStream) -> None:
+        self._streams[stream.id] = stream
+        self._by_project.setdefault(stream.viewer.project.rowid, {})[stream] = None
+        self._by_user.setdefault(stream.viewer.user, {})[stream] = None
+        self._note_presence(stream)
+
+    def _note_presence(self, stream: AgentStream) -> None:
+        self._appeared[stream.viewer.project.rowid, stream.agent] = None
+        self._presence_due.set()
+
+    async def _tell_presence(self) -> None:
+        while True:
+            await self._presence_due.wait()
+            await trio.sleep(_PRESENCE_S)
+            appeared, self._appeared, self._presence_due = self._appeared, {}, trio.Event()
+            for project, agent in appeared:
+                for stream in self._by_project.get(project, {}):
+                    stream.tell_presence(agent)
+                await trio.lowlevel.checkpoint()
+
+    async def _check_rights(self) -> None:
+        while True:
+            await self._rights_due.wait()
+            self._rights_due = trio.Event()
+            try:
+                for stream in [*self._streams.values()]:
+                    await self._check(stream)
+                    await trio.lowlevel.checkpoint()
+            except Unavailable as error:
+                log.warning("agents.rights_not_read", reason=error.reason)
+                self._rights_due.set()
+                await trio.sleep(_AGAIN_S)
+
+    async def _check(self, stream: AgentStream) -> None:
+        bye = await self._store.read(Inline(lambda reader: lost(reader, stream.viewer)))
+        if bye is not None:
+            self.end(stream, bye)
+
+
+def presence_event(agents: Sequence[Mapping[str, Any]]) -> Passing:
+    """Return the event that tells of agents whose presence is another."""
+    return passing("presence", {"agents": agents})
+
+
+def _take_out(of: dict[Any, dict[AgentStream, None]], key: Any, stream: AgentStream) -> None:
+    streams = of[key]
+    del streams[stream]
+    if not streams:
+        del of[key]

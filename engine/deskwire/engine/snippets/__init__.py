@@ -1,0 +1,1 @@
+"""The prepared replies of a project."""

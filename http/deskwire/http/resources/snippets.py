@@ -1,0 +1,211 @@
+"""Snippets: the prepared replies of a project (ADR 55)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.teams import Team, TeamReader
+from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.core.store import Inline
+from deskwire.engine.snippets.placeholders import PLACEHOLDERS, unknown_placeholders
+from deskwire.engine.snippets.snippet import (
+    SNIPPETS_MAX,
+    TEXT_MAX,
+    Author,
+    Editor,
+    Snippet,
+    SnippetReader,
+    SnippetTransaction,
+    snippet_view,
+)
+from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
+from deskwire.http.api.pagination import Paged, page
+from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.resources.fields import Name
+from deskwire.http.schemas import snippets as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+
+routes = Routes(
+    Tag("Snippets", "Keep texts that agents put into replies by a shortcut."),
+    unrecorded="It is content: it grants nothing, is no setting, and names its author.",
+)
+_ALL: Final = "/snippets"
+_ONE: Final = "/snippets/<snippet_id>"
+_READ: Final = dashboard("conversations.read")
+_MANAGE: Final = dashboard("snippets.manage")
+_NULLABLE: Final = ("language", "team_id")
+
+
+def _placeholders(text: str) -> str:
+    unknown = ", ".join(f"{{{name}}}" for name in unknown_placeholders(text))
+    if unknown:
+        known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        said = "There is no placeholder {unknown}. There are: {known}."
+        raise PydanticCustomError("unknown_placeholder", said, {"unknown": unknown, "known": known})
+    return text
+
+
+def _tag(text: str) -> str:
+    tag = canonical_tag(text)
+    if tag is None:
+        raise ValueError("This is no language tag (BCP 47), such as en or pt-BR.")
+    return tag
+
+
+Shortcut = Annotated[str, Field(min_length=1, max_length=40, pattern="^[a-z0-9._-]+$")]
+Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), AfterValidator(_placeholders)]
+Language = Annotated[str, AfterValidator(_tag)]
+TeamId = Annotated[str, Field(min_length=1, max_length=40)]
+
+
+class SnippetBody(Body):
+    """The new snippet. `text` may have the placeholders {contact.name} and {agent.name}. `teamId` is the team it is of."""
+
+    shortcut: Shortcut
+    title: Name
+    text: Text
+    language: Language | None = None
+    team_id: TeamId | None = None
+
+
+class SnippetPatch(Body):
+    """The fields to change. Null clears `language` and `teamId`."""
+
+    shortcut: Shortcut | None = None
+    title: Name | None = None
+    text: Text | None = None
+    language: Language | None = None
+    team_id: TeamId | None = None
+
+
+async def _look_at_team(call: Call[Any, Query]) -> None:
+    await call.services.store.read(Inline(lambda reader: _team(reader, call.project, call.body.team_id)))
+
+
+@routes.add(
+    "POST",
+    _ALL,
+    _MANAGE,
+    operation_id="createSnippet",
+    body=SnippetBody,
+    limit=LARGE,
+    answer=shapes.Snippet,
+    errors=("snippet_shortcut_taken", "snippet_limit_reached"),
+    idempotent=True,
+    further=(_look_at_team,),
+)
+async def create_snippet(call: Call[SnippetBody, Query]) -> Answer:
+    """Create a snippet. One of a team is made by a member of it, or with the permission `projects.manage`."""
+    body, now, project = call.body, call.services.clock(), call.project
+    snippet_id, author = new_id("snp", now), Author(call.user.rowid, call.user.id, call.user.name)
+
+    def create(tx: SnippetTransaction) -> Snippet:
+        _editor(call).check_team(_team(tx, project, body.team_id))
+        if tx.count_snippets(project.rowid) >= SNIPPETS_MAX:
+            raise Conflict(f"A project has at most {SNIPPETS_MAX:,} snippets.", code="snippet_limit_reached")
+        fields = (body.shortcut, body.title, body.text, body.language, body.team_id)
+        snippet = Snippet(0, snippet_id, project.rowid, *fields, author, now, now)
+        _check_shortcut(tx, snippet)
+        return tx.insert_snippet(snippet)
+
+    return await call.commit(create, snippet_view)
+
+
+@routes.add("GET", _ALL, _READ, operation_id="listSnippets", query=Paged, answer=page_of(shapes.Snippet))
+async def list_snippets(call: Call[Body, Paged]) -> Answer:
+    """List the snippets of a project, newest first."""
+    query, before = call.query, call.query.row
+    snippets = await call.services.store.read(
+        lambda reader: reader.snippets(call.project.rowid, before, query.rows)
+    )
+    return page(query, snippets, snippet_view, lambda snippet: snippet.rowid)
+
+
+@routes.add("GET", _ONE, _READ, operation_id="getSnippet", answer=shapes.Snippet)
+async def get_snippet(call: Call[Body, Query]) -> Answer:
+    """Fetch a snippet."""
+    return snippet_view(await call.services.store.read(Inline(lambda reader: _find(reader, call))))
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    operation_id="changeSnippet",
+    body=SnippetPatch,
+    limit=LARGE,
+    answer=shapes.Snippet,
+    errors=("snippet_shortcut_taken",),
+    further=(nulls(*_NULLABLE), _look_at_team),
+)
+async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
+    """Change a snippet. That of another one's, of no team of one's own, needs the permission `projects.manage`."""
+    given, now = given_fields(call.body, frozenset(_NULLABLE)), call.services.clock()
+
+    def change(tx: SnippetTransaction) -> Snippet:
+        before = _checked(tx, call)
+        if given.get("team_id", before.team_id) != before.team_id:
+            _editor(call).check_team(_team(tx, call.project, given["team_id"]))
+        after = replace(before, **given)
+        if after == before:
+            return before
+        _check_shortcut(tx, after)
+        after = replace(after, updated_at=now)
+        tx.save_snippet(after)
+        return after
+
+    return snippet_view(await call.services.store.write(change))
+
+
+@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteSnippet", answer=Deleted)
+async def delete_snippet(call: Call[Body, Query]) -> Answer:
+    """Delete a snippet. That of another one's, of no team of one's own, needs the permission `projects.manage`."""
+
+    def delete(tx: SnippetTransaction) -> Snippet:
+        snippet = _checked(tx, call)
+        tx.delete_snippet(snippet)
+        return snippet
+
+    snippet = await call.services.store.write(delete)
+    return {"id": snippet.id, "deleted": True}
+
+
+def _editor(call: Call[Any, Any]) -> Editor:
+    return Editor(call.user.rowid, call.role)
+
+
+def _find(reader: SnippetReader, call: Call[Any, Any]) -> Snippet:
+    snippet = reader.snippet(call.project.rowid, call.path["snippet_id"])
+    if snippet is None:
+        raise NotFound("There is no such snippet.", code="snippet_not_found")
+    return snippet
+
+
+def _checked(reader: SnippetReader, call: Call[Any, Any]) -> Snippet:
+    """Return the snippet in the path. Raises NotFound, and Forbidden if the caller may not change it."""
+    snippet = _find(reader, call)
+    _editor(call).check_change(snippet, _team(reader, call.project, snippet.team_id))
+    return snippet
+
+
+def _team(reader: TeamReader, project: Project, team_id: str | None) -> Team | None:
+    """Return the team, None if none is named. Raises Invalid if the project has no such team."""
+    team = None if team_id is None else reader.team(project.rowid, team_id)
+    if team_id is not None and team is None:
+        raise Invalid(Problem("/teamId", "unknown", "There is no such team in this project."))
+    return team
+
+
+def _check_shortcut(reader: SnippetReader, snippet: Snippet) -> None:
+    other = reader.snippet_by_shortcut(snippet.project, snippet.shortcut)
+    if other is not None and other.id != snippet.id:
+        raise Conflict(
+            f"Another snippet of the project has this shortcut: {other.title}.", code="snippet_shortcut_taken"
+        )

@@ -1,0 +1,121 @@
+"""The stream of agents as server-sent events, and what their pages tell of themselves (ADR 51)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Final
+
+import jwt
+from pydantic import Field
+
+from deskwire.engine.agents.presence import VIEWED_MAX, View
+from deskwire.engine.agents.rights import PERMISSION, Viewer
+from deskwire.engine.core.errors import Problem
+from deskwire.engine.core.ids import is_id
+from deskwire.http.api.input.validation import Body, Query, bad_query
+from deskwire.http.api.routing import (
+    NO_CONTENT,
+    NOTHING,
+    Answer,
+    Call,
+    Media,
+    Routes,
+    Streamed,
+    Tag,
+    dashboard,
+)
+from deskwire.http.schemas.base import ConversationId
+from deskwire.http.stream.sse import EVENT_STREAM, Pieces
+
+routes = Routes(
+    Tag("Agents' stream", "Follow everything that agents see, as server-sent events."),
+    dashboard(PERMISSION),
+    unrecorded="It changes nothing that is stored.",
+)
+
+_NOT_BUFFERED: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
+
+
+class StreamQuery(Query):
+    """The event after which to go on, and the project if no header names it."""
+
+    project: str | None = Field(None, json_schema_extra={"pattern": "^prj_[0-7][0-9A-HJKMNP-TV-Z]{25}$"})
+    after: str | None = Field(None, json_schema_extra=_EVENT_ID)
+
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """Check the event id. Raises BadRequest."""
+        if "after" in given and not is_id(given["after"], "evt"):
+            raise bad_query(Problem("?after", "bad_event_id", "An event id is evt_ and 26 characters."))
+
+
+class ViewBody(Body):
+    """What a page shows."""
+
+    conversation_ids: Annotated[list[ConversationId], Field(max_length=VIEWED_MAX)]
+    composing: ConversationId | None = None
+
+
+@routes.add(
+    "GET",
+    "/stream",
+    replace(dashboard(PERMISSION), by_parameter=True),
+    operation_id="followStream",
+    query=StreamQuery,
+    whole=False,
+    answer=Media(EVENT_STREAM),
+    errors=("too_many_streams",),
+)
+async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
+    """Follow the events of a project, as server-sent events, from now on or after a given event.
+
+    Every stored event comes once, in commit order, also those for agents alone; its `id` is for `after`, or the header
+    `Last-Event-ID`, which counts before it. The first event is `hello`; with `gap` in it what was missed is no longer
+    stored, so fetch everything anew. Typing, presence and the like come as `passing`, and the last event is `bye`.
+    """
+    streams, viewer = call.services.agents, _viewer(call)
+    after = call.incoming.headers.get("last-event-id") or call.query.after
+    call.query.further({"after": after} if after is not None else {})
+    streams.check_room(viewer)
+    call.incoming.expect_reader()
+    opening = partial(streams.open, viewer, after, call.incoming.drop)
+    return Streamed(Pieces(streams, opening, partial(_good_for, call)), EVENT_STREAM, _NOT_BUFFERED)
+
+
+@routes.add(
+    "PUT",
+    "/stream/<stream_id>/view",
+    operation_id="showView",
+    body=ViewBody,
+    answer=NOTHING,
+    errors=("stream_not_found",),
+)
+async def show_view(call: Call[ViewBody, Query]) -> Answer:
+    """Tell the other agents which conversations a page shows, and in which its agent writes.
+
+    It is forgotten when the stream ends.
+    """
+    body = call.body
+    view = View(tuple(dict.fromkeys(body.conversation_ids)), body.composing)
+    call.services.agents.view(call.path["stream_id"], call.user.rowid, call.project.rowid, view)
+    return NO_CONTENT
+
+
+def _viewer(call: Call[Body, StreamQuery]) -> Viewer:
+    user, session = call.user, call.access.session
+    known_by = None if session is None else session.id
+    return Viewer(user.rowid, user.id, user.name, user.generation, call.project, known_by)
+
+
+async def _good_for(call: Call[Body, StreamQuery]) -> float:
+    """Return the seconds from now for which the caller's credential is good; 0 if it is no longer."""
+    now = call.services.clock()
+    if call.access.session is not None:
+        return await call.services.sessions.good_for(call.incoming, now) / 1000
+    _, _, token = (call.incoming.headers.get("authorization") or "").partition(" ")
+    claims = jwt.decode(token.strip(), options={"verify_signature": False})  # it was verified on the way here
+    expires: float = claims["exp"]
+    return max(0.0, expires - now / 1000)

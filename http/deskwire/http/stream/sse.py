@@ -1,0 +1,125 @@
+"""Server-sent events: an agent's stream as it is written (HTML, 9.2).
+
+A stored event's `data` is the very bytes of its envelope, and its `id` what `Last-Event-ID` names later. Passing
+events and those about the stream itself have no id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from math import inf
+from typing import Any, Final
+
+import orjson
+import structlog
+import trio
+
+from deskwire.engine.agents.stream import AgentStream, Batch, Bye
+from deskwire.engine.agents.streams import AgentStreams, presence_event
+from deskwire.engine.core.errors import Unavailable
+
+log: Final = structlog.get_logger(__name__)
+
+HEARTBEAT_S: Final = 15.0
+"""Seconds without an event after which a comment is written; a page that hears nothing for 40 s calls the stream dead."""
+EVENT_STREAM: Final = "text/event-stream"
+_RETRY: Final = b"retry: 1000\n"
+_COMMENT: Final = b": still here\n\n"
+_RETRY_AFTER_MS: Final[dict[Bye, int]] = {
+    "shutdown": 500,
+    "session_ended": 30_000,
+    "permission_lost": 30_000,
+    "too_many_streams": 30_000,
+}
+
+Opening = Callable[[], Awaitable[AgentStream]]
+
+
+class Pieces(AsyncIterator[bytes]):
+    """The stream in pieces. It is opened with the first, when it is sure that it will be closed.
+
+    Args:
+        opening: opens it.
+        good_for: returns the seconds for which the caller's credential is good from now on, 0 if it is no longer.
+    """
+
+    def __init__(
+        self, streams: AgentStreams, opening: Opening, good_for: Callable[[], Awaitable[float]]
+    ) -> None:
+        self._streams = streams
+        self._opening = opening
+        self._good_for = good_for
+        self._good_until = -inf
+        self._stream: AgentStream | None = None
+        self._over = False
+
+    async def __anext__(self) -> bytes:
+        """Return what is to be written next; after the goodbye there is nothing more."""
+        if self._over:
+            raise StopAsyncIteration
+        try:
+            if self._stream is None:
+                self._stream = await self._opening()
+                await self._check(self._stream)  # the credential, too, once a later change finds the stream
+                return _RETRY + self._hello(self._stream)
+            return await self._next(self._stream)
+        except Unavailable as error:  # the client comes back, and goes on where it was
+            log.warning("agents.stream_cut_off", reason=error.reason)
+            self._over = True
+            return f": {error.reason}\n\n".encode()
+
+    async def aclose(self) -> None:
+        """Close the stream; the client has gone, or has been told goodbye."""
+        self._over = True
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            self._streams.close(stream)
+
+    async def _next(self, stream: AgentStream) -> bytes:
+        with trio.move_on_at(min(trio.current_time() + HEARTBEAT_S, self._good_until)):
+            return self._written(await stream.next())
+        if trio.current_time() >= self._good_until:
+            await self._check(stream)
+        return _COMMENT
+
+    async def _check(self, stream: AgentStream) -> None:
+        """End the stream if the credential is no longer good; a session's may have been used meanwhile."""
+        good_for = await self._good_for()
+        self._good_until = trio.current_time() + good_for
+        if not good_for:
+            self._streams.end(stream, "session_ended")
+
+    def _hello(self, stream: AgentStream) -> bytes:
+        start = stream.start
+        return _told(
+            b"hello",
+            {
+                "streamId": stream.id,
+                "resumedAfter": start.resumed_after,
+                "gap": start.gap,
+                "at": start.at,
+                "heartbeatS": int(HEARTBEAT_S),
+                "presence": self._streams.present(stream.viewer.project.rowid),
+            },
+        )
+
+    def _written(self, batch: Batch) -> bytes:
+        counters = self._streams.counters
+        passing = [*batch.passing]
+        if batch.present:
+            assert self._stream is not None, "a batch is of an open stream"
+            present = self._streams.present(self._stream.viewer.project.rowid, batch.present)
+            passing.append(presence_event(present))
+        pieces = [b"id: %b\ndata: %b\n\n" % (event.id.encode(), event.body) for event in batch.events]
+        pieces += [b"event: passing\ndata: %b\n\n" % event.body for event in passing]
+        counters.events += len(batch.events)
+        counters.passing += len(passing)
+        if batch.bye is not None:
+            self._over = True
+            pieces.append(_told(b"bye", {"reason": batch.bye, "retryAfterMs": _RETRY_AFTER_MS[batch.bye]}))
+        return b"".join(pieces)
+
+
+def _told(event: bytes, data: dict[str, Any]) -> bytes:
+    """Return an event about the stream itself."""
+    return b"event: %b\ndata: %b\n\n" % (event, orjson.dumps(data))

@@ -1,0 +1,235 @@
+"""The stream of agents: what comes on it, where it begins, who may open it, and when it ends (ADR 51)."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import trio
+
+from deskwire.engine.agents.streams import EACH
+from tests.support.api.agent_stream import page
+from tests.support.api.service import Service, running
+from tests.support.api.staff import code, organisation_of, person
+
+NEVER = f"evt_{'0' * 26}"
+
+
+async def test_stored_events_come_as_the_very_bytes_of_their_envelopes(service: Service) -> None:
+    async with page(service.dashboard) as desk:
+        assert desk.response.headers["content-type"] == "text/event-stream"
+        assert desk.response.headers["cache-control"] == "no-store"
+        assert desk.response.headers["x-accel-buffering"] == "no"
+        assert desk.hello["at"] == NEVER
+        assert (desk.hello["resumedAfter"], desk.hello["gap"], desk.hello["heartbeatS"]) == (None, False, 15)
+        conversation = await service.create()
+        await service.say(conversation, "hello")
+        created, said = await desk.next("message"), await desk.next("message")
+    raw = (await service.http.get("/s2s/events")).content
+    assert created.raw.encode() in raw
+    assert said.raw.encode() in raw
+    assert (said.data["type"], said.id) == ("message.created", said.data["id"])
+
+
+async def test_a_stream_goes_on_behind_what_the_page_has_by_header_or_parameter(service: Service) -> None:
+    conversation = await service.create()
+    async with page(service.dashboard) as desk:
+        first = await service.say(conversation, "one")
+        seen = await desk.event()
+        assert seen["data"]["message"]["id"] == first["id"]
+    missed = [await service.say(conversation, text) for text in ("two", "three")]
+    for header, params in (({"Last-Event-ID": seen["id"]}, {}), ({}, {"after": seen["id"]})):
+        async with page(service.dashboard, header, **params) as desk:
+            assert (desk.hello["resumedAfter"], desk.hello["gap"]) == (seen["id"], False)
+            found = [await desk.event(), await desk.event()]
+            assert [each["data"]["message"]["id"] for each in found] == [each["id"] for each in missed]
+            assert desk.hello["at"] == found[-1]["id"]
+    async with page(service.dashboard, {"Last-Event-ID": found[0]["id"]}, after=seen["id"]) as desk:
+        assert (await desk.event())["id"] == found[1]["id"], "the header counts"
+    async with page(service.dashboard, after=NEVER) as desk:
+        assert (await desk.event())["type"] == "conversation.created"
+
+
+async def test_what_the_service_does_not_know_is_a_gap_and_the_stream_begins_now(service: Service) -> None:
+    conversation = await service.create()
+    newest = (await service.events())[-1]["id"]
+    for unknown in ("evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "evt_00000000000000000000000001"):
+        async with page(service.dashboard, after=unknown) as desk:
+            assert (desk.hello["gap"], desk.hello["resumedAfter"], desk.hello["at"]) == (True, None, newest)
+            said = await service.say(conversation, "next")
+            assert (await desk.event())["data"]["message"]["id"] == said["id"]
+            newest = (await service.events())[-1]["id"]
+
+
+async def test_what_is_wrong_with_a_request_is_said(service: Service) -> None:
+    answer = await service.dashboard.get("/stream", params={"after": "yesterday"})
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "bad_event_id")
+    answer = await service.dashboard.get("/stream", headers={"Last-Event-ID": "x"})
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "bad_event_id")
+    answer = await service.dashboard.get("/stream", params={"since": "x", "after": "y"})
+    assert {each["code"] for each in answer.json()["errors"]} == {"unknown_parameter", "bad_event_id"}
+    token = {"Authorization": f"Bearer {service.demo['token']}"}
+    answer = await service.http.get("/stream", headers=token)
+    assert code(answer) == (400, "missing_project")
+    answer = await service.http.get("/stream", headers=token, params={"project": f"prj_{'0' * 26}"})
+    assert code(answer) == (404, "project_not_found")
+    assert code(await service.http.get("/stream", headers={"Authorization": ""}))[0] == 401
+    assert code(await service.http.get("/stream"))[0] == 401, "a server key follows the other stream"
+
+
+async def test_the_project_may_be_a_parameter(service: Service) -> None:
+    token = {"Authorization": f"Bearer {service.demo['token']}"}
+    async with page(service.http, token, project=service.demo["projectId"]) as desk:
+        await service.create()
+        assert (await desk.event())["type"] == "conversation.created"
+
+
+@pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
+async def test_every_member_may_follow_and_show_what_they_look_at(service: Service, role: str) -> None:
+    async with person(service, role) as member:
+        member.http.headers["project"] = service.demo["projectId"]
+        async with page(member.http) as desk:
+            conversation = await service.create()
+            assert (await desk.event())["data"]["conversation"]["id"] == conversation["id"]
+            shown = {"conversationIds": [conversation["id"]], "composing": None}
+            answer = await member.http.put(f"/stream/{desk.hello['streamId']}/view", json=shown)
+            assert answer.status_code == 204
+
+
+async def test_another_tenants_stream_has_nothing_of_this_ones(service: Service) -> None:
+    organisation = (await service.dashboard.post("/organisations", json={"name": "Other"})).json()
+    theirs = (
+        await service.dashboard.post(f"/organisations/{organisation['id']}/projects", json={"name": "P"})
+    ).json()
+    async with page(service.dashboard) as mine, page(service.dashboard, {"project": theirs["id"]}) as other:
+        assert [each["online"] for each in other.hello["presence"]] == [True]
+        conversation = await service.create()
+        await mine.event()
+        view = {"conversationIds": [conversation["id"]]}
+        path = f"/stream/{mine.hello['streamId']}/view"
+        assert code(await service.dashboard.put(path, json=view, headers={"project": theirs["id"]})) == (
+            404,
+            "stream_not_found",
+        )
+        service.stop()
+        assert [told.name for told in await other.rest() if told.name != "passing"] == ["bye"]
+
+
+async def test_a_view_is_checked_and_belongs_to_its_user(service: Service) -> None:
+    async with page(service.dashboard) as desk, person(service, "agent") as colleague:
+        path = f"/stream/{desk.hello['streamId']}/view"
+        bad = {"conversationIds": ["cnv_x", *(f"cnv_{n:026}" for n in range(20))], "composing": 1, "more": 1}
+        answer = await service.dashboard.put(path, json=bad)
+        assert answer.status_code == 422
+        assert {each["pointer"] for each in answer.json()["errors"]} >= {"/composing", "/more"}
+        colleague.http.headers["project"] = service.demo["projectId"]
+        good = {"conversationIds": [f"cnv_{'0' * 26}"], "composing": None}
+        assert code(await colleague.http.put(path, json=good)) == (404, "stream_not_found")
+        assert (await service.dashboard.put(path, json=good)).status_code == 204
+
+
+async def test_presence_tells_what_each_agent_looks_at_and_goes_with_the_connection(service: Service) -> None:
+    conversation = (await service.create())["id"]
+    async with page(service.dashboard) as desk, person(service, "agent") as ken:
+        ken.http.headers["project"] = service.demo["projectId"]
+        async with page(ken.http) as first:
+            (owner,) = [each for each in first.hello["presence"] if each["id"] != ken.id]
+            assert (owner["online"], owner["conversationIds"], owner["composing"]) == (True, [], None)
+            shown = {"conversationIds": [conversation], "composing": conversation}
+            await ken.http.put(f"/stream/{first.hello['streamId']}/view", json=shown)
+            seen = await of(desk, ken.id, composing=conversation)
+            assert seen == {
+                "id": ken.id,
+                "name": "Agent",
+                "online": True,
+                "conversationIds": [conversation],
+                "composing": conversation,
+            }
+            async with page(ken.http):
+                pass
+            await ken.http.put(f"/stream/{first.hello['streamId']}/view", json={**shown, "composing": None})
+            assert (await of(desk, ken.id, composing=None))["online"], "the other stream is still there"
+        assert (await of(desk, ken.id, online=False))["conversationIds"] == []
+
+
+async def of(desk: object, user: str, **fields: object) -> dict[str, object]:
+    """What is told of an agent, once it has these fields."""
+    while True:
+        told = await desk.passing("presence")  # type: ignore[attr-defined]
+        for each in told["agents"]:
+            if each["id"] == user and all(each[name] == value for name, value in fields.items()):
+                found: dict[str, object] = each
+                return found
+
+
+async def test_a_user_has_so_many_streams_and_no_more(service: Service) -> None:
+    async with AsyncExitStack() as stack:
+        for _ in range(EACH):
+            await stack.enter_async_context(page(service.dashboard))
+        refused = await service.dashboard.get("/stream")
+        assert code(refused) == (429, "too_many_streams")
+        assert refused.headers["retry-after"] == "30"
+        assert "20" in refused.json()["detail"]
+    async with page(service.dashboard) as desk:
+        assert desk.hello["streamId"], "there is room again"
+
+
+async def test_all_agents_together_have_so_many_streams(tmp_path: Path) -> None:
+    async with running(tmp_path, agent_streams=2) as service:
+        async with page(service.dashboard), page(service.dashboard):
+            refused = await service.dashboard.get("/stream")
+            assert code(refused) == (429, "too_many_streams")
+            assert "DESKWIRE_AGENT_STREAMS" in refused.json()["detail"]
+
+
+async def test_twenty_streams_end_with_the_service_and_say_so(service: Service) -> None:
+    async with AsyncExitStack() as stack:
+        desks = [await stack.enter_async_context(page(service.dashboard)) for _ in range(EACH)]
+        began = trio.current_time()
+        service.stop()
+        for desk in desks:
+            assert await desk.bye() == "shutdown"
+        assert trio.current_time() - began < 2
+
+
+async def test_a_stream_ends_with_its_members_rights(service: Service) -> None:
+    members = f"/organisations/{await organisation_of(service)}/members"
+    async with person(service, "agent") as ken:
+        ken.http.headers["project"] = service.demo["projectId"]
+        async with page(ken.http) as desk:
+            await service.dashboard.patch(f"{members}/{ken.id}", json={"role": "viewer"})
+            await service.create()
+            assert (await desk.event())["type"] == "conversation.created", "a viewer may look on"
+            await service.dashboard.delete(f"{members}/{ken.id}")
+            assert await desk.bye() == "permission_lost"
+
+
+async def test_a_stream_ends_with_its_users_password(service: Service) -> None:
+    async with person(service, "agent") as ken:
+        ken.http.headers["project"] = service.demo["projectId"]
+        async with page(ken.http) as desk:
+            changed = {
+                "email": ken.email,
+                "password": "a long enough password",
+                "newPassword": "another long one",
+            }
+            await service.http.post("/auth/token", json=changed, headers={"Authorization": ""})
+            assert await desk.bye() == "session_ended"
+
+
+async def test_a_note_would_come_as_every_other_event_and_in_no_feed(service: Service) -> None:
+    conversation = await service.create()
+    async with page(service.dashboard) as desk:
+        path = f"/conversations/{conversation['id']}/messages"
+        note = (await service.dashboard.post(path, json={"text": "carrier asked", "internal": True})).json()
+        said = await service.say(conversation, "hello")
+        found = [await desk.event()]
+        while found[-1]["type"] != "message.created":
+            found.append(await desk.event())
+        assert found[-1]["data"]["message"]["id"] == said["id"]
+        assert [each["data"]["message"]["id"] for each in found if each["type"] == "note.created"] in (
+            [],
+            [note["id"]],
+        )
+    assert "note.created" not in await service.types()

@@ -1,0 +1,63 @@
+"""What a snippet may say, and who may change it."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskwire.engine.accounts.people import Role
+from deskwire.engine.accounts.teams import Member, Team
+from deskwire.engine.core.errors import Forbidden
+from deskwire.engine.snippets.placeholders import PLACEHOLDERS, unknown_placeholders
+from deskwire.engine.snippets.snippet import Author, Editor, Snippet
+
+MINE = Team("team_1", 1, "Mine", 0, 0, (Member(7, "usr_7", "Ada"),), 1)
+OTHERS = Team("team_2", 1, "Others", 0, 0, (Member(8, "usr_8", "Bea"),), 2)
+
+
+def snippet(author: int) -> Snippet:
+    """Return a snippet of that author's."""
+    return Snippet(1, "snp_1", 1, "hi", "Hello", "Hello", None, None, Author(author, "usr", "A"), 0, 0)
+
+
+def may(editor: Editor, author: int, team: Team | None) -> bool:
+    """Whether the snippet of an author and a team may be changed."""
+    try:
+        editor.check_change(snippet(author), team)
+    except Forbidden:
+        return False
+    return True
+
+
+def test_a_name_in_braces_that_is_no_placeholder_is_found_and_named_once() -> None:
+    text = "Hi {contact.name}, {name}! {agent.nmae} {name} - {agent.name}"
+    assert unknown_placeholders(text) == ("name", "agent.nmae")
+    assert unknown_placeholders(" ".join(f"{{{name}}}" for name in PLACEHOLDERS)) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1}', "{}", "{ contact.name }", "{1}", "{{", "f() { return; }", "{a-b}"]
+)
+def test_other_braces_are_text(text: str) -> None:
+    assert unknown_placeholders(text) == ()
+
+
+def test_an_agent_changes_what_is_its_own_or_of_its_teams() -> None:
+    agent = Editor(7, "agent")
+    assert may(agent, 7, None)
+    assert may(agent, 7, OTHERS)
+    assert may(agent, 8, MINE)
+    assert not may(agent, 8, OTHERS)
+    assert not may(agent, 8, None)
+
+
+@pytest.mark.parametrize("role", ["admin", "owner"])
+def test_an_admin_changes_all(role: Role) -> None:
+    assert may(Editor(9, role), 8, OTHERS)
+    Editor(9, role).check_team(OTHERS)
+
+
+def test_a_teams_snippets_are_made_by_its_members() -> None:
+    Editor(7, "agent").check_team(MINE)
+    Editor(7, "agent").check_team(None)
+    with pytest.raises(Forbidden, match="made by its members"):
+        Editor(7, "agent").check_team(OTHERS)
