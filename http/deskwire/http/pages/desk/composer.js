@@ -50,7 +50,7 @@ function MovedOn({ out }) {
   const last = out.since.at(-1);
   const edit = async () => giveBack(out.conversationId ?? "", await undo(out.key));
   return html`<section class="moved" role="alert">
-    <h3>${t.composer.movedOn(last?.author.name ?? "", out.since.length)}</h3>
+    <h2>${t.composer.movedOn(last?.author.name ?? "", out.since.length)}</h2>
     ${out.since.slice(-3).map((each) => html`<blockquote key=${each.id}><b><bdi>${each.author.name}</bdi></b> <${Text} text=${each.text.slice(0, 600)} /></blockquote>`)}
     <p class="mine"><b>${t.you}: </b><bdi>${(out.text ?? "").slice(0, 200)}</bdi></p>
     <div class="actions"><${Button} kind="primary" label=${t.composer.sendMineToo} press=${() => again(out.key, { ifSequence: null })} /><${Button} label=${t.composer.edit} press=${edit} /><${Button} kind="quiet" label=${t.composer.discard} press=${() => undo(out.key)} /></div>
