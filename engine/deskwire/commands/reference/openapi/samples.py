@@ -130,7 +130,9 @@ BODIES: Final[Mapping[str, Any]] = {
     "TicketPatch": {"status": "DONE"},
     "TranslationBody": {"language": "en", "fields": {"text": "Checkout"}},
     "TypingBody": {"typing": True},
+    "ContactTypingBody": {"typing": True},
     "VersionBody": {"definition": _DEFINITION},
+    "ViewBody": {"conversationIds": ["cnv_01KZ00000000000000000000C1"], "composing": None},
     "VoiceReplyBody": {
         "audioUrl": "https://support.example.com/v3/uploads/upl_01KZ00000000000000000000VP/note.wav?expires=1&signature=x",
         "mode": "dictate",
