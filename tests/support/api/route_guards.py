@@ -43,6 +43,7 @@ PATCH /v3/conversations/{conversationId}                        | dashboard    |
 GET /v3/conversations/{conversationId}/activity                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/assign                  | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/close                   | dashboard    | conversations.manage | 8 KiB
+GET /v3/conversations/{conversationId}/deliveries               | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | 512 KiB

@@ -4,7 +4,7 @@ import { html, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Avatar, Button, Clock, Icon, Popover, Text, clockTime, cx } from "./parts.js";
 import { ROOT } from "./api.js";
-import { deliveries } from "./store.js";
+import { deliveries } from "./conversation.js";
 import { user } from "./session.js";
 import { again, undo } from "./outbox.js";
 import { giveBack } from "./composer.js";

@@ -3,7 +3,8 @@
 import { Component, html, signal, useEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Icon, Menu, announce, cx, dayOf, dialog, say } from "./parts.js";
-import { deliveries, gone, older, reload, row, seen, thread, typing, viewers } from "./store.js";
+import { gone, row, viewers } from "./store.js";
+import { deliveries, older, reloadThread as reload, seen, thread, typing } from "./conversation.js";
 import { go, may } from "./session.js";
 import { outgoing } from "./outbox.js";
 import { draft, drop } from "./drafts.js";
