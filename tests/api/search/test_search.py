@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import trio
 
 from deskwire.engine.accounts.people import PERMISSIONS
