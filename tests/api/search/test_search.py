@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import trio
 
 from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.search.hits import SHOWN_MAX
 from tests.support.api.service import Service
-from tests.support.api.staff import code, person
+from tests.support.api.staff import code, organisation_of, person
 from tests.support.sockets.server_process import LOOK_S
 
 UNKNOWN: Final = "prj_00000000000000000000000000"
@@ -97,7 +98,8 @@ async def test_conversations_come_with_the_newest_activity_first_and_more_says_t
 async def test_hits_show_where_the_words_stand_and_those_of_a_message_id_come_first(service: Service) -> None:
     made = await service.create("u1", title="Parcel")
     said = [
-        await service.say(made, text) for text in ("Order one", "\U0001d538nd Örder two is löst 📦 order", "Nothing")
+        await service.say(made, text)
+        for text in ("Order one", "\U0001d538nd Örder two is löst 📦 order", "Nothing")
     ]
     (found,) = (await searched(service, "ORDER los"))["conversations"]
     (hit,) = found["hits"]
@@ -131,7 +133,9 @@ async def test_another_title_takes_the_place_of_the_old_one(service: Service) ->
     assert await conversations(service, "newer words") == ["Newer"]
     await service.http.patch(f"/s2s/conversations/{made['id']}", json={"title": None})
     assert await conversations(service, "newer") == []
-    assert [each["hits"][0]["text"] for each in (await searched(service, "words"))["conversations"]] == ["words stay"]
+    assert [each["hits"][0]["text"] for each in (await searched(service, "words"))["conversations"]] == [
+        "words stay"
+    ]
 
 
 async def test_hidden_and_archived_conversations_are_found_and_deleted_ones_at_once_not(
@@ -182,7 +186,8 @@ async def test_a_part_that_the_role_may_not_read_or_that_was_not_asked_for_is_nu
 
 async def test_nobody_finds_anything_of_another_tenant(service: Service) -> None:
     await service.create("u1", title="Secretive")
-    other = (await service.dashboard.post("/projects", json={"name": "Other"})).json()
+    path = f"/organisations/{await organisation_of(service)}/projects"
+    other = (await service.dashboard.post(path, json={"name": "Other"})).json()
     await searched(service, "secretive")
     answer = await service.dashboard.get(
         "/search", params={"q": "secretive"}, headers={"project": other["id"]}
