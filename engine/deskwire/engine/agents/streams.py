@@ -174,6 +174,11 @@ class AgentStreams:
         for stream in self._told(project, to_user, viewing):
             stream.offer(event)
 
+    @property
+    def anybody(self) -> bool:
+        """Whether any page shows any conversation now."""
+        return bool(self._viewers)
+
     def viewed(self, project: int, conversation: str) -> bool:
         """Return whether any page shows the conversation now; nobody else is passed on what is for its viewers."""
         return (project, conversation) in self._viewers
