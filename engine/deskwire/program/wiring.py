@@ -85,7 +85,13 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
 
 
 def registry(
-    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, dispatcher: Dispatcher, links: Links
+    config: Config,
+    actors: trio.Nursery,
+    store: SqliteStore,
+    links: Links,
+    hub: Hub,
+    dispatcher: Dispatcher,
+    agents: AgentStreams,
 ) -> ActorRegistry:
     """Return the conversations' actors."""
     return ActorRegistry(
@@ -95,7 +101,9 @@ def registry(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        publisher=EphemeralPublisher(wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral),
+        publisher=EphemeralPublisher(
+            wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral, agents=agents.offer_ephemeral
+        ),
         links=links,
         wrappers=(TicketFollower(),),
     )
