@@ -70,7 +70,7 @@ class Looking:
         self.told.append((trio.current_time(), conversation, item["sequence"]))
 
 
-def delivery(sequence: int | None, conversation: int = 7, project: int = 1) -> Delivery:
+def delivery(sequence: int | None, conversation: int | None = 7, project: int = 1) -> Delivery:
     """Return a delivery of a conversation's event."""
     event = StoredEvent(1, "evt", "message.created", project, conversation, sequence, b"{}")
     return Delivery(1, "dlv", 1, event, conversation, 0, 0, 0, 0)
@@ -122,7 +122,13 @@ async def test_a_burst_is_told_of_at_a_bounded_rate_and_whole(autojump_clock: Mo
 async def test_who_looks_elsewhere_is_told_nothing_and_nothing_is_kept(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_8"})
     news = news_of(Stored(), looking)
-    for each in (delivery(1), delivery(1, 404), delivery(1, 8, project=2), delivery(None, -5)):
+    for each in (
+        delivery(1),
+        delivery(1, 404),
+        delivery(1, 8, project=2),
+        delivery(None, -5),
+        delivery(9, None),
+    ):
         news.note(each)
     await after(news, 10)
     looking.at.add("cnv_7")

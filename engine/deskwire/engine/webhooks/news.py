@@ -74,13 +74,14 @@ class DeliveryNews:
 
     def note(self, delivery: Delivery) -> None:
         """Take note that a delivery was made, or that an attempt at it is recorded."""
-        event = delivery.event
-        if not self._viewers.anybody or event.sequence is None or self._waiting >= _NOTED:
+        if not self._viewers.anybody or self._waiting >= _NOTED:
             return
-        assert event.conversation is not None, "what has a sequence is of a conversation"
-        events = self._noted.setdefault(Noted(event.project, event.conversation), {})
-        if event.sequence not in events:
-            events[event.sequence] = None
+        conversation, sequence = delivery.event.conversation, delivery.event.sequence
+        if conversation is None or sequence is None:  # a deletion's, or a contact's
+            return
+        events = self._noted.setdefault(Noted(delivery.event.project, conversation), {})
+        if sequence not in events:
+            events[sequence] = None
             self._waiting += 1
             self._due.set()
 
