@@ -95,7 +95,7 @@ function Box({ id }) {
   const out = outgoing(id).filter((each) => each.kind === "message");
   const held = out.find((each) => each.state === "held");
   const moved = out.find((each) => each.state === "conflict");
-  const offline = connection.value.state === "offline" || connection.value.state === "reconnecting";
+  const offline = connection.value.state === "offline" || out.some((each) => each.waitsFor === "offline");
 
   const store = (/** @type {Partial<typeof latest.current>} */ change) => {
     const next = { ...latest.current, ...change };
