@@ -131,7 +131,8 @@ function Box({ id }) {
   const empty = !text.trim() && !files.length;
   const tooLong = text.length > MOST;
   const submit = async (/** @type {Then | null} */ then = null) => {
-    if (empty || tooLong) return void focus();
+    const { text, internal, files } = latest.current; // what was typed a moment ago may not be shown yet
+    if ((!text.trim() && !files.length) || text.length > MOST) return void focus();
     const message = { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) };
     await send(id, message);
     setFiles([]);
