@@ -234,10 +234,19 @@ class Config:
         "Calls of the feed that may wait for events at the same time, half of them a project's.",
     )
     rate_limit_per_minute: int = setting(  # decisions 8
-        6_000, integer(0, 60_000_000), "Calls of one project in a minute, on average; 0 means no limit."
+        6_000,
+        integer(0, 60_000_000),
+        "Calls with one project's server keys in a minute, on average; 0 means no limit.",
     )
     rate_limit_burst: int = setting(  # decisions 8
-        1_000, integer(1, 1_000_000), "Calls that a project may make at once before that limit holds."
+        1_000,
+        integer(1, 1_000_000),
+        "Calls that a project, or a user, may make at once before that limit holds.",
+    )
+    user_rate_limit_per_minute: int | None = setting(  # ADR 50
+        None,
+        optional(integer(0, 60_000_000)),
+        "Calls of one signed-in user in a minute, on average; 0 means no limit; unset: a fifth of a project's.",
     )
     auth_failures_per_minute: int = setting(
         120, integer(0, 1_000_000), "Wrong credentials that one network may show in a minute; 0: no limit."

@@ -19,6 +19,7 @@ from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKe
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.accounts.sessions import Life
+from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
@@ -63,6 +64,9 @@ from deskwire.storage.store import SqliteStore
 
 log: Final = structlog.get_logger(__name__)
 
+_USERS_SHARE: Final = 5
+"""The part of a project's rate of calls that a user has, unless the settings say otherwise."""
+
 _RECORDED_S: Final = 1.0
 """The time that a test of an endpoint waits beyond the receiver's, for the attempt to be recorded."""
 
@@ -78,7 +82,13 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
 
 
 def registry(
-    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, dispatcher: Dispatcher, links: Links
+    config: Config,
+    actors: trio.Nursery,
+    store: SqliteStore,
+    links: Links,
+    hub: Hub,
+    dispatcher: Dispatcher,
+    agents: AgentStreams,
 ) -> ActorRegistry:
     """Return the conversations' actors."""
     return ActorRegistry(
@@ -88,7 +98,9 @@ def registry(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        publisher=EphemeralPublisher(wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral),
+        publisher=EphemeralPublisher(
+            wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral, agents=agents.offer_ephemeral
+        ),
         links=links,
         wrappers=(TicketFollower(),),
     )
@@ -149,9 +161,16 @@ def limits(config: Config) -> Limits:
 def rate_limits(config: Config) -> RateLimits:
     """Return the limits on how often callers may call."""
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
+    users = rate_of(_calls_of_a_user(config), config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
-    return RateLimits(Buckets(calls), Buckets(authorizations), Sketch(failures))
+    return RateLimits(Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures))
+
+
+def _calls_of_a_user(config: Config) -> int:
+    """Return the calls in a minute, 0 for no limit."""
+    calls = config.user_rate_limit_per_minute
+    return -(-config.rate_limit_per_minute // _USERS_SHARE) if calls is None else calls
 
 
 def sessions(config: Config, store: SqliteStore) -> Sessions:

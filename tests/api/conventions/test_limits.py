@@ -18,6 +18,7 @@ from deskwire.program import serve as program
 from deskwire.storage.store import SqliteStore
 from tests.api.conventions.test_idempotency import Held, queued
 from tests.api.operating.test_metrics import scrape
+from tests.support.api.browsers import browser, enter, staff
 from tests.support.api.service import Service, running, tapping
 
 FIELDS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -32,9 +33,37 @@ async def test_every_answer_of_a_projects_calls_says_what_is_left(tmp_path: Path
     async with running(tmp_path, rate_limit_per_minute=1, rate_limit_burst=5) as service:
         assert told(await service.http.get("/s2s/project")) == [5, 4, 60]
         assert told(await service.http.get("/s2s/contacts/nobody")) == [5, 3, 120]  # a refusal, too
-        assert told(await service.dashboard.get("/conversations")) == [5, 2, 180]  # the same project
-        assert told(await service.http.post("/s2s/conversations", json={"x": 1})) == [5, 1, 240]
-        assert told(await service.dashboard.get("/users/me")) == [5, 4, 60]  # no project's: the user's own
+        assert told(await service.http.post("/s2s/conversations", json={"x": 1})) == [5, 2, 180]
+
+
+async def test_a_users_calls_are_counted_for_the_user_and_not_for_the_project(tmp_path: Path) -> None:
+    limits = {"rate_limit_per_minute": 6, "rate_limit_burst": 5}
+    async with running(tmp_path, **limits) as service, browser(service) as page:
+        await enter(page, "owner@demo.example", service.demo["user"]["password"])
+        project = {"project": service.demo["projectId"]}
+        assert told(await service.dashboard.get("/conversations")) == [5, 4, 30]
+        assert told(await page.get("/conversations", headers=project)) == [5, 3, 60], "the same user"
+        assert told(await page.get("/users/me")) == [5, 2, 90]
+        assert told(await page.get("/auth/session")) == [5, 1, 120]
+        assert told(await service.http.get("/s2s/project")) == [5, 4, 10]
+        other = await staff(service, "agent")
+        async with browser(service) as colleague:
+            await enter(colleague, other["email"])
+            assert told(await colleague.get("/users/me")) == [5, 4, 30]
+
+
+async def test_a_user_who_calls_too_often_holds_up_nobody_else(tmp_path: Path) -> None:
+    limits = {"rate_limit_burst": 2, "user_rate_limit_per_minute": 1}
+    async with running(tmp_path, **limits) as service:
+        for status in (200, 200, 429):
+            answer = await service.dashboard.get("/users/me")
+            assert answer.status_code == status
+        assert answer.json()["code"] == "rate_limited"
+        assert answer.json()["detail"] == "This user calls too often."
+        assert (await service.http.get("/s2s/project")).status_code == 200
+        figures = await scrape(service)
+        assert figures("http_rate_limited_total", reason="user") == 1
+        assert figures("http_rate_limited_total", reason="project") == 0
 
 
 async def test_who_calls_too_often_is_told_when_to_come_back_and_nothing_is_done(tmp_path: Path) -> None:

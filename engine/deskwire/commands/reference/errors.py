@@ -209,7 +209,11 @@ CODES: Final = (
         422, "invalid_input", "The body is JSON, but not valid for this call; `errors` lists every problem."
     ),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
-    Code(429, "rate_limited", "The project makes too many calls; wait for the time in `Retry-After`."),
+    Code(
+        429,
+        "rate_limited",
+        "The project, or the user, makes too many calls; wait for the time in `Retry-After`.",
+    ),
     Code(
         429,
         "too_many_at_once",

@@ -261,7 +261,7 @@ class _Exchange:
         counted = request.route.quota
         self.quota = quotas.take(caller.project, caller.user, counted)
         if self.quota is not None and self.quota.retry_after_s:
-            raise refusal_of(self.quota, counted)
+            raise refusal_of(self.quota, caller.user, counted)
         require_permission(access, caller)
         return caller
 

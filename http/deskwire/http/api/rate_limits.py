@@ -1,4 +1,4 @@
-"""Rate limits: how often projects may call, and how often an address may fail to authenticate (decisions 8)."""
+"""Rate limits: how often projects and users may call, and how often an address may fail to authenticate (decisions 8)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class RateLimits:
     """The limits on calls.
 
     Args:
-        calls: of projects; of a user, for what is about no project.
+        calls: of projects, with their server keys.
+        users: of each signed-in user, whatever the project.
         authorizations: of channels of the stream, by project. Who has thousands of channels asks for all of them at
             once, after each reconnect, and pusher-js takes a refusal for final.
         failures: of networks to authenticate.
@@ -31,18 +32,19 @@ class RateLimits:
     """
 
     calls: Buckets
+    users: Buckets
     authorizations: Buckets
     failures: Sketch
     clock: Callable[[], float] = trio.current_time
 
     def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
         """Count a call and return what is left, with a `retry_after_s` if there was nothing. None if it is not counted."""
-        buckets = self.calls if counted == "calls" else self.authorizations
-        if project is not None:
-            return buckets.take(("project", project.rowid), self.clock())
         if user is not None:
-            return buckets.take(("user", user.rowid), self.clock())
-        return None
+            return self.users.take(user.rowid, self.clock())
+        if project is None:
+            return None
+        buckets = self.calls if counted == "calls" else self.authorizations
+        return buckets.take(project.rowid, self.clock())
 
     def check_address(self, address: str | None) -> None:
         """Raise TooManyRequests (`too_many_failures`) if this address's network has failed too often.
@@ -71,11 +73,12 @@ def _failed_too_often(left: Quota) -> TooManyRequests:
     )
 
 
-def refusal_of(left: Quota, counted: Counted) -> TooManyRequests:
+def refusal_of(left: Quota, user: User | None, counted: Counted) -> TooManyRequests:
     """Return the refusal of a call for which nothing was left."""
+    who = "project" if user is None else "user"
     what = "calls" if counted == "calls" else "authorizes channels"
     return TooManyRequests(
-        f"This project {what} too often.", code="rate_limited", retry_after_s=left.retry_after_s
+        f"This {who} {what} too often.", code="rate_limited", retry_after_s=left.retry_after_s
     )
 
 

@@ -162,11 +162,12 @@ METRICS: Final = (
     Metric(
         "http_rate_limited_total",
         "counter",
-        "Calls refused with 429: of a `project` that calls too often, for the `authorization` of too many stream "
+        "Calls refused with 429: of a `project` or a `user` that calls too often, for the `authorization` of too many stream "
         "channels, of an `address` that failed to authenticate, of one that has its share of requests (`at_once`).",
         _named(
             lambda s: {
                 "project": s.rate_limits.calls.refused,
+                "user": s.rate_limits.users.refused,
                 "authorization": s.rate_limits.authorizations.refused,
                 "address": s.rate_limits.failures.refused,
                 "at_once": s.admission.crowded,

@@ -37,8 +37,8 @@ _ACCESS: Final[Mapping[str, tuple[str, ...]]] = {
 """The codes that each kind of access may refuse with."""
 
 
-_COUNTED: Final = frozenset({"server_key", "dashboard", "either", "project"})
-"""Kinds of access whose calls are counted against the rate of a project."""
+_UNCOUNTED: Final = frozenset({"none", "metrics"})
+"""Kinds of access whose calls are counted against no rate of a project or user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ RULES: Final = (
     Rule(("bad_path",), lambda route: "<" in route.path),
     Rule(("overloaded", "too_many_at_once"), lambda route: True),
     Rule(("too_many_failures",), lambda route: route.access.kind not in ("none", "visitor")),
-    Rule(("rate_limited",), lambda route: route.access.kind in _COUNTED),
+    Rule(("rate_limited",), lambda route: route.access.kind not in _UNCOUNTED),
     Rule(
         (
             "bad_idempotency_key",

@@ -125,6 +125,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "TicketPatch": {"status": "DONE"},
     "TranslationBody": {"language": "en", "fields": {"text": "Checkout"}},
     "TypingBody": {"typing": True},
+    "ContactTypingBody": {"typing": True},
     "VersionBody": {"definition": _DEFINITION},
     "ViewBody": {"conversationIds": ["cnv_01KZ00000000000000000000C1"], "composing": None},
     "VoiceReplyBody": {
