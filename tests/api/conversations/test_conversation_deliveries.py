@@ -60,7 +60,9 @@ async def redelivered(service: Service, conversation: dict[str, Any], endpoint: 
     newest = (await service.http.get(log, params=params)).json()["items"][0]["id"]
     again = (await service.http.post(f"/s2s/deliveries/{newest}/redeliver")).json()["id"]
     with trio.fail_after(20):
-        while (await service.http.get(f"/s2s/deliveries/{again}")).json()["status"] == "pending":
+        while True:
+            if (await service.http.get(f"/s2s/deliveries/{again}")).json()["status"] != "pending":
+                return
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 

@@ -184,8 +184,20 @@ HEADERS: Final = (
         "project",
         "The id of the project.",
         "prj_01KZ000000000000000000SH0P",
-        lambda route: route.access.kind == "dashboard",
+        lambda route: route.access.kind == "dashboard" and not route.access.by_parameter,
         required=True,
+    ),
+    HeaderParameter(
+        "project",
+        "The id of the project, if no parameter names it.",
+        "prj_01KZ000000000000000000SH0P",
+        lambda route: route.access.by_parameter,
+    ),
+    HeaderParameter(
+        "Last-Event-ID",
+        "The id of the last event that you have; it counts before `after`.",
+        "evt_01KZ00000000000000000000E1",
+        lambda route: route.operation_id == "followStream",
     ),
     HeaderParameter(
         "project",

@@ -166,7 +166,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
 async def set_typing(call: Call[TypingBody, Query]) -> Answer:
     """Report that the signed-in agent is typing, or has stopped. Repeat it every few seconds while the agent types."""
     agent = Agent(call.user.id, call.user.name)
-    return await operations.carry_out(call, SetTyping(agent, call.body.typing))
+    return await operations.carry_out(call, SetTyping(agent, call.body.typing, call.body.internal))
 
 
 @routes.add(

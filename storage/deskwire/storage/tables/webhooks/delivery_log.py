@@ -30,7 +30,7 @@ FAILED: Final = "d.endpoint = ? AND d.status IN ('dropped', 'skipped') AND d.red
 
 _OUTCOME: Final = (
     "SELECT d.position, d.endpoint, d.sequence, d.event_id, e.created_at, d.status, d.reason, d.attempts, a.status, "
-    "a.error, d.due_at, d.ended_at, d.missed IS NOT NULL FROM deliveries d "
+    "a.error, d.due_at, d.ended_at, d.missed FROM deliveries d "
     "JOIN endpoints w ON w.rowid = d.endpoint AND w.status != 'removed' "
     "LEFT JOIN events e ON e.position = d.event "
     "LEFT JOIN attempts a ON a.delivery = d.position "
@@ -81,7 +81,7 @@ class DeliveryLogReads:
             "ORDER BY d.position DESC LIMIT ?5",
             (conversation, wanted.first or 1, wanted.last or _LARGEST, before or _LARGEST, limit),
         )
-        return [Outcome(*row[:-1], bool(row[-1])) for row in rows]
+        return [Outcome(*row) for row in rows]
 
     def recoverable(self, endpoint: int, after: str) -> tuple[int, int]:
         stored, gone = self.conn.execute(
