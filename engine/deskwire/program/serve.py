@@ -159,7 +159,7 @@ async def serve(
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
                 registry = wiring.registry(
-                    config, actors, store, parts.hub, parts.dispatcher, parts.uploads.links
+                    config, actors, store, parts.uploads.links, parts.hub, parts.dispatcher, parts.agents
                 )
                 timers = WorkflowTimers(store, wall_clock, registry)
                 timers.follow(commits, "runs_due")

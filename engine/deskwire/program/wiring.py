@@ -19,6 +19,7 @@ from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKe
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.accounts.sessions import Life
+from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
@@ -81,7 +82,13 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
 
 
 def registry(
-    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, dispatcher: Dispatcher, links: Links
+    config: Config,
+    actors: trio.Nursery,
+    store: SqliteStore,
+    links: Links,
+    hub: Hub,
+    dispatcher: Dispatcher,
+    agents: AgentStreams,
 ) -> ActorRegistry:
     """Return the conversations' actors."""
     return ActorRegistry(
@@ -91,7 +98,9 @@ def registry(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        publisher=EphemeralPublisher(wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral),
+        publisher=EphemeralPublisher(
+            wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral, agents=agents.offer_ephemeral
+        ),
         links=links,
         wrappers=(TicketFollower(),),
     )

@@ -22,6 +22,7 @@ from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
+from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
@@ -41,6 +42,7 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 class SqliteReader(
     ConversationReads,
+    ConversationListReads,
     ActivityReads,
     AgentViewReads,
     ContactReads,

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from deskwire.engine.agents.streams import EACH
-from tests.support.api.agent_stream import page
+from tests.support.api.agent_stream import Page, page
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code, organisation_of, person
 
@@ -18,9 +18,9 @@ NEVER = f"evt_{'0' * 26}"
 
 async def test_stored_events_come_as_the_very_bytes_of_their_envelopes(service: Service) -> None:
     async with page(service.dashboard) as desk:
-        assert desk.response.headers["content-type"] == "text/event-stream"
-        assert desk.response.headers["cache-control"] == "no-store"
-        assert desk.response.headers["x-accel-buffering"] == "no"
+        assert desk.headers["content-type"] == "text/event-stream"
+        assert desk.headers["cache-control"] == "no-store"
+        assert desk.headers["x-accel-buffering"] == "no"
         assert desk.hello["at"] == NEVER
         assert (desk.hello["resumedAfter"], desk.hello["gap"], desk.hello["heartbeatS"]) == (None, False, 15)
         conversation = await service.create()
@@ -69,7 +69,7 @@ async def test_what_is_wrong_with_a_request_is_said(service: Service) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "bad_event_id")
     answer = await service.dashboard.get("/stream", params={"since": "x", "after": "y"})
     assert {each["code"] for each in answer.json()["errors"]} == {"unknown_parameter", "bad_event_id"}
-    token = {"Authorization": f"Bearer {service.demo['token']}"}
+    token = {"authorization": f"Bearer {service.demo['token']}"}
     answer = await service.http.get("/stream", headers=token)
     assert code(answer) == (400, "missing_project")
     answer = await service.http.get("/stream", headers=token, params={"project": f"prj_{'0' * 26}"})
@@ -79,7 +79,7 @@ async def test_what_is_wrong_with_a_request_is_said(service: Service) -> None:
 
 
 async def test_the_project_may_be_a_parameter(service: Service) -> None:
-    token = {"Authorization": f"Bearer {service.demo['token']}"}
+    token = {"authorization": f"Bearer {service.demo['token']}"}
     async with page(service.http, token, project=service.demo["projectId"]) as desk:
         await service.create()
         assert (await desk.event())["type"] == "conversation.created"
@@ -97,11 +97,9 @@ async def test_every_member_may_follow_and_show_what_they_look_at(service: Servi
             assert answer.status_code == 204
 
 
-async def test_another_tenants_stream_has_nothing_of_this_ones(service: Service) -> None:
-    organisation = (await service.dashboard.post("/organisations", json={"name": "Other"})).json()
-    theirs = (
-        await service.dashboard.post(f"/organisations/{organisation['id']}/projects", json={"name": "P"})
-    ).json()
+async def test_another_projects_stream_has_nothing_of_this_ones(service: Service) -> None:
+    path = f"/organisations/{await organisation_of(service)}/projects"
+    theirs = (await service.dashboard.post(path, json={"name": "Other"})).json()
     async with page(service.dashboard) as mine, page(service.dashboard, {"project": theirs["id"]}) as other:
         assert [each["online"] for each in other.hello["presence"]] == [True]
         conversation = await service.create()
@@ -153,10 +151,10 @@ async def test_presence_tells_what_each_agent_looks_at_and_goes_with_the_connect
         assert (await of(desk, ken.id, online=False))["conversationIds"] == []
 
 
-async def of(desk: object, user: str, **fields: object) -> dict[str, object]:
+async def of(desk: Page, user: str, **fields: object) -> dict[str, object]:
     """What is told of an agent, once it has these fields."""
     while True:
-        told = await desk.passing("presence")  # type: ignore[attr-defined]
+        told = await desk.passing("presence")
         for each in told["agents"]:
             if each["id"] == user and all(each[name] == value for name, value in fields.items()):
                 found: dict[str, object] = each
@@ -176,11 +174,14 @@ async def test_a_user_has_so_many_streams_and_no_more(service: Service) -> None:
 
 
 async def test_all_agents_together_have_so_many_streams(tmp_path: Path) -> None:
-    async with running(tmp_path, agent_streams=2) as service:
-        async with page(service.dashboard), page(service.dashboard):
-            refused = await service.dashboard.get("/stream")
-            assert code(refused) == (429, "too_many_streams")
-            assert "DESKWIRE_AGENT_STREAMS" in refused.json()["detail"]
+    async with (
+        running(tmp_path, agent_streams=2) as service,
+        page(service.dashboard),
+        page(service.dashboard),
+    ):
+        refused = await service.dashboard.get("/stream")
+        assert code(refused) == (429, "too_many_streams")
+        assert "DESKWIRE_AGENT_STREAMS" in refused.json()["detail"]
 
 
 async def test_twenty_streams_end_with_the_service_and_say_so(service: Service) -> None:
@@ -233,3 +234,33 @@ async def test_a_note_would_come_as_every_other_event_and_in_no_feed(service: Se
             [note["id"]],
         )
     assert "note.created" not in await service.types()
+
+
+async def test_who_types_is_told_to_agents_also_where_the_customer_must_not_know(service: Service) -> None:
+    conversation = (await service.create())["id"]
+    async with page(service.dashboard) as desk:
+        path = f"/conversations/{conversation}/typing"
+        await service.dashboard.post(path, json={"typing": True, "internal": True})
+        note = await desk.passing("agent.typing.started")
+        assert (note["conversationId"], note["internal"]) == (conversation, True)
+        await service.dashboard.post(path, json={"typing": True})
+        assert (await desk.passing("agent.typing.stopped"))["internal"] is True
+        assert "internal" not in await desk.passing("agent.typing.started")
+        await service.dashboard.post(path, json={"typing": False})
+        assert "internal" not in await desk.passing("agent.typing.stopped")
+
+
+async def test_a_contact_who_types_is_shown_to_agents_and_nothing_is_stored(service: Service) -> None:
+    conversation = await service.create()
+    before = await service.events()
+    path = f"/s2s/conversations/{conversation['id']}/typing"
+    async with page(service.dashboard) as desk:
+        for typing, kind in ((True, "contact.typing.started"), (False, "contact.typing.stopped")):
+            assert (await service.http.post(path, json={"typing": typing})).status_code == 204
+            about = await desk.passing(kind)
+            assert about["conversationId"] == conversation["id"]
+            assert about["contact"]["id"] == conversation["contact"]["id"]
+    assert await service.events() == before
+    assert (await service.http.post(path, json={})).status_code == 422
+    unknown = f"/s2s/conversations/cnv_{'0' * 26}/typing"
+    assert code(await service.http.post(unknown, json={"typing": True})) == (404, "conversation_not_found")

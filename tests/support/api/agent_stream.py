@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import h11
 import httpx
 import orjson
 import trio
@@ -32,18 +33,34 @@ class Told:
 class Page:
     """A stream that is open, behind its `hello`."""
 
-    def __init__(self, response: httpx.Response) -> None:
-        self.response = response
-        self._events = _events(response)
+    def __init__(self, wire: trio.abc.Stream) -> None:
+        self.wire = wire
+        self.headers: dict[str, str] = {}
         self.hello: Any = None
+        self._http = h11.Connection(h11.CLIENT)
+        self._text = b""
+        self._over = False
+
+    async def open(self, target: str, headers: Mapping[str, str]) -> None:
+        """Ask for the stream, and read its head; raises AssertionError with what a refusal says."""
+        request = h11.Request(method="GET", target=target, headers=[("Host", "x"), *headers.items()])
+        await self.wire.send_all(self._http.send(request) or b"")
+        await self.wire.send_all(self._http.send(h11.EndOfMessage()) or b"")
+        head = await self._received()
+        assert isinstance(head, h11.Response)
+        self.headers = {name.decode(): value.decode() for name, value in head.headers}
+        if head.status_code != 200:
+            raise AssertionError(f"{head.status_code} {await self._body()}")
 
     async def next(self, name: str | None = None) -> Told:
-        """The next event; of those with this name if one is given."""
+        """The next event; of those with this name if one is given. Raises EOFError when the stream is over."""
         with trio.fail_after(WITHIN_S):
-            async for told in self._events:
+            while True:
+                told = await self._told()
+                if told is None:
+                    raise EOFError("the stream is over")
                 if name in (None, told.name):
                     return told
-        raise EOFError("the stream is over")
 
     async def event(self) -> Any:
         """The data of the next stored event."""
@@ -57,15 +74,18 @@ class Page:
 
     async def until(self, event_id: str) -> list[Any]:
         """The stored events up to the one with this id."""
-        found = []
+        found: list[Any] = []
         while not found or found[-1]["id"] != event_id:
             found.append(await self.event())
         return found
 
     async def rest(self) -> list[Told]:
         """Everything until the stream is over."""
+        found = []
         with trio.fail_after(WITHIN_S):
-            return [told async for told in self._events]
+            while (told := await self._told()) is not None:
+                found.append(told)
+        return found
 
     async def bye(self) -> str:
         """The reason of the goodbye, behind which nothing comes."""
@@ -73,31 +93,53 @@ class Page:
         assert last.name == "bye", last
         return str(last.data["reason"])
 
+    async def _told(self) -> Told | None:
+        while True:
+            piece, found, rest = self._text.partition(b"\n\n")
+            if found:
+                self._text = rest
+                fields = dict(line.split(": ", 1) for line in piece.decode().split("\n") if line[0] != ":")
+                if "data" in fields:
+                    return Told(fields.get("event", "message"), fields.get("id"), fields["data"])
+            elif self._over:
+                return None
+            else:
+                await self._more()
+
+    async def _more(self) -> None:
+        event = await self._received()
+        if isinstance(event, h11.Data):
+            self._text += bytes(event.data)
+        else:
+            self._over = True
+
+    async def _body(self) -> str:
+        while not self._over:
+            await self._more()
+        return self._text.decode()
+
+    async def _received(self) -> Any:
+        while True:
+            event = self._http.next_event()
+            if not isinstance(event, type) or event is h11.PAUSED:
+                return event
+            self._http.receive_data(bytes(await self.wire.receive_some()))
+
 
 @asynccontextmanager
 async def page(
     client: httpx.AsyncClient, headers: Mapping[str, str] | None = None, /, **params: str
 ) -> AsyncIterator[Page]:
-    """A stream, opened by this client, with what it is told first in `hello`."""
-    async with client.stream("GET", "/stream", params=params, headers=headers, timeout=30) as response:
-        if response.status_code != 200:
-            await response.aread()
-            raise AssertionError(response.text)
-        opened = Page(response)
+    """A stream opened with this client's credential, on a connection of its own, behind what it is told first."""
+    url = client.base_url.join("stream").copy_merge_params(params)
+    own = {
+        name: value
+        for name, value in client.headers.items()
+        if name in ("authorization", "project", "cookie")
+    }
+    async with await trio.open_tcp_stream(url.host, url.port or 80) as wire:
+        opened = Page(wire)
+        with trio.fail_after(WITHIN_S):
+            await opened.open(url.raw_path.decode(), {**own, **(headers or {})})
         opened.hello = (await opened.next("hello")).data
         yield opened
-
-
-async def _events(response: httpx.Response) -> AsyncIterator[Told]:
-    name, event_id, data = "message", None, ""
-    async for line in response.aiter_lines():
-        if not line:
-            if data:
-                yield Told(name, event_id, data)
-            name, event_id, data = "message", None, ""
-        elif line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("id: "):
-            event_id = line.removeprefix("id: ")
-        elif line.startswith("data: "):
-            data = line.removeprefix("data: ")

@@ -43,6 +43,7 @@ PATCH /v3/conversations/{conversationId}                        | dashboard    |
 GET /v3/conversations/{conversationId}/activity                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/assign                  | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/close                   | dashboard    | conversations.manage | 8 KiB
+GET /v3/conversations/{conversationId}/deliveries               | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | 512 KiB
@@ -108,6 +109,7 @@ PUT /v3/s2s/conversations/{conversationId}/network-logs         | server_key   |
 POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | -                    | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/read                | server_key   | -                    | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | -                    | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/typing              | server_key   | -                    | 8 KiB
 GET /v3/s2s/conversations/{conversationId}/workflow             | server_key   | -                    | -
 POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | -                    | 512 KiB
 POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   | -                    | 8 KiB
@@ -137,6 +139,8 @@ POST /v3/sessions/{sessionId}/memory                            | dashboard    |
 DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    | memory.manage        | 8 KiB
 GET /v3/sessions/{sessionId}/memory/{entryName}                 | dashboard    | memory.read          | -
 PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | 512 KiB
+GET /v3/stream                                                  | dashboard    | conversations.read   | -
+PUT /v3/stream/{streamId}/view                                  | dashboard    | conversations.read   | 8 KiB
 GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/snippets                                                | dashboard    | conversations.read   | -
 POST /v3/snippets                                               | dashboard    | snippets.manage      | 512 KiB

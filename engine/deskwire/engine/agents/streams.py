@@ -23,7 +23,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.ports import EventReader
-from deskwire.engine.events.types import Agents
+from deskwire.engine.events.types import Agents, EphemeralEvent
 
 log: Final = structlog.get_logger(__name__)
 
@@ -173,6 +173,10 @@ class AgentStreams:
         """
         for stream in self._told(project, to_user, viewing):
             stream.offer(event)
+
+    def offer_ephemeral(self, event: EphemeralEvent) -> None:
+        """Pass a typing event on to all agents of its project."""
+        self.pass_on(event.project, event)
 
     def viewed(self, project: int, conversation: str) -> bool:
         """Return whether any page shows the conversation now; nobody else is passed on what is for its viewers."""

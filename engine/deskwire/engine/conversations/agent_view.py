@@ -17,7 +17,7 @@ NO_EVENT: Final = f"evt_{'0' * 26}"
 
 @value
 class Beside:
-    """What the view shows besides the conversation's own row.
+    """The parts of the view that are not in the conversation's own row.
 
     Args:
         last_message: the newest message or note, with the beginning of its text alone.
@@ -31,7 +31,7 @@ class Beside:
 
 @value
 class Seen:
-    """What an agent has seen of a conversation: messages up to `index`, -1 for none, `contact_messages` of the contact's."""
+    """The messages that an agent has seen: up to `index`, -1 for none; `contact_messages` of them are the contact's."""
 
     index: int
     contact_messages: int

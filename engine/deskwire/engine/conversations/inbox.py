@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from deskwire.engine.accounts.people import Project, User
+from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.agent_view import NO_EVENT, NOTHING_BESIDE, mine_view
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.emit import agent_view
@@ -15,7 +17,7 @@ from deskwire.engine.core.record import changed
 from deskwire.engine.events.ports import EventReader
 
 
-class InboxReader(ConversationReader, EventReader, Protocol):
+class InboxReader(ConversationReader, EventReader, ContactReader, TeamReader, Protocol):
     """Queries on what an inbox shows."""
 
 

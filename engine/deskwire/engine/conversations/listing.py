@@ -1,37 +1,71 @@
-"""Listings of conversations: which they show, and where they go on."""
+"""Lists of conversations: which they show, in which order, and where they go on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.conversation import Conversation, Status
+
+SortKey = Literal["activity", "waiting", "created"]
+Order = Literal["asc", "desc"]
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationFilter:
-    """The filter of a listing; None means any."""
+    """The filter of a list; None means any. What has several values takes each of them.
+
+    Args:
+        contact: storage key.
+        assignees: ids of users and teams, and None for nobody.
+        waiting: whether the contact waits for an answer.
+        unread: whether the contact wrote something that `user`, a storage key, has not seen.
+        since, until: bounds (ms) of the last activity; it is at `since` or later, and before `until`.
+        text: a part of a text, of the title, or of what the contact is known by.
+    """
 
     contact: int | None = None
-    status: str | None = None
+    statuses: tuple[Status, ...] | None = None
     archived: bool | None = None
-    assignee: str | None = None
+    assignees: tuple[str | None, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    snoozed: bool | None = None
+    waiting: bool | None = None
+    visible: bool | None = None
+    unread: bool | None = None
+    user: int = 0
+    since: int | None = None
+    until: int | None = None
     text: str | None = None
-    hidden: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """The place where a newest-first listing goes on: after this activity (ms) and row."""
+class Sort:
+    """The order of a list. Of equals the conversation stored later counts as the larger.
 
-    activity: int
+    `waiting` has those whose contact waits for an answer, and no other; the longest wait is the largest.
+    """
+
+    key: SortKey = "activity"
+    order: Order = "desc"
+
+
+NEWEST_FIRST: Final = Sort()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place where a list goes on: behind this value of its sort key, a time (ms), and this row."""
+
+    value: int
     rowid: int
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A conversation in a listing."""
+    """A conversation in a list."""
 
     conversation: Conversation
     contact: Contact
-    at: Page
+    at: Place

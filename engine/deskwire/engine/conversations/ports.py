@@ -10,7 +10,7 @@ from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.conversations.activity import Activity, Entry
 from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
 from deskwire.engine.conversations.conversation import Conversation, Message
-from deskwire.engine.conversations.listing import ConversationFilter, Listed, Page
+from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
 from deskwire.engine.core.record import value
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
@@ -32,9 +32,12 @@ class ConversationReader(Protocol):
         """The conversation with its contact, None if this project has none with that id."""
 
     def conversations(
-        self, project: int, wanted: ConversationFilter, after: Page | None, limit: int
+        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[Listed]:
-        """Conversations, newest activity first."""
+        """Conversations in the order of `sort`, each with its place in it."""
+
+    def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
+        """Return how many conversations a list has, counted up to a bound."""
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
         """The ids of all conversations of a contact."""

@@ -27,6 +27,8 @@ def normal_tag(text: str) -> str:
         tag = unicodedata.normalize("NFC", tag.lower())
     if any(unicodedata.category(character) in _UNSEEN for character in tag):
         raise ValueError("a tag has no characters that can't be seen")
+    if "," in tag:
+        raise ValueError("a tag has no comma, which stands between the tags of a filter")
     if not tag:
         raise ValueError("a tag has a character other than a blank")
     if len(tag) > LENGTH_MAX:

@@ -206,6 +206,7 @@ class EphemeralEvent:
         project, conversation: storage keys.
         conversation_id: the `cnv_` id.
         user_id: the contact's.
+        internal: whether agents alone are told of it.
     """
 
     id: str
@@ -215,6 +216,7 @@ class EphemeralEvent:
     conversation_id: str
     user_id: str
     body: bytes
+    internal: bool = False
 
 
 def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:

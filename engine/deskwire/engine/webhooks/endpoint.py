@@ -17,6 +17,9 @@ BOTH_SIGN_MS: Final = 24 * 3_600_000
 
 CatchUp = Literal["automatic", "off"]
 
+DISABLED: Final = "the endpoint is disabled"
+"""The begin of the reason for which nothing is sent to one."""
+
 _TAIL: Final = 4
 
 
@@ -68,7 +71,7 @@ class Endpoint:
 
 def disabled_reason(status_reason: str | None) -> str:
     """Return the reason for which a disabled endpoint is sent nothing."""
-    return f"the endpoint is disabled: {status_reason}"
+    return f"{DISABLED}: {status_reason}"
 
 
 def secret_tail(secret: str) -> str:

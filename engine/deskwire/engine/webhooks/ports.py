@@ -15,6 +15,7 @@ from deskwire.engine.webhooks.delivery import (
     HeldBack,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.outcome import Outcome, Sequences
 from deskwire.engine.webhooks.retry.circuit import Circuit
 
 
@@ -63,6 +64,15 @@ class DeliveryReader(Protocol):
 
     def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:
         """Return the project's delivery with this id, None if it has none."""
+
+    def outcomes(
+        self, conversation: int, wanted: Sequences, before: int | None, limit: int
+    ) -> Sequence[Outcome]:
+        """Return what became of a conversation's events, newest first, at positions smaller than `before`.
+
+        An event has one outcome at each endpoint: the first delivery that arrived, else the last one that was made. Those at
+        endpoints that were removed are left out.
+        """
 
     def recoverable(self, endpoint: int, after: str) -> tuple[int, int]:
         """Count the deliveries of events behind this event id that ended dropped or skipped and were not repeated.

@@ -14,6 +14,8 @@ from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import canonical_tag
 from deskwire.engine.core.store import Inline
+from deskwire.engine.events.internal import settings_changed, tell_agents
+from deskwire.engine.ports import Transaction
 from deskwire.engine.snippets.placeholders import PLACEHOLDERS, unknown_placeholders
 from deskwire.engine.snippets.snippet import (
     SNIPPETS_MAX,
@@ -22,7 +24,6 @@ from deskwire.engine.snippets.snippet import (
     Editor,
     Snippet,
     SnippetReader,
-    SnippetTransaction,
     snippet_view,
 )
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
@@ -106,13 +107,14 @@ async def create_snippet(call: Call[SnippetBody, Query]) -> Answer:
     body, now, project = call.body, call.services.clock(), call.project
     snippet_id, author = new_id("snp", now), Author(call.user.rowid, call.user.id, call.user.name)
 
-    def create(tx: SnippetTransaction) -> Snippet:
+    def create(tx: Transaction) -> Snippet:
         _editor(call).check_team(_team(tx, project, body.team_id))
         if tx.count_snippets(project.rowid) >= SNIPPETS_MAX:
             raise Conflict(f"A project has at most {SNIPPETS_MAX:,} snippets.", code="snippet_limit_reached")
         fields = (body.shortcut, body.title, body.text, body.language, body.team_id)
         snippet = Snippet(0, snippet_id, project.rowid, *fields, author, now, now)
         _check_shortcut(tx, snippet)
+        _tell(tx, call, snippet)
         return tx.insert_snippet(snippet)
 
     return await call.commit(create, snippet_view)
@@ -149,7 +151,7 @@ async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
     """Change a snippet. That of another one's, of no team of one's own, needs the permission `projects.manage`."""
     given, now = given_fields(call.body, frozenset(_NULLABLE)), call.services.clock()
 
-    def change(tx: SnippetTransaction) -> Snippet:
+    def change(tx: Transaction) -> Snippet:
         before = _checked(tx, call)
         if given.get("team_id", before.team_id) != before.team_id:
             _editor(call).check_team(_team(tx, call.project, given["team_id"]))
@@ -159,6 +161,7 @@ async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
         _check_shortcut(tx, after)
         after = replace(after, updated_at=now)
         tx.save_snippet(after)
+        _tell(tx, call, after)
         return after
 
     return snippet_view(await call.services.store.write(change))
@@ -168,13 +171,19 @@ async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
 async def delete_snippet(call: Call[Body, Query]) -> Answer:
     """Delete a snippet. That of another one's, of no team of one's own, needs the permission `projects.manage`."""
 
-    def delete(tx: SnippetTransaction) -> Snippet:
+    def delete(tx: Transaction) -> Snippet:
         snippet = _checked(tx, call)
         tx.delete_snippet(snippet)
+        _tell(tx, call, snippet)
         return snippet
 
     snippet = await call.services.store.write(delete)
     return {"id": snippet.id, "deleted": True}
+
+
+def _tell(tx: Transaction, call: Call[Any, Any], snippet: Snippet) -> None:
+    draft = settings_changed("snippets", snippet.id)
+    tell_agents(tx, call.project, draft, None, call.services.clock())
 
 
 def _editor(call: Call[Any, Any]) -> Editor:

@@ -158,7 +158,7 @@ class RunningWorkflow(Shape):
 
 
 class Mine(Shape):
-    """What the conversation is to the signed-in agent. Only messages of the contact are unread."""
+    """The signed-in agent's own place in the conversation. Only messages of the contact are unread."""
 
     seen_index: (
         Annotated[int, Field(ge=0, description="The last message that was seen.", examples=[3])] | None

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.webhooks.delivery import DeliveryStatus
 from deskwire.engine.webhooks.endpoint import CatchUp
+from deskwire.engine.webhooks.outcome import Reason
 from deskwire.engine.webhooks.retry.circuit import State
 from deskwire.http.schemas.base import (
     ConversationId,
@@ -120,6 +121,41 @@ class Delivery(Shape):
     redelivered_as: DeliveryId | None
     created_at: Moment
     ended_at: Moment | None
+
+
+class Outcome(Shape):
+    """The outcome of an event of a conversation at an endpoint, without what only a server key may see."""
+
+    sequence: Annotated[int, Field(ge=1, examples=[2])]
+    event_id: EventId
+    endpoint_id: EndpointId
+    endpoint: Annotated[
+        str,
+        Field(description="The endpoint's description, or else the host of its URL.", examples=["The CRM"]),
+    ]
+    status: DeliveryStatus
+    reason_code: Annotated[Reason | None, Field(description="The reason why it has not arrived, as a code.")]
+    reason: (
+        Annotated[
+            str,
+            Field(
+                description="The reason in words.",
+                examples=["It is held until The CRM is well again, and sent then."],
+            ),
+        ]
+        | None
+    )
+    attempts: Annotated[int, Field(ge=0, examples=[1])]
+    last_status: Annotated[
+        Annotated[int, Field(examples=[200])] | None,
+        Field(description="The HTTP status that the last attempt was answered with."),
+    ]
+    delivered_at: Moment | None
+    after_ms: Annotated[
+        Annotated[int, Field(ge=0, examples=[85])] | None,
+        Field(description="The time from the event to its arrival, in milliseconds."),
+    ]
+    next_attempt_at: Moment | None
 
 
 class Recovery(Shape):

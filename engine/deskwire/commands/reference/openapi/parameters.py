@@ -150,6 +150,9 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "key_id": PathParameter(
         "The id of the server key.", "key_01KZ00000000000000000000K1", "key_not_found", people.ServerKey
     ),
+    "stream_id": PathParameter(
+        "The id of the stream, which its `hello` names.", "str_01KZ00000000000000000STR01", "stream_not_found"
+    ),
     "docs/asset": PathParameter("The name of the file.", "explorer.js"),
     "place": PathParameter("The place in the desk.", "c/cnv_01KZ000000000000000000C0NV"),
     "tree": PathParameter("The digest of the desk's files.", "0123456789abcdef"),
@@ -181,8 +184,20 @@ HEADERS: Final = (
         "project",
         "The id of the project.",
         "prj_01KZ000000000000000000SH0P",
-        lambda route: route.access.kind == "dashboard",
+        lambda route: route.access.kind == "dashboard" and not route.access.by_parameter,
         required=True,
+    ),
+    HeaderParameter(
+        "project",
+        "The id of the project, if no parameter names it.",
+        "prj_01KZ000000000000000000SH0P",
+        lambda route: route.access.by_parameter,
+    ),
+    HeaderParameter(
+        "Last-Event-ID",
+        "The id of the last event that you have; it counts before `after`.",
+        "evt_01KZ00000000000000000000E1",
+        lambda route: route.operation_id == "followStream",
     ),
     HeaderParameter(
         "project",

@@ -51,11 +51,6 @@ BODIES: Final[Mapping[str, Any]] = {
     "CloseBody": {"closedBy": "bot"},
     "ContactPatch": {"email": "ada@shop.example.org"},
     "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
-    "StartBody": {
-        "contact": {"userId": "u1", "name": "Ada Lovelace"},
-        "title": "Your order A-1001",
-        "message": {"text": "Hello Ada, your order has left us today."},
-    },
     "CreateBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},
         "title": "Where is my order?",
@@ -102,9 +97,9 @@ BODIES: Final[Mapping[str, Any]] = {
     "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
     "ReplyBody": {"actionId": 2, "value": "order"},
     "StartBody": {
-        "contact": {"userId": "u1"},
-        "title": "Your order",
-        "message": {"text": "It left us today."},
+        "contact": {"userId": "u1", "name": "Ada Lovelace"},
+        "title": "Your order A-1001",
+        "message": {"text": "Hello Ada, your order has left us today."},
     },
     "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
     "NewWorkflowBody": _WORKFLOW,
@@ -130,7 +125,9 @@ BODIES: Final[Mapping[str, Any]] = {
     "TicketPatch": {"status": "DONE"},
     "TranslationBody": {"language": "en", "fields": {"text": "Checkout"}},
     "TypingBody": {"typing": True},
+    "ContactTypingBody": {"typing": True},
     "VersionBody": {"definition": _DEFINITION},
+    "ViewBody": {"conversationIds": ["cnv_01KZ00000000000000000000C1"], "composing": None},
     "VoiceReplyBody": {
         "audioUrl": "https://support.example.com/v3/uploads/upl_01KZ00000000000000000000VP/note.wav?expires=1&signature=x",
         "mode": "dictate",

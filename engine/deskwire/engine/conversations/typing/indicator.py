@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from math import inf
 from typing import Final
 
@@ -40,22 +41,28 @@ class EphemeralPublisher:
     Args:
         clock: wall-clock milliseconds, for `createdAt`.
         listeners: the stream and the webhooks; called on the Trio thread.
+        agents: the streams of agents, who alone are told of what the customer may not see.
     """
 
-    def __init__(self, clock: Clock, *listeners: Listener) -> None:
+    def __init__(self, clock: Clock, *listeners: Listener, agents: Listener | None = None) -> None:
         self._clock = clock
-        self._listeners = listeners
+        self._agents = () if agents is None else (agents,)
+        self._listeners = (*listeners, *self._agents)
         self._ids = Mint()
 
     def publish(self, project: Project, state: Conversation, contact: Contact, draft: Draft) -> None:
-        """Make `draft`, which is about this conversation, an event for whoever listens now."""
+        """Make `draft`, which is about this conversation, an event for whoever listens now.
+
+        Of what is `internal`, nobody but agents is told.
+        """
         at = self._clock()
         event_id = self._ids.new("evt", at)
         body = encode_envelope(draft, event_id, project.id, at)
+        internal = "internal" in draft.data
         event = EphemeralEvent(
-            event_id, draft.type, project.rowid, state.rowid, state.id, contact.user_id, body
+            event_id, draft.type, project.rowid, state.rowid, state.id, contact.user_id, body, internal
         )
-        for listener in self._listeners:
+        for listener in self._agents if internal else self._listeners:
             with contained(lambda failure: log.error("typing.not_told", exc_info=failure)):
                 listener(event)
 
@@ -82,10 +89,11 @@ class Indicator:
         return next_lapse(self._typists)
 
     def set(self, state: Conversation, contact: Contact, command: SetTyping) -> None:
-        """Carry out the command. What the customer can't see yet, nobody is told of."""
-        if state.visible:
-            self._about = (state, contact)
-            self._become(set_typing(self._typists, command, state.id, trio.current_time()))
+        """Carry out the command. What the customer can't see yet is for agents alone."""
+        if not state.visible:
+            command = replace(command, internal=True)
+        self._about = (state, contact)
+        self._become(set_typing(self._typists, command, state.id, trio.current_time()))
 
     def note(self, facts: Iterable[Fact]) -> None:
         """Take note of what has been committed."""

@@ -4,6 +4,7 @@
 - `stopped` comes once: when the agent says so, writes a message or a note, when the conversation is closed
   or deleted, or 6 s after the agent's last sign of typing (decisions 4).
 - Whoever does not type can't stop.
+- Typing a note is told to agents alone; who goes on from a note to a message has stopped with the one.
 
 Times are seconds on one clock, which need not be the wall's.
 """
@@ -50,10 +51,15 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class SetTyping:
-    """The agent types, or has stopped. Not one of the commands that are stored."""
+    """The agent types, or has stopped. Not one of the commands that are stored.
+
+    Args:
+        internal: it is a note that the agent types.
+    """
 
     agent: Agent
     typing: bool
+    internal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,7 @@ class Typist:
     agent: Agent
     renewable_at: float
     stops_at: float
+    internal: bool = False
 
 
 Typists = Mapping[str, Typist]
@@ -80,10 +87,14 @@ def set_typing(typists: Typists, command: SetTyping, conversation_id: str, now: 
     known = typists.get(agent.id)
     if not command.typing:
         return _without(typists, (known,) if known else (), conversation_id)
-    if known is not None and now < known.renewable_at:
-        return {**typists, agent.id: Typist(agent, known.renewable_at, now + STOPS_AFTER_S)}, ()
-    started = Draft("agent.typing.started", None, _data(agent, conversation_id))
-    return {**typists, agent.id: Typist(agent, now + RENEWAL_S, now + STOPS_AFTER_S)}, (started,)
+    other = known is not None and known.internal != command.internal
+    if known is not None and not other and now < known.renewable_at:
+        again = Typist(agent, known.renewable_at, now + STOPS_AFTER_S, command.internal)
+        return {**typists, agent.id: again}, ()
+    _, stopped = _without(typists, (known,) if known and other else (), conversation_id)
+    started = Draft("agent.typing.started", None, _data(agent, conversation_id, command.internal))
+    typist = Typist(agent, now + RENEWAL_S, now + STOPS_AFTER_S, command.internal)
+    return {**typists, agent.id: typist}, (*stopped, started)
 
 
 def after_facts(typists: Typists, facts: Iterable[Fact], conversation_id: str) -> Outcome:
@@ -118,14 +129,18 @@ def _ends(fact: Fact, agent: Agent) -> bool:
 
 
 def _without(typists: Typists, ended: Iterable[Typist], conversation_id: str) -> Outcome:
-    gone = {typist.agent.id: typist.agent for typist in ended}
+    gone = {typist.agent.id: typist for typist in ended}
     if not gone:
         return typists, ()
     kept = {agent_id: typist for agent_id, typist in typists.items() if agent_id not in gone}
-    stopped = (Draft("agent.typing.stopped", None, _data(agent, conversation_id)) for agent in gone.values())
+    stopped = (
+        Draft("agent.typing.stopped", None, _data(typist.agent, conversation_id, typist.internal))
+        for typist in gone.values()
+    )
     return kept or NOBODY, tuple(stopped)
 
 
-def _data(agent: Agent, conversation_id: str) -> Mapping[str, Any]:
-    """Return the event's data, exactly as decisions 4 lists it."""
-    return {"conversationId": conversation_id, "agent": {"id": agent.id, "name": agent.name}}
+def _data(agent: Agent, conversation_id: str, internal: bool) -> Mapping[str, Any]:
+    """Return the event's data, exactly as decisions 4 lists it; `internal` is in that of notes, which agents alone get."""
+    data = {"conversationId": conversation_id, "agent": {"id": agent.id, "name": agent.name}}
+    return {**data, "internal": True} if internal else data

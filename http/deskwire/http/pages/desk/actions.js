@@ -3,7 +3,8 @@
 import { html, useEffect } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { clockTime, dialog, say } from "./parts.js";
-import { row, settle, thread } from "./store.js";
+import { row, settle } from "./store.js";
+import { thread } from "./conversation.js";
 import { go, may, open, user } from "./session.js";
 import { act, entries, undo, undoable } from "./outbox.js";
 import { handle, run } from "./keys.js";

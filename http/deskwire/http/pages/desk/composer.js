@@ -3,11 +3,11 @@
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Icon, Kbd, Menu, Text, announce, cx, say, setting } from "./parts.js";
-import { row } from "./store.js";
+import { composing, row } from "./store.js";
 import { may, project } from "./session.js";
 import { again, attach, detach, now as sendNow, outgoing, send, undo, uploads } from "./outbox.js";
 import { draft, drop, keep } from "./drafts.js";
-import { connection, view } from "./feed.js";
+import { connection } from "./feed.js";
 import { handle } from "./keys.js";
 import { Snippets, wanted } from "./snippets.js";
 import { tomorrow } from "./actions.js";
@@ -50,7 +50,7 @@ function MovedOn({ out }) {
   const last = out.since.at(-1);
   const edit = async () => giveBack(out.conversationId ?? "", await undo(out.key));
   return html`<section class="moved" role="alert">
-    <h3>${t.composer.movedOn(last?.author.name ?? "", out.since.length)}</h3>
+    <h2>${t.composer.movedOn(last?.author.name ?? "", out.since.length)}</h2>
     ${out.since.slice(-3).map((each) => html`<blockquote key=${each.id}><b><bdi>${each.author.name}</bdi></b> <${Text} text=${each.text.slice(0, 600)} /></blockquote>`)}
     <p class="mine"><b>${t.you}: </b><bdi>${(out.text ?? "").slice(0, 200)}</bdi></p>
     <div class="actions"><${Button} kind="primary" label=${t.composer.sendMineToo} press=${() => again(out.key, { ifSequence: null })} /><${Button} label=${t.composer.edit} press=${edit} /><${Button} kind="quiet" label=${t.composer.discard} press=${() => undo(out.key)} /></div>
@@ -95,7 +95,7 @@ function Box({ id }) {
   const out = outgoing(id).filter((each) => each.kind === "message");
   const held = out.find((each) => each.state === "held");
   const moved = out.find((each) => each.state === "conflict");
-  const offline = connection.value.state === "offline" || connection.value.state === "reconnecting";
+  const offline = connection.value.state === "offline" || out.some((each) => each.waitsFor === "offline");
 
   const store = (/** @type {Partial<typeof latest.current>} */ change) => {
     const next = { ...latest.current, ...change };
@@ -117,9 +117,9 @@ function Box({ id }) {
     requestAnimationFrame(focus);
   }, [returned.value]);
   useEffect(() => {
-    view([id], text ? id : null);
+    composing.value = text ? id : null;
   }, [id, Boolean(text), internal]);
-  useEffect(() => () => view([], null), []);
+  useEffect(() => () => void (composing.value = null), []);
   useLayoutEffect(() => {
     const el = box.current;
     if (!el || CSS.supports("field-sizing", "content")) return;

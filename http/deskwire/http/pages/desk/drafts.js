@@ -1,22 +1,90 @@
 // @ts-check
-/** Drafts: one for each user and conversation, kept in this browser as it is written. */
+/**
+ * Drafts: one for each user, project and conversation, kept in this browser as it is written. The key names all three, so none
+ * is ever shown in another conversation or to somebody else.
+ */
+import { signal } from "./vendor/preact.js";
+import { parting, project, user } from "./session.js";
 /** @import { Draft } from "./types.js" */
+
+const PREFIX = "deskwire.draft.";
+/** Grows with each change, here and in other tabs. */
+const version = signal(0);
+/** What this browser could not keep, or what was read before. @type {Map<string, Draft>} */
+const memory = new Map();
+
+const scope = () => `${PREFIX}${user.peek()?.id}.${project.peek()?.id}.`;
+
+/** @param {string} key @returns {Draft|null} */
+function read(key) {
+  const here = memory.get(key);
+  if (here) return here;
+  try {
+    return JSON.parse(localStorage.getItem(key) ?? "null");
+  } catch {
+    return null;
+  }
+}
 
 /** The draft of a conversation, null if there is none. Reads a signal. @param {string} conversationId @returns {Draft|null} */
 export function draft(conversationId) {
-  void conversationId;
-  return null;
+  void version.value;
+  return read(scope() + conversationId);
 }
-/** Keeps a draft at once; an empty one is forgotten. @param {string} conversationId @param {Omit<Draft, "at">} written @returns {boolean} False if this browser can't keep it: say so. */
+
+/**
+ * Keeps a draft at once; an empty one is forgotten.
+ * @param {string} conversationId @param {Omit<Draft, "at">} written @returns {boolean} False if this browser can't keep it beyond this page: say so.
+ */
 export function keep(conversationId, written) {
-  void [conversationId, written];
-  return true;
+  if (!written.text && !written.files.length) return drop(conversationId), true;
+  const key = scope() + conversationId;
+  const draft = { ...written, at: Date.now() };
+  const known = read(key) !== null;
+  try {
+    localStorage.setItem(key, JSON.stringify(draft));
+    memory.delete(key);
+    return true;
+  } catch {
+    memory.set(key, draft);
+    return false;
+  } finally {
+    if (!known) version.value += 1;
+  }
 }
+
 /** Forgets it. @param {string} conversationId */
 export function drop(conversationId) {
-  void conversationId;
+  const key = scope() + conversationId;
+  memory.delete(key);
+  try {
+    localStorage.removeItem(key);
+  } catch {
+    // then it was not kept either
+  }
+  version.value += 1;
 }
+
+/** @param {string} prefix @returns {string[]} The keys that begin so. */
+function keys(prefix) {
+  try {
+    return [...memory.keys(), ...Object.keys(localStorage)].filter((key) => key.startsWith(prefix));
+  } catch {
+    return [...memory.keys()];
+  }
+}
+
 /** The conversations with a draft. Reads a signal. @returns {Set<string>} */
 export function drafted() {
-  return new Set();
+  void version.value;
+  const prefix = scope();
+  return new Set(keys(prefix).map((key) => key.slice(prefix.length)));
 }
+
+parting(() => {
+  for (const key of keys(`${PREFIX}${user.peek()?.id}.`)) {
+    memory.delete(key);
+    localStorage.removeItem(key);
+  }
+});
+if (typeof addEventListener === "function") addEventListener("storage", (event) => void (event.key?.startsWith(PREFIX) && (version.value += 1)));

@@ -51,26 +51,116 @@ export const COMMANDS = [
   command("back", "anywhere", "escape"),
 ];
 
+const SINGLE = "deskwire.singleKeys";
+const CHORD_MS = 1_500;
+const MAC = typeof navigator === "object" && /Mac|iP(hone|ad)/.test(navigator.platform ?? "");
+
 /** Whether single letters count, outside of fields; stays in this browser. */
-export const singleKeys = signal(true);
+export const singleKeys = signal(remembered());
+function remembered() {
+  try {
+    return localStorage.getItem(SINGLE) !== "off";
+  } catch {
+    return true;
+  }
+}
+if (typeof localStorage === "object")
+  singleKeys.subscribe((on) => {
+    try {
+      localStorage.setItem(SINGLE, on ? "on" : "off");
+    } catch {
+      // it holds for this page then
+    }
+  });
+
+/** The first part of a chord that has been pressed, e.g. `g`; empty for none. */
+export const pending = signal("");
+/** @type {ReturnType<typeof setTimeout>|undefined} */
+let forgetting;
+
+// What a key means: pure.
+
+/**
+ * How a press is written in the table of commands: `e`, `shift+a`, `mod+enter`, `?`. Shift is not named where it only makes
+ * another character.
+ * @param {{key: string, ctrlKey: boolean, metaKey: boolean, altKey: boolean, shiftKey: boolean}} event @param {boolean} mac @returns {string}
+ */
+export function written({ key, ctrlKey, metaKey, altKey, shiftKey }, mac) {
+  const name = key.length === 1 ? key.toLowerCase() : key.toLowerCase().replace(/^ $/, "space");
+  const letter = name.length > 1 || name !== key || /^[a-z]$/.test(name);
+  const parts = [(mac ? metaKey : ctrlKey) && "mod", (mac ? ctrlKey : metaKey) && "other", altKey && "alt", shiftKey && letter && "shift"];
+  return [...parts.filter(Boolean), name].join("+");
+}
+
+/** Whether a key would write something, or move within a field: then it belongs to the field. @param {string} press @returns {boolean} */
+export const ofField = (press) => !/(^|\+)(mod|other)\+/.test(press) && press !== "escape";
+
+/**
+ * The commands that a press stands for, of those that count where it was made.
+ * @param {string} first  the part of a chord that was pressed before, or nothing @param {string} press
+ * @param {{field: boolean, singles: boolean, where: ReadonlySet<string>}} at  where: `list`, `thread`, `composer` as the focus is in one
+ * @returns {{commands: string[], pending: string}} pending: what begins a chord, if the press does.
+ */
+export function meant(first, press, { field, singles, where }) {
+  if (field && ofField(press)) return { commands: [], pending: "" };
+  const single = /^(shift\+)?[^+]$/.test(press) || press === "+";
+  if (single && !singles) return { commands: [], pending: "" };
+  const whole = first ? `${first} ${press}` : press;
+  const counts = COMMANDS.filter((each) => each.where === "anywhere" || where.has(each.where));
+  const commands = counts.filter((each) => each.keys.includes(whole)).map((each) => each.id);
+  const begins = !first && counts.some((each) => each.keys.some((key) => key.startsWith(`${press} `)));
+  return { commands, pending: commands.length || !begins ? "" : press };
+}
+
+const NAMES = /** @type {Record<string, string>} */ ({ enter: "↵", arrowdown: "↓", arrowup: "↑", escape: "Esc", shift: "⇧", alt: MAC ? "⌥" : "Alt" });
+/** How a command's key is written on this computer, e.g. `⌘↵`; nothing for one that has none. @param {string} id @returns {string} */
+export function shown(id) {
+  const keys = COMMANDS.find((each) => each.id === id)?.keys[0] ?? "";
+  const part = (/** @type {string} */ name) => NAMES[name] ?? (name === "mod" ? (MAC ? "⌘" : "Ctrl") : name.length === 1 && keys.includes("+") ? name.toUpperCase() : name);
+  return keys.split(" ").map((press) => press.split("+").map(part).join(MAC ? "" : " ")).join(" ");
+}
+
+// Who does what.
+
+/** @typedef {Record<string, (event: KeyboardEvent|null) => void|boolean>} Handlers */
+/** @type {Handlers[]} */
+const handlers = [];
 
 /**
  * Registers what commands do; the newest registration of a command goes first, and one that returns false passes it on.
- * @param {Record<string, (event: KeyboardEvent|null) => void|boolean>} handlers @returns {() => void} Takes them back.
+ * @param {Handlers} made @returns {() => void} Takes them back.
  */
-export function handle(handlers) {
-  void handlers;
-  return () => {};
+export function handle(made) {
+  handlers.unshift(made);
+  return () => {
+    const at = handlers.indexOf(made);
+    if (at >= 0) handlers.splice(at, 1);
+  };
 }
-/** Does a command, as its key does. @param {string} id @returns {boolean} Whether somebody did it. */
-export function run(id) {
-  void id;
+
+/** Does a command, as its key does. @param {string} id @param {KeyboardEvent|null} [event] @returns {boolean} Whether somebody did it. */
+export function run(id, event = null) {
+  for (const each of [...handlers]) if (each[id] && each[id]?.(event) !== false) return true;
   return false;
 }
-/** How a command's key is written on this computer, e.g. `⌘↵`. @param {string} id @returns {string} */
-export function shown(id) {
-  void id;
-  return "";
+
+const FIELDS = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select, [contenteditable]";
+
+/** @param {KeyboardEvent} event */
+function pressed(event) {
+  if (event.defaultPrevented || event.isComposing || ["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
+  const target = /** @type {Element} */ (event.target);
+  const within = (/** @type {string} */ selector) => Boolean(target.closest?.(selector));
+  if (within("dialog")) return; // it has keys of its own
+  if ((event.key === "Enter" || event.key === " ") && within("button, a, summary, [role=option] input") && !within(".rows")) return;
+  const where = new Set([within(".rows") && "list", within(".thread") && "thread", within(".composer") && "composer"].filter((each) => typeof each === "string"));
+  const press = written(event, MAC);
+  const scrolls = /arrow|enter/.test(press) && within(".thread, .context");
+  if (!within(FIELDS) && !scrolls) where.add("list"); // the list is where one is, unless one is somewhere else
+  const found = meant(pending.peek(), press, { field: within(FIELDS), singles: singleKeys.peek(), where });
+  clearTimeout(forgetting);
+  pending.value = found.pending;
+  if (found.pending) forgetting = setTimeout(() => (pending.value = ""), CHORD_MS);
+  if (found.pending || found.commands.some((id) => run(id, event))) event.preventDefault();
 }
-/** The first part of a chord that has been pressed, e.g. `g`; empty for none. */
-export const pending = signal("");
+if (typeof document === "object") document.addEventListener("keydown", pressed);

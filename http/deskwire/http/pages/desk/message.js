@@ -4,7 +4,7 @@ import { html, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Avatar, Button, Clock, Icon, Popover, Text, clockTime, cx } from "./parts.js";
 import { ROOT } from "./api.js";
-import { deliveries } from "./store.js";
+import { deliveries } from "./conversation.js";
 import { user } from "./session.js";
 import { again, undo } from "./outbox.js";
 import { giveBack } from "./composer.js";
@@ -64,7 +64,7 @@ function outcome(of) {
 
 /** Everything that is known of some deliveries. @param {{groups: {at: string, of: Delivery[]}[], button: (open: boolean, toggle: () => void, hook: any) => any}} props */
 const Receipts = ({ groups, button }) => html`<${Popover} class="popover receipts" label=${t.truth.receipts} button=${button}>
-  ${() => html`<div tabindex="-1" autofocus><h3>${t.truth.receipts}</h3>${groups.map(({ at, of }) => html`<p class="muted"><${Clock} at=${at} /></p><ul>${of.map((each) => html`<${Receipt} key=${each.endpointId} of=${each} />`)}</ul>`)}</div>`}
+  ${() => html`<div tabindex="-1" autofocus><h2>${t.truth.receipts}</h2>${groups.map(({ at, of }) => html`<p class="muted"><${Clock} at=${at} /></p><ul>${of.map((each) => html`<${Receipt} key=${each.endpointId} of=${each} />`)}</ul>`)}</div>`}
 <//>`;
 
 /** @param {{of: Delivery}} props */

@@ -4,7 +4,8 @@ import { html, useEffect, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Avatar, Empty, Name, announce } from "./parts.js";
 import { Failed, query } from "./list.js";
-import { put, search } from "./store.js";
+import { put } from "./store.js";
+import { search } from "./conversation.js";
 import { go, open } from "./session.js";
 
 const PAUSE_MS = 120;

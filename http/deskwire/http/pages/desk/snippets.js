@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Kbd } from "./parts.js";
-import { snippets } from "./store.js";
+import { snippets } from "./conversation.js";
 import { user } from "./session.js";
 
 const MOST = 50;

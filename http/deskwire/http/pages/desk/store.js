@@ -7,7 +7,7 @@
 import { batch, computed, effect, signal, untracked } from "./vendor/preact.js";
 import { Offline, Problem, get, patiently, signedOut } from "./api.js";
 import { connection, close, healed, open as openStream, retry, view } from "./feed.js";
-import { entries } from "./outbox.js";
+import { entries, rows } from "./outbox.js";
 import * as session from "./session.js";
 import { applyAll, asHeld, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
 /** @import { State } from "./state.js" */
@@ -233,6 +233,7 @@ function counts({ state, storedAt, storedAsOf }, row) {
   return state === "held" || state === "kept" || state === "sending";
 }
 
+rows.asOf = (id) => known.peek().rows.get(id)?.asOf ?? "";
 /** @type {Set<string>} */
 let before = new Set();
 /** Puts rows in their place when the outbox changes. */

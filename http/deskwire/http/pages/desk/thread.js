@@ -3,7 +3,8 @@
 import { Component, html, signal, useEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Icon, Menu, announce, cx, dayOf, dialog, say } from "./parts.js";
-import { deliveries, gone, older, reload, row, seen, thread, typing, viewers } from "./store.js";
+import { gone, row, viewers } from "./store.js";
+import { deliveries, older, reloadThread as reload, seen, thread, typing } from "./conversation.js";
 import { go, may } from "./session.js";
 import { outgoing } from "./outbox.js";
 import { draft, drop } from "./drafts.js";
@@ -147,7 +148,7 @@ function Log({ id }) {
     told.current = newest?.id;
   }, [newest?.id]);
   const toEnd = () => box.current?.scrollTo({ top: 0 });
-  if (it.state === "failed" && !it.messages.length) return html`<${Failed} error=${it.error} title=${t.thread.failed} again=${() => reload(filter.value)} />`;
+  if (it.state === "failed" && !it.messages.length) return html`<${Failed} error=${it.error} title=${t.thread.failed} again=${() => reload(id)} />`;
   return html`<div class="log-box">
     <div ref=${box} class="log" role="log" aria-live="off" aria-label=${t.thread.label} aria-busy=${it.state === "loading"} tabindex="0" onScroll=${scrolled}>
       <div class="log-in">

@@ -196,7 +196,7 @@
  * @typedef {object} Then
  * @property {Status} [status]
  * @property {boolean} [close]
- * @property {string|null} [assignee]
+ * @property {{type: "user"|"team", id: string}|null} [assignee]
  * @property {string|null} [snoozedUntil]
  *
  * A file of a message on its way. `progress` is 0 to 1; `uploadId` is there when the server has it.
@@ -233,9 +233,11 @@
  * @property {OutgoingFile[]} files
  * @property {number|null} sentAt
  * @property {number|null} tookMs
+ * @property {number} [storedAt]
+ * @property {string} [storedAsOf]  the newest event that was known of the conversation then
  * @property {any} answer  the server's, when it is stored
  * @property {{status: number, code: string, detail: string, requestId: string|null, errors: any[]}|null} problem
- * @property {string|null} waitsFor  why it is kept: `offline`, `rate_limited`, `server_failed`, `signed_out`, null
+ * @property {string|null} waitsFor  why it is kept: `offline`, `rate_limited`, `server_failed`, `signed_out`, `failed`, null
  * @property {AgentMessage[]} since
  *
  * @typedef {object} Draft

@@ -85,7 +85,10 @@ async def list_contact_conversations(call: Call[Body, ContactConversations]) -> 
     """List the conversations of a contact, newest activity first."""
     contact = await _contact(call)
     criteria = ConversationFilter(
-        contact=contact.rowid, status=call.query.status, archived=call.query.archived, hidden=False
+        contact=contact.rowid,
+        statuses=None if call.query.status is None else (call.query.status,),
+        archived=call.query.archived,
+        visible=True,
     )
     return await operations.list_conversations(call, criteria)
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from deskwire.engine.conversations.activity import Activity, activity_view
 from deskwire.engine.conversations.commands import Close, Delete, MarkRead, Reopen
-from deskwire.engine.conversations.listing import ConversationFilter
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
-from deskwire.http.api.input.validation import Body, Flag, Query, nulls
-from deskwire.http.api.pagination import EMPTY_PAGE, LIMIT_MAX, Paged, page
+from deskwire.http.api.input.validation import Body, Query, nulls
+from deskwire.http.api.pagination import LIMIT_MAX, Paged, page
 from deskwire.http.api.routing import LARGE, Answer, Call, RawJson, Routes, Tag, dashboard
-from deskwire.http.resources.conversations import inbox, operations, starting, writing
+from deskwire.http.resources.conversations import inbox, lists, operations, starting, writing
+from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
-    ConversationList,
     SequenceList,
     StartWorkflowBody,
     ThreadList,
@@ -29,8 +28,11 @@ from deskwire.http.schemas.base import Deleted, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
+FOR_AGENTS: Final = Tag(
+    "Conversations for agents", "Read and answer conversations as an agent, signed in as a user."
+)
 routes = Routes(
-    Tag("Conversations for agents", "Read and answer conversations as an agent, signed in as a user."),
+    FOR_AGENTS,
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
 _ONE = "/conversations/<conversation_id>"
@@ -40,12 +42,8 @@ _MANAGE = dashboard("conversations.manage")
 _DELETE = dashboard("conversations.delete")
 
 
-View = Literal["agent"]
-"""What a conversation is shown with: with `agent`, all that agents see of it."""
-
-
 class Viewed(Query):
-    """How to show the conversation."""
+    """The view in which to show the conversation."""
 
     view: View | None = None
 
@@ -57,35 +55,17 @@ class TagList(Query):
     cursor: Annotated[str, Field(max_length=200)] | None = None
 
 
-class DashboardList(ConversationList):
-    """The filters of a list of conversations. `contact` is a con_ id or the backend's user id, `q` a part of a text."""
-
-    assignee: str | None = None
-    contact: str | None = None
-    view: View | None = None
-    archived: Flag | None = None
-    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-
-
 @routes.add(
     "GET",
     "/conversations",
     _READ,
     operation_id="dashboardListConversations",
-    query=DashboardList,
+    query=ConversationLists,
     answer=page_of(shapes.Conversation) | page_of(shapes.AgentConversation),
 )
-async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
-    """List the conversations of a project, newest activity first."""
-    query, contact = call.query, None
-    if query.contact is not None:
-        contact = await operations.contact_key(call, query.contact)
-        if contact is None:
-            return EMPTY_PAGE
-    criteria = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
-    if query.view == "agent":
-        return await inbox.list_conversations(call, criteria)
-    return await operations.list_conversations(call, criteria)
+async def list_conversations(call: Call[Body, ConversationLists]) -> Answer:
+    """List the conversations of a project, newest activity first unless `sort` and `order` say otherwise."""
+    return await lists.list_conversations(call)
 
 
 @routes.add(
@@ -186,7 +166,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
 async def set_typing(call: Call[TypingBody, Query]) -> Answer:
     """Report that the signed-in agent is typing, or has stopped. Repeat it every few seconds while the agent types."""
     agent = Agent(call.user.id, call.user.name)
-    return await operations.carry_out(call, SetTyping(agent, call.body.typing))
+    return await operations.carry_out(call, SetTyping(agent, call.body.typing, call.body.internal))
 
 
 @routes.add(

@@ -1,4 +1,4 @@
-"""The reads that give agents their view of conversations: one, a list, a thread."""
+"""The reads that give agents their view of conversations: one conversation, and a thread."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any, Final
 from deskwire.engine.conversations.agent_view import Sequenced, thread_view
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
-from deskwire.engine.conversations.listing import ConversationFilter, Page
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.store import Inline
-from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import Answer, Call
 from deskwire.http.resources.conversations.operations import (
     BACK,
-    P,
     conversation_id,
     find,
     from_cursor,
@@ -34,21 +31,6 @@ async def get_conversation(call: Call[Any, Any]) -> Answer:
         return inbox_views(reader, call.project, call.user, [found])[0]
 
     return await call.services.store.read(Inline(read))
-
-
-async def list_conversations(call: Call[Any, P], criteria: ConversationFilter) -> Answer:
-    """Return a page of conversations as the signed-in agent sees them."""
-    query = call.query
-    after = Page(*query.place) if query.place else None
-
-    def read(reader: InboxReader) -> list[tuple[dict[str, Any], Page]]:
-        listed = reader.conversations(call.project.rowid, criteria, after, query.rows)
-        found = [(each.conversation, each.contact) for each in listed]
-        views = inbox_views(reader, call.project, call.user, found)
-        return [(view, each.at) for view, each in zip(views, listed, strict=True)]
-
-    rows = await call.services.store.read(read)
-    return page(query, rows, lambda row: row[0], lambda row: (row[1].activity, row[1].rowid))
 
 
 async def list_messages(call: Call[Any, ThreadList]) -> Answer:

@@ -23,7 +23,7 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Conversation, Message, no_such_conversation
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
-from deskwire.engine.conversations.listing import ConversationFilter, Page
+from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Place
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.ports import CommitReader, ConversationReader
 from deskwire.engine.core.errors import Conflict, Gone, Invalid, NotFound, Problem
@@ -127,15 +127,15 @@ async def get_conversation(call: Call[Any, Any]) -> Answer:
 async def list_conversations(call: Call[Any, P], criteria: ConversationFilter) -> Answer:
     """Return a page of conversations, newest activity first."""
     query = call.query
-    after = Page(*query.place) if query.place else None
+    after = Place(*query.place) if query.place else None
     listed = await call.services.store.read(
-        lambda reader: reader.conversations(call.project.rowid, criteria, after, query.rows)
+        lambda reader: reader.conversations(call.project.rowid, criteria, NEWEST_FIRST, after, query.rows)
     )
     return page(
         query,
         listed,
         lambda each: conversation_view(each.conversation, each.contact, call.project.id),
-        lambda each: (each.at.activity, each.at.rowid),
+        lambda each: (each.at.value, each.at.rowid),
     )
 
 

@@ -49,7 +49,14 @@ class AssignBody(Body):
 
 
 class TypingBody(Body):
-    """The typing state of the signed-in agent."""
+    """The typing state of the signed-in agent; `internal` if it is a note, which only agents are told of."""
+
+    typing: bool
+    internal: bool = False
+
+
+class ContactTypingBody(Body):
+    """The typing state of the contact."""
 
     typing: bool
 

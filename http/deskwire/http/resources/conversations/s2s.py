@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from deskwire.engine.agents.passing import passing
 from deskwire.engine.conversations.automation.answers import answer_problems
 from deskwire.engine.conversations.automation.lookup import running
 from deskwire.engine.conversations.commands import (
@@ -32,6 +33,7 @@ from deskwire.http.api.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, C
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
+    ContactTypingBody,
     Content,
     ConversationPatch,
     Identity,
@@ -261,6 +263,23 @@ async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
     return await operations.carry_out(call, MarkRead())
+
+
+@routes.add("POST", f"{_ONE}/typing", operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING)
+async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
+    """Report that the contact is typing, or has stopped, for the agents who are there. Repeat it every few seconds.
+
+    Nothing is stored, and no webhook and no consumer of the realtime stream is told.
+    """
+    services, project = call.services, call.project
+    identifier = operations.conversation_id(call)
+    _, contact = await services.store.read(
+        Inline(lambda reader: operations.find(reader, project, identifier))
+    )
+    about = {"conversationId": identifier, "contact": {"id": contact.id, "name": contact.name}}
+    kind = "contact.typing.started" if call.body.typing else "contact.typing.stopped"
+    services.agents.pass_on(project.rowid, passing(kind, about))
+    return NO_CONTENT
 
 
 @routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)

@@ -1,4 +1,4 @@
-"""What the agent's view of conversations shows besides their own rows, and their messages as a thread."""
+"""The parts of the agent's view that are not in the conversations' own rows, and messages as a thread."""
 
 from __future__ import annotations
 

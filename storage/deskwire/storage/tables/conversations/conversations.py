@@ -11,7 +11,6 @@ import orjson
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.listing import ConversationFilter, Listed, Page
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.uploads.upload import Attachment
@@ -55,22 +54,6 @@ class ConversationReads:
             return None
         run, state = run_of(row[0]), conversation_of((conversation_id, *row[2:]))  # the id is in memory once
         return (state if run is None else replace(state, run=run)), contact_of(row[1 + WIDTH :])
-
-    def conversations(
-        self, project: int, wanted: ConversationFilter, after: Page | None, limit: int
-    ) -> Sequence[Listed]:
-        where, values = _conditions(wanted)
-        # A contact has few conversations: the unary plus keeps the planner off the project's index.
-        where.insert(0, "+c.project = ?" if wanted.contact is not None else "c.project = ?")
-        if after is not None:
-            where.append("(c.activity, c.rowid) < (?, ?)")
-            values += [after.activity, after.rowid]
-        sql = (
-            f"SELECT c.activity, {SELECTED}, {CONTACT_COLUMNS} FROM conversations c "
-            "JOIN contacts k ON k.rowid = c.contact "
-            f"WHERE {' AND '.join(where)} ORDER BY c.activity DESC, c.rowid DESC LIMIT ?"
-        )
-        return [_listed(row) for row in self.conn.execute(sql, (project, *values, limit))]
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
         rows = self.conn.execute("SELECT id FROM conversations WHERE contact = ?", (contact,))
@@ -220,40 +203,3 @@ def packed(attachments: Sequence[Attachment]) -> str | None:
     if not attachments:
         return None
     return orjson.dumps([[each.id, each.name, each.type, each.size] for each in attachments]).decode()
-
-
-def _listed(row: tuple[Any, ...]) -> Listed:
-    conversation = conversation_of(row[1:])
-    return Listed(conversation, contact_of(row[1 + WIDTH :]), Page(row[0], conversation.rowid))
-
-
-def _conditions(wanted: ConversationFilter) -> tuple[list[str], list[Any]]:
-    where: list[str] = []
-    values: list[Any] = []
-    for column, value in (
-        ("c.contact", wanted.contact),
-        ("c.status", wanted.status),
-        ("c.archived", wanted.archived),
-        ("c.assignee_id", wanted.assignee),
-    ):
-        if value is not None:
-            where.append(f"{column} = ?")
-            values.append(value)
-    if not wanted.hidden:
-        where.append("c.visible = 1")
-    if wanted.text is not None:
-        where.append(_TEXT_SEARCH)
-        values += [_contains(wanted.text)] * _TEXT_SEARCH.count("?")
-    return where, values
-
-
-_TEXT_SEARCH: Final = (
-    "(c.title LIKE ? ESCAPE '!' OR k.name LIKE ? ESCAPE '!' OR k.email LIKE ? ESCAPE '!' OR k.user_id LIKE ? ESCAPE '!' "
-    "OR EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.text LIKE ? ESCAPE '!'))"
-)
-
-
-def _contains(text: str) -> str:
-    """Return a LIKE pattern for `text` anywhere, its own wildcards taken literally."""
-    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{escaped}%"

@@ -10,6 +10,7 @@ from deskwire.engine.core.ids import Mint
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus, HeldBack
 from deskwire.engine.webhooks.endpoint import disabled_reason
+from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 from deskwire.storage.tables.webhooks.delivery_log import FAILED
 
@@ -223,11 +224,11 @@ class DeliveryWrites:
     def drop_without_event(self, upto: int, at: int) -> None:
         """Drop what is pending for events up to this position that are no longer there."""
         self.conn.execute(
-            "UPDATE deliveries SET status = 'dropped', reason = 'the event is no longer stored', ended_at = ?1 "
+            "UPDATE deliveries SET status = 'dropped', reason = ?3, ended_at = ?1 "
             "WHERE position IN (SELECT d.position FROM endpoints e JOIN deliveries d "
             "ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ?2 "
             "WHERE NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event))",
-            (at, upto),
+            (at, upto, NOT_STORED),
         )
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 import orjson
 
 from deskwire.engine.webhooks.delivery import Attempt, DeliveryFilter, DeliveryRecord, DeliveryStatus
+from deskwire.engine.webhooks.outcome import Outcome, Sequences
 
 _STATUSES: Final = get_args(DeliveryStatus)
 _RECORD: Final = (
@@ -22,8 +23,32 @@ _JOINED: Final = (
     "LEFT JOIN deliveries a ON a.position = d.redelivered_as "
     "LEFT JOIN events e ON e.position = d.event AND c.rowid IS NULL"  # a deletion names its conversation itself
 )
+_LARGEST: Final = (1 << 63) - 1
 FAILED: Final = "d.endpoint = ? AND d.status IN ('dropped', 'skipped') AND d.redelivered_as IS NULL"
 """A condition on deliveries `d`: of this endpoint, not delivered, and not repeated."""
+
+
+_OUTCOME: Final = (
+    "SELECT d.position, d.endpoint, d.sequence, d.event_id, e.created_at, d.status, d.reason, d.attempts, a.status, "
+    "a.error, d.due_at, d.ended_at, d.missed FROM deliveries d "
+    "JOIN endpoints w ON w.rowid = d.endpoint AND w.status != 'removed' "
+    "LEFT JOIN events e ON e.position = d.event "
+    "LEFT JOIN attempts a ON a.delivery = d.position "
+    "AND a.number = (SELECT max(number) FROM attempts WHERE delivery = d.position) "
+)
+_COUNTS: Final = (
+    "(d.redelivered_as IS NULL OR d.status = 'delivered') AND (d.redelivery_of IS NULL OR NOT EXISTS ("
+    "WITH RECURSIVE earlier(position) AS (SELECT d.redelivery_of UNION SELECT r.redelivery_of FROM deliveries r "
+    "JOIN earlier ON r.position = earlier.position WHERE r.redelivery_of IS NOT NULL) "
+    "SELECT 1 FROM deliveries x JOIN earlier ON x.position = earlier.position WHERE x.status = 'delivered'))"
+)
+"""A condition on deliveries `d`: of those of an event to an endpoint, the first that arrived, else the last."""
+
+_OLDER: Final = (
+    "(SELECT position FROM deliveries WHERE lane = ?1 AND redelivery_of IS NULL AND sequence < ?2 "
+    "ORDER BY position DESC LIMIT 1)"
+)
+"""The newest delivery of an event before a sequence: nothing at smaller positions is of a later event."""
 
 
 class DeliveryLogReads:
@@ -46,6 +71,17 @@ class DeliveryLogReads:
             return None
         sql = f"SELECT {_RECORD} FROM {_JOINED} WHERE d.position = ? AND w.project = ? AND w.status != 'removed'"
         return next(iter(self._records(sql, (position, project))), None)
+
+    def outcomes(
+        self, conversation: int, wanted: Sequences, before: int | None, limit: int
+    ) -> Sequence[Outcome]:
+        rows = self.conn.execute(
+            f"{_OUTCOME} WHERE d.lane = ?1 AND d.event_id IS NOT NULL AND d.sequence BETWEEN ?2 AND ?3 "
+            f"AND d.position > coalesce({_OLDER}, 0) AND d.position < ?4 AND {_COUNTS} "
+            "ORDER BY d.position DESC LIMIT ?5",
+            (conversation, wanted.first or 1, wanted.last or _LARGEST, before or _LARGEST, limit),
+        )
+        return [Outcome(*row) for row in rows]
 
     def recoverable(self, endpoint: int, after: str) -> tuple[int, int]:
         stored, gone = self.conn.execute(

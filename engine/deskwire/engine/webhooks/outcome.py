@@ -1,0 +1,155 @@
+"""What became of an event at an endpoint, in the words of those who answer customers.
+
+They are not told where an endpoint is and what it answers: it has a name, and a failure is one of a few kinds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.ids import id_time_ms
+from deskwire.engine.core.record import value
+from deskwire.engine.webhooks.delivery import DeliveryStatus
+from deskwire.engine.webhooks.endpoint import DISABLED, Endpoint
+from deskwire.engine.webhooks.http.failure import not_connected
+
+Reason = Literal[
+    "on_its_way", "retrying", "held", "paused", "failed", "endpoint_disabled", "waited_too_long", "not_stored"
+]
+"""The reason for which an event has not arrived, as a code."""
+
+NOT_STORED: Final = "the event is no longer stored"
+"""The reason in the delivery log of what waited until its event was gone."""
+
+_FAILURES: Final = (
+    ("timeout", "it did not answer in time"),
+    ("TLS", "no secure connection was possible"),
+    ("proxy", "the proxy on the way to it failed"),
+    ("address refused", "its address is not one that webhooks are sent to"),
+    ("this server had no", "this server lacked what it takes"),
+    ("connection closed", "it hung up before it answered"),
+    ("malformed answer", "its answer could not be understood"),
+)
+"""How the delivery log's words begin, and what is said of them here."""
+
+
+@value
+class Outcome:
+    """A delivery of a conversation's event. Times are in milliseconds.
+
+    Args:
+        endpoint: the endpoint's storage key.
+        made_at: time of the event; None for one that is no longer stored.
+        last_status, last_error: HTTP status and failure of the last attempt.
+        missed: 1 if it is sent once more by itself, else None.
+    """
+
+    position: int
+    endpoint: int
+    sequence: int
+    event_id: str
+    made_at: int | None
+    status: DeliveryStatus
+    reason: str | None
+    attempts: int
+    last_status: int | None
+    last_error: str | None
+    due_at: int
+    ended_at: int | None
+    missed: int | None
+
+
+@value
+class Sequences:
+    """The sequences to look at: from the first to the last, both included; None is for no bound."""
+
+    first: int | None = None
+    last: int | None = None
+
+
+def endpoint_name(endpoint: Endpoint) -> str:
+    """Return what agents know the endpoint by: its description, or else the host of its URL."""
+    return endpoint.description or urlsplit(endpoint.url).hostname or endpoint.id
+
+
+def outcome_view(outcome: Outcome, endpoint: Endpoint, now: int) -> dict[str, Any]:
+    """Return what became of an event at an endpoint, as agents see it at `now` (ms)."""
+    name = endpoint_name(endpoint)
+    reason = _reason(outcome, endpoint, now)
+    arrived = outcome.ended_at if outcome.status == "delivered" else None
+    made = id_time_ms(outcome.event_id) if outcome.made_at is None else outcome.made_at
+    return {
+        "sequence": outcome.sequence,
+        "eventId": outcome.event_id,
+        "endpointId": endpoint.id,
+        "endpoint": name,
+        "status": outcome.status,
+        "reasonCode": reason,
+        "reason": None if reason is None else _said(reason, outcome, name),
+        "attempts": outcome.attempts,
+        "lastStatus": outcome.last_status,
+        "deliveredAt": iso_or_none(arrived),
+        "afterMs": None if arrived is None else max(0, arrived - made),
+        "nextAttemptAt": iso(_next(outcome, endpoint)) if outcome.status == "pending" else None,
+    }
+
+
+def _reason(outcome: Outcome, endpoint: Endpoint, now: int) -> Reason | None:
+    match outcome.status:
+        case "delivered":
+            return None
+        case "dropped":
+            return "not_stored" if outcome.reason == NOT_STORED else "failed"
+        case "skipped":
+            disabled = (outcome.reason or "").startswith(DISABLED)
+            return "endpoint_disabled" if disabled else "waited_too_long"
+    if endpoint.circuit.probe_at is not None:
+        return "held"
+    if endpoint.circuit.paused(now):
+        return "paused"
+    return "retrying" if outcome.attempts else "on_its_way"
+
+
+def _said(reason: Reason, outcome: Outcome, name: str) -> str:
+    failure = _failure(outcome)
+    match reason:
+        case "on_its_way":
+            return f"It is on its way to {name}."
+        case "retrying":
+            return f"It is tried again, as {_tries(outcome.attempts)} {failure}."
+        case "held":
+            return f"It is held until {name} is well again, and sent then."
+        case "paused":
+            return f"{name} has asked for a pause; it is sent after that."
+        case "failed":
+            again = f" It is sent once more when {name} is well again." if outcome.missed else ""
+            return f"It did not arrive, as {_tries(outcome.attempts)} {failure}.{again}"
+        case "endpoint_disabled":
+            return f"It was not sent, as {name} was switched off."
+        case "waited_too_long":
+            return f"It was not sent, as it had waited for {name} too long."
+        case "not_stored":
+            return f"It was not sent, as it had waited for {name} for longer than events are kept."
+
+
+def _tries(attempts: int) -> str:
+    return "an attempt failed:" if attempts == 1 else f"{attempts} attempts failed, the last because"
+
+
+def _failure(outcome: Outcome) -> str:
+    """Return why the last attempt failed, without an address and without what the receiver said."""
+    error = outcome.last_error or ""
+    if outcome.last_status is not None:
+        return f"it answered {outcome.last_status}"
+    if not_connected(error):
+        return "it could not be reached"
+    found = (words for begin, words in _FAILURES if begin in error)
+    return next(found, "it could not be reached")
+
+
+def _next(outcome: Outcome, endpoint: Endpoint) -> int:
+    """Return the time before which no attempt is made."""
+    circuit = endpoint.circuit
+    return max(outcome.due_at, circuit.probe_at or 0, circuit.paused_until or 0)

@@ -1,0 +1,65 @@
+"""What became of a conversation's events at the project's webhook endpoints, for agents (ADR 55)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from deskwire.engine.ports import Reader
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.outcome import Outcome, Sequences, outcome_view
+from deskwire.http.api.input.validation import Body, Positive
+from deskwire.http.api.pagination import Paged, page
+from deskwire.http.api.routing import Answer, Call, Routes, dashboard
+from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.dashboard import FOR_AGENTS
+from deskwire.http.schemas.base import page_of
+from deskwire.http.schemas.webhooks import Outcome as Shown
+
+routes = Routes(FOR_AGENTS)
+
+
+class OutcomeList(Paged):
+    """The events to look at, and the page of the list: that of one `sequence`, or those `from` one `to` another."""
+
+    sequence: Positive | None = None
+    first: Annotated[Positive | None, Field(alias="from")] = None
+    last: Annotated[Positive | None, Field(alias="to")] = None
+
+    @property
+    def wanted(self) -> Sequences:
+        """The sequences to look at."""
+        if self.sequence is None:
+            return Sequences(self.first, self.last)
+        return Sequences(max(self.sequence, self.first or 1), min(self.sequence, self.last or self.sequence))
+
+
+@routes.add(
+    "GET",
+    "/conversations/<conversation_id>/deliveries",
+    dashboard("conversations.read"),
+    operation_id="listConversationDeliveries",
+    query=OutcomeList,
+    answer=page_of(Shown),
+)
+async def list_conversation_deliveries(call: Call[Body, OutcomeList]) -> Answer:
+    """List what became of each event of a conversation at each webhook endpoint, newest first.
+
+    An event that was sent to an endpoint several times is listed once: as it arrived first, else as it was sent last.
+    """
+    identifier, query, before = operations.conversation_id(call), call.query, call.query.row
+    now = call.services.clock()
+
+    def listed(reader: Reader) -> tuple[Sequence[Outcome], Mapping[int, Endpoint]]:
+        state, _ = operations.find(reader, call.project, identifier)
+        outcomes = reader.outcomes(state.rowid, query.wanted, before, query.rows)
+        return outcomes, {each.rowid: each for each in reader.endpoints(call.project.rowid)}
+
+    outcomes, endpoints = await call.services.store.read(listed)
+
+    def view(outcome: Outcome) -> Mapping[str, Any]:
+        return outcome_view(outcome, endpoints[outcome.endpoint], now)
+
+    return page(query, outcomes, view, lambda outcome: outcome.position)

@@ -1,0 +1,209 @@
+"""Lists of conversations for agents: their filters and orders, and cursors that are good for one list alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Annotated, Any, Final, Literal, get_args
+
+import orjson
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic_core import PydanticCustomError
+
+from deskwire.engine.contacts.ports import ContactReader
+from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.inbox import InboxReader, inbox_views
+from deskwire.engine.conversations.listing import (
+    ConversationFilter,
+    Listed,
+    Order,
+    Place,
+    Sort,
+    SortKey,
+)
+from deskwire.engine.conversations.tags import normal_tag
+from deskwire.engine.core.ids import is_id
+from deskwire.http.api.input.validation import Flag, Time, unique
+from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
+from deskwire.http.api.routing import Answer, Call
+from deskwire.http.resources.fields import StatusName
+
+View = Literal["agent"]
+"""What a conversation is shown with: with `agent`, all that agents see of it."""
+
+_STATUSES: Final = get_args(StatusName)
+_OPEN: Final[tuple[StatusName, ...]] = ("OPEN", "PENDING")
+_TAGS_MAX: Final = 10
+"""Tags that one list may be filtered by."""
+
+
+def _statuses(text: object) -> object:
+    names = text.split(",") if isinstance(text, str) else text
+    if not isinstance(names, list) or not set(names) <= set(_STATUSES):
+        said = "This must be OPEN, PENDING or CLOSED, or some of these with commas between them."
+        raise PydanticCustomError("literal_error", said)
+    return tuple(names)
+
+
+def _tags(text: object) -> object:
+    return tuple(map(normal_tag, text.split(","))) if isinstance(text, str) else text
+
+
+Statuses = Annotated[
+    tuple[StatusName, ...],
+    BeforeValidator(_statuses),
+    AfterValidator(unique),
+    WithJsonSchema({"type": "string", "examples": ["OPEN,PENDING"]}),
+]
+"""One status, or several with commas between them."""
+
+Tags = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_tags),
+    AfterValidator(unique),
+    Field(max_length=_TAGS_MAX),
+    WithJsonSchema({"type": "string", "examples": ["returns,vip"]}),
+]
+"""One tag, or several with commas between them."""
+
+
+class ConversationLists(Paged):
+    """The filters and order of a list of conversations, and its page.
+
+    `status` and `tag` take one or several with commas between them, any of which will do. `assignee` is `me`, `none`, or the
+    id of a user or team; `team` is another word for the latter. `contact` is a con_ id or the backend's user id. `q` is a part of
+    a text. `since` and `until` bound the last activity. `unread=true` shows open conversations in which the contact wrote
+    something that you have not seen. `sort=waiting` shows those whose contact waits for an answer, the longest wait first.
+    With `view=agent`, archived conversations are left out unless `archived`, `contact` or `q` is given, and so are snoozed
+    ones of lists by `assignee`, `team`, `unread` or `waiting`, unless `snoozed` is.
+    """
+
+    parts = 3
+
+    view: View | None = None
+    status: Statuses | None = None
+    assignee: str | None = None
+    team: str | None = None
+    contact: str | None = None
+    unread: Flag | None = None
+    tag: Tags | None = None
+    snoozed: Flag | None = None
+    waiting: Flag | None = None
+    archived: Flag | None = None
+    visible: Flag | None = None
+    since: Time | None = None
+    until: Time | None = None
+    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    sort: SortKey = "activity"
+    order: Order = "desc"
+
+    @field_validator("team")
+    @classmethod
+    def _alone(cls, team: str | None, info: ValidationInfo) -> str | None:
+        if team is not None and info.data.get("assignee") is not None:
+            raise ValueError("A conversation has one assignee: give `assignee` or `team`.")
+        return team
+
+    @field_validator("until")
+    @classmethod
+    def _not_before(cls, until: int | None, info: ValidationInfo) -> int | None:
+        since = info.data.get("since")
+        if until is not None and since is not None and until <= since:
+            raise ValueError("This must be later than `since`.")
+        return until
+
+    @property
+    def in_order(self) -> Sort:
+        """The order of the list."""
+        return Sort(self.sort, self.order)
+
+
+async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
+    """Return a page of conversations. Raises BadRequest for the cursor of another list."""
+    query, list_id = call.query, _list_id(call)
+    after = _place(query, list_id)
+
+    def read(reader: InboxReader) -> Sequence[tuple[dict[str, Any], Place]] | None:
+        wanted = _filter(reader, call)
+        if wanted is None:
+            return None
+        project = call.project.rowid
+        return _shown(reader, call, reader.conversations(project, wanted, query.in_order, after, query.rows))
+
+    rows = await call.services.store.read(read)
+    if rows is None:
+        return EMPTY_PAGE
+    return page(query, rows, lambda row: row[0], lambda row: (list_id, row[1].value, row[1].rowid))
+
+
+def _shown(
+    reader: InboxReader, call: Call[Any, ConversationLists], listed: Sequence[Listed]
+) -> Sequence[tuple[dict[str, Any], Place]]:
+    """Return the objects of a list, in the view that was asked for, each with its place."""
+    found = [(each.conversation, each.contact) for each in listed]
+    if call.query.view == "agent":
+        views = inbox_views(reader, call.project, call.user, found)
+    else:
+        views = [conversation_view(*each, call.project.id) for each in found]
+    return [(view, each.at) for view, each in zip(views, listed, strict=True)]
+
+
+def _list_id(call: Call[Any, ConversationLists]) -> int:
+    """Return the first part of a list's cursors: a number that other filters and orders of other projects do not have."""
+    what = call.query.model_dump(exclude={"cursor", "limit"}, exclude_none=True)
+    text = orjson.dumps([call.project.id, what], option=orjson.OPT_SORT_KEYS)
+    return int.from_bytes(blake2b(text, digest_size=6).digest())
+
+
+def _place(query: ConversationLists, list_id: int) -> Place | None:
+    place = query.place
+    if place is None:
+        return None
+    if place[0] != list_id:
+        raise bad_cursor("This cursor is of a list with another filter or order.")
+    return Place(*place[1:])
+
+
+def _filter(reader: InboxReader, call: Call[Any, ConversationLists]) -> ConversationFilter | None:
+    """Return the filter of a list; None if it names a contact that is not there."""
+    query, contact = call.query, None
+    if query.contact is not None:
+        contact = _contact(reader, call.project.rowid, query.contact)
+        if contact is None:
+            return None
+    sought = query.view is None or query.contact is not None or query.q is not None
+    work = (query.assignee, query.team, query.unread, query.waiting)
+    awake = not sought and (query.sort == "waiting" or any(each is not None for each in work))
+    return ConversationFilter(
+        contact=contact,
+        statuses=_OPEN if query.unread and query.status is None else query.status,
+        archived=query.archived if sought or query.archived is not None else False,
+        assignees=_assignees(call),
+        tags=query.tag,
+        snoozed=False if awake and query.snoozed is None else query.snoozed,
+        waiting=query.waiting,
+        visible=query.visible,
+        unread=query.unread,
+        user=call.user.rowid,
+        since=query.since,
+        until=query.until,
+        text=query.q,
+    )
+
+
+def _assignees(call: Call[Any, ConversationLists]) -> tuple[str | None, ...] | None:
+    match call.query.assignee or call.query.team:
+        case None:
+            return None
+        case "none":
+            return (None,)
+        case "me":
+            return (call.user.id,)
+        case other:
+            return (other,)
+
+
+def _contact(reader: ContactReader, project: int, identifier: str) -> int | None:
+    by_id = is_id(identifier, "con")
+    contact = reader.contact_by_id(project, identifier) if by_id else reader.contact(project, identifier)
+    return None if contact is None else contact.rowid

@@ -1,0 +1,249 @@
+"""Lists of conversations: the same as sorting and filtering by hand, and by an index at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
+from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.tables.conversations import lists
+from deskwire.storage.tables.conversations.lists import by_tag, count_query, page_query, ways_of
+from deskwire.storage.transaction import SqliteTransaction
+from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT, found_projects
+
+HOUR = 3_600_000
+ASSIGNEES = (
+    None,
+    Assignee("user", "usr_1", "Ada"),
+    Assignee("user", "usr_2", "Bob"),
+    Assignee("team", "team_1", "Two"),
+)
+SORTS = [Sort(key, order) for key in ("activity", "waiting", "created") for order in ("asc", "desc")]
+TIMES = (NOON, NOON + 1, NOON + HOUR - 1, NOON + HOUR, NOON + 3 * HOUR)
+USER = 1
+
+
+@pytest.fixture
+def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
+    migrate(tmp_path / FILE_NAME)
+    opened = SqliteTransaction(connect_writer(tmp_path / FILE_NAME))
+    found_projects(opened)
+    for key in (USER, 2):
+        opened.conn.execute(
+            "INSERT INTO users (rowid, id, email, name, created_at) VALUES (?, ?, ?, 'N', 0)",
+            (key, f"usr_{key}", f"{key}@b.example"),
+        )
+    yield opened
+    opened.conn.close()
+
+
+states: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "project": st.sampled_from((PROJECT.rowid, PROJECT.rowid, PROJECT.rowid, OTHER_PROJECT.rowid)),
+        "status": st.sampled_from(("OPEN", "OPEN", "PENDING", "CLOSED")),
+        "archived": st.sampled_from((False, False, True)),
+        "visible": st.sampled_from((True, True, False)),
+        "assignee": st.sampled_from(ASSIGNEES),
+        "tags": st.sets(st.sampled_from(("a", "b", "c"))).map(lambda tags: tuple(sorted(tags))),
+        "snoozed_until": st.sampled_from((None, None, NOON + 9 * HOUR)),
+        "waiting_since": st.sampled_from((None, *TIMES)),
+        "created_at": st.sampled_from(TIMES),
+        "last_message_at": st.sampled_from((None, *TIMES)),
+        "contact_messages": st.integers(0, 3),
+        "title": st.sampled_from((None, "Parcel 100%", "refund")),
+    }
+)
+filters: st.SearchStrategy[ConversationFilter] = st.builds(
+    ConversationFilter,
+    contact=st.sampled_from((None, None, None, CONTACT.rowid)),
+    statuses=st.sampled_from(
+        (None, ("OPEN",), ("OPEN", "PENDING"), ("CLOSED",), ("CLOSED", "OPEN", "PENDING"))
+    ),
+    archived=st.sampled_from((None, False, True)),
+    assignees=st.sampled_from((None, (None,), ("usr_1",), ("team_1",), ("usr_1", None), ("nobody",))),
+    tags=st.sampled_from((None, None, ("a",), ("a", "b"), ("z",))),
+    snoozed=st.sampled_from((None, False, True)),
+    waiting=st.sampled_from((None, None, False, True)),
+    visible=st.sampled_from((None, False, True)),
+    unread=st.sampled_from((None, None, True, False)),
+    user=st.just(USER),
+    since=st.sampled_from((None, None, NOON + 1, NOON + HOUR)),
+    until=st.sampled_from((None, None, NOON + HOUR, NOON + HOUR + 1)),
+    text=st.sampled_from((None, None, "0%", "REFUND", CONTACT.user_id)),
+)
+
+
+def activity(state: Conversation) -> int:
+    return state.last_message_at or state.created_at
+
+
+def key_of(state: Conversation, sort: Sort) -> tuple[int, int]:
+    key = {"activity": activity(state), "waiting": state.waiting_since or 0, "created": state.created_at}
+    return key[sort.key], state.rowid
+
+
+def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
+    """Say whether a conversation, of whose contact's messages so many were seen, belongs to a list."""
+    text = (wanted.text or "").lower()
+    known = ((state.title or "").lower(), (CONTACT.name or "").lower(), CONTACT.user_id.lower())
+    return (
+        state.project == PROJECT.rowid
+        and (wanted.statuses is None or state.status in wanted.statuses)
+        and wanted.archived in (None, state.archived)
+        and (wanted.assignees is None or (state.assignee and state.assignee.id) in wanted.assignees)
+        and (wanted.tags is None or bool({*wanted.tags} & {*state.tags}))
+        and wanted.snoozed in (None, state.snoozed_until is not None)
+        and wanted.waiting in (None, state.waiting_since is not None)
+        and wanted.visible in (None, state.visible)
+        and wanted.unread in (None, state.contact_messages > seen)
+        and (wanted.since is None or activity(state) >= wanted.since)
+        and (wanted.until is None or activity(state) < wanted.until)
+        and (wanted.text is None or any(text in each for each in known))
+    )
+
+
+def stored(tx: SqliteTransaction, number: int, fields: dict[str, Any]) -> Conversation:
+    """Store a conversation with these fields; nobody waits in a closed one."""
+    if fields["status"] == "CLOSED":
+        fields = {**fields, "waiting_since": None, "snoozed_until": None}
+    state = Conversation(id=f"cnv_{number}", updated_at=NOON, **fields)
+    state = tx.insert_conversation(state, CONTACT.rowid, {})
+    tx.put_conversation_tags(state)
+    return state
+
+
+def pages(
+    tx: SqliteTransaction, wanted: ConversationFilter, sort: Sort, size: int
+) -> Iterator[Sequence[Listed]]:
+    """Yield the pages of a list, each behind the last one of the page before."""
+    after: Place | None = None
+    while page := tx.conversations(PROJECT.rowid, wanted, sort, after, size):
+        yield page
+        after = page[-1].at
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    fields=st.lists(states, max_size=14),
+    wanted=filters,
+    sort=st.sampled_from(SORTS),
+    size=st.integers(1, 5),
+    seen=st.integers(-1, 3),
+    many=st.sampled_from((0, 2, 1_000)),
+)
+def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
+    tx: SqliteTransaction,
+    monkeypatch: pytest.MonkeyPatch,
+    fields: list[dict[str, Any]],
+    wanted: ConversationFilter,
+    sort: Sort,
+    size: int,
+    seen: int,
+    many: int,
+) -> None:
+    """The first half of the conversations was seen, as far as `seen` says; other users have seen other things."""
+    monkeypatch.setattr(lists, "MANY", many)
+    tx.conn.execute("BEGIN")
+    try:
+        tx.insert_contact(PROJECT.rowid, CONTACT)
+        all_of_them = [stored(tx, number, each) for number, each in enumerate(fields)]
+        begun = {state.rowid: max(seen, 0) for state in all_of_them[: len(all_of_them) // 2]}
+        rows = [(USER, key, seen, max(seen, 0), 0) for key in begun] + [(2, key, 9, 9, 0) for key in begun]
+        tx.conn.executemany("INSERT INTO agent_seen VALUES (?, ?, ?, ?, ?)", rows)
+        matching = [
+            state
+            for state in all_of_them
+            if fits(state, wanted, begun.get(state.rowid, 0))
+            and (sort.key != "waiting" or state.waiting_since is not None)
+        ]
+        expected = sorted(matching, key=lambda state: key_of(state, sort), reverse=lists.is_descending(sort))
+        found = list(pages(tx, wanted, sort, size))
+        assert [each.conversation.rowid for page in found for each in page] == [s.rowid for s in expected]
+        assert all(len(page) == size for page in found[:-1])
+        if wanted.tags is None:
+            counted = tx.count_conversations(PROJECT.rowid, wanted, sort, size)
+            assert counted == min(size, len(expected))
+    finally:
+        tx.conn.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
+def test_no_list_looks_at_conversations_that_its_index_does_not_name(
+    tx: SqliteTransaction, sort: Sort
+) -> None:
+    bare = ConversationFilter()
+    wanted = [
+        bare,
+        replace(bare, statuses=("OPEN", "PENDING"), archived=False, snoozed=False),
+        replace(bare, assignees=("usr_1", None), archived=False),
+        replace(bare, snoozed=True),
+        replace(bare, waiting=True),
+        replace(bare, visible=False),
+        replace(bare, unread=True, user=USER, statuses=("OPEN",)),
+        replace(bare, tags=("a", "b")),
+        replace(bare, contact=1),
+        replace(bare, since=NOON, until=NOON + HOUR),
+        replace(bare, text="parcel"),
+    ]
+    for each in wanted:
+        ways = [*ways_of(1, each, sort), *by_tag(1, each.tags or ())]
+        assert ways
+        for way in ways:
+            for after in (None, Place(NOON, 7)):
+                sql, values = page_query(way, each, sort, after, 50)
+                plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+                assert not [step for step in plan if step.startswith("SCAN")], (each, plan)
+            sql, values = count_query(way, each, sort, 50)
+            plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+            assert not [step for step in plan if step.startswith("SCAN c")], (each, plan)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "index"),
+    [
+        (ConversationFilter(), "conversations_by_activity (project=?)"),
+        (
+            ConversationFilter(statuses=("OPEN",), archived=False),
+            "conversations_by_status (project=? AND archived=? AND status=?)",
+        ),
+        (
+            ConversationFilter(assignees=(None,), statuses=("OPEN",), archived=False),
+            "conversations_by_assignee (project=? AND assignee_id=? AND archived=? AND status=?)",
+        ),
+        (ConversationFilter(snoozed=True, archived=False), "conversations_asleep (project=? AND archived=?)"),
+        (ConversationFilter(visible=False), "conversations_hidden (project=?)"),
+    ],
+)
+def test_a_list_by_activity_is_in_the_order_of_its_index(
+    tx: SqliteTransaction, wanted: ConversationFilter, index: str
+) -> None:
+    """At most the conversations of one hour are sorted."""
+    (way,) = ways_of(1, wanted, Sort())
+    sql, values = page_query(way, wanted, Sort(), None, 50)
+    plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert plan[0].replace(" COVERING", "") == f"SEARCH c USING INDEX {index}"
+    assert plan[1:] in ([], ["USE TEMP B-TREE FOR RIGHT PART OF ORDER BY"])
+
+
+@pytest.mark.parametrize("status", ["OPEN", "PENDING"])
+def test_counting_reads_the_index_alone(tx: SqliteTransaction, status: Any) -> None:
+    wanted = [
+        (ConversationFilter(statuses=(status,), archived=False, snoozed=False), Sort()),
+        (ConversationFilter(assignees=("u",), statuses=(status,), archived=False, snoozed=False), Sort()),
+        (ConversationFilter(archived=False, snoozed=False), Sort("waiting")),
+        (ConversationFilter(archived=False, snoozed=True), Sort()),
+    ]
+    for each, sort in wanted:
+        (way,) = ways_of(1, each, sort)
+        sql, values = count_query(way, each, sort, 50)
+        plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+        assert any("USING COVERING INDEX" in step for step in plan), (each, plan)
