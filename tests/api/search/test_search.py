@@ -97,7 +97,8 @@ async def test_conversations_come_with_the_newest_activity_first_and_more_says_t
 async def test_hits_show_where_the_words_stand_and_those_of_a_message_id_come_first(service: Service) -> None:
     made = await service.create("u1", title="Parcel")
     said = [
-        await service.say(made, text) for text in ("Order one", "\U0001d538nd Örder two is löst 📦 order", "Nothing")
+        await service.say(made, text)
+        for text in ("Order one", "\U0001d538nd Örder two is löst 📦 order", "Nothing")
     ]
     (found,) = (await searched(service, "ORDER los"))["conversations"]
     (hit,) = found["hits"]
@@ -131,7 +132,9 @@ async def test_another_title_takes_the_place_of_the_old_one(service: Service) ->
     assert await conversations(service, "newer words") == ["Newer"]
     await service.http.patch(f"/s2s/conversations/{made['id']}", json={"title": None})
     assert await conversations(service, "newer") == []
-    assert [each["hits"][0]["text"] for each in (await searched(service, "words"))["conversations"]] == ["words stay"]
+    assert [each["hits"][0]["text"] for each in (await searched(service, "words"))["conversations"]] == [
+        "words stay"
+    ]
 
 
 async def test_hidden_and_archived_conversations_are_found_and_deleted_ones_at_once_not(
