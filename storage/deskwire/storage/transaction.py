@@ -24,6 +24,7 @@ from deskwire.storage.tables.conversations.conversations import ConversationRead
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
+from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
@@ -46,6 +47,7 @@ class SqliteReader(
     ConversationListReads,
     ActivityReads,
     AgentViewReads,
+    SeenReads,
     ContactReads,
     ContactListReads,
     EventReads,
@@ -82,6 +84,7 @@ class SqliteReader(
 class SqliteTransaction(
     SqliteReader,
     ConversationWrites,
+    SeenWrites,
     ActivityWrites,
     ContactWrites,
     EventWrites,

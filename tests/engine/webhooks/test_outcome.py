@@ -33,7 +33,7 @@ def told(endpoint: Endpoint = CRM, **fields: Any) -> dict[str, Any]:
         "last_error": None,
         "due_at": NOON,
         "ended_at": None,
-        "missed": False,
+        "missed": None,
     }
     return outcome_view(Outcome(**{**known, **fields}), endpoint, NOON + 50)
 
@@ -69,7 +69,7 @@ def test_an_event_that_is_no_longer_stored_is_as_old_as_its_id() -> None:
             "It did not arrive, as 4 attempts failed, the last because it did not answer in time.",
         ),
         (
-            {"attempts": 4, "last_error": "connection refused", "status": "dropped", "missed": True},
+            {"attempts": 4, "last_error": "connection refused", "status": "dropped", "missed": 1},
             "failed",
             (
                 "It did not arrive, as 4 attempts failed, the last because it could not be reached. "

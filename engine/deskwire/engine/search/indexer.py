@@ -110,7 +110,8 @@ class Indexer:
     async def _take_in_all(self) -> None:
         while True:
             commits, began = self._commits, trio.current_time()
-            intake = await self._store.read(partial(next_intake, position=self._index.position))
+            position, complete = self._index.position, self._index.complete
+            intake = await self._store.read(partial(next_intake, position=position, complete=complete))
             if intake is None:
                 self.progress.behind_since = None if self._commits == commits else began
                 return

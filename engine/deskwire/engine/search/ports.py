@@ -139,6 +139,10 @@ class Index(Protocol):
         """The rows up to which it has taken everything in."""
 
     @property
+    def complete(self) -> bool:
+        """True if that was once everything there was."""
+
+    @property
     def scrub_due(self) -> bool:
         """True if bytes of what was taken out may still be in its file."""
 

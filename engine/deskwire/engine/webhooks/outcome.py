@@ -43,7 +43,7 @@ class Outcome:
         endpoint: the endpoint's storage key.
         made_at: time of the event; None for one that is no longer stored.
         last_status, last_error: HTTP status and failure of the last attempt.
-        missed: whether it is sent once more by itself.
+        missed: 1 if it is sent once more by itself, else None.
     """
 
     position: int
@@ -58,7 +58,7 @@ class Outcome:
     last_error: str | None
     due_at: int
     ended_at: int | None
-    missed: bool
+    missed: int | None
 
 
 @value

@@ -31,8 +31,17 @@ _PAGE_HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
 }
-_KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
-_CHECKED: Final = {"Cache-Control": "no-cache"}
+_WORKER_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""A worker is bound by the policy of its own file, not by that of the page (CSP 3, section 4.2.3)."""
+
+_KEPT: Final = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "Content-Security-Policy": _WORKER_POLICY,
+}
+_CHECKED: Final = {**_KEPT, "Cache-Control": "no-cache"}
 _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 

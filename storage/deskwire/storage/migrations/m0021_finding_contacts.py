@@ -24,7 +24,7 @@ def fill(db: Database) -> None:
 
 
 def _words(db: Database) -> Iterator[tuple[int, str, int]]:
-    rows = db.conn.execute("SELECT project, rowid, user_id, name, email FROM contacts").fetchall()
+    rows = db.conn.execute("SELECT project, rowid, user_id, name, email, phone FROM contacts").fetchall()
     for project, rowid, *identity in rows:
         for word in words_of(*identity):
             yield project, word, rowid

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -30,8 +31,8 @@ class SearchIndex:
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect(path)
         self._thread = trio.CapacityLimiter(1)
-        self._scrubber = Scrubber(self._connection, self._file, trio.current_time, noted_in="state")
-        self.position = self._position()
+        self._scrubber = Scrubber(self._connection, self._file, time.monotonic, noted_in="state")
+        self.position, self.complete = self._state()
 
     @property
     def scrub_due(self) -> bool:
@@ -74,7 +75,7 @@ class SearchIndex:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
-        self.position = self._position()
+        self.position, self.complete = self._state()
         if tx.removed:
             self._scrubber.want()
         return result
@@ -89,11 +90,10 @@ class SearchIndex:
             raise _refused(error) from error
         return None if not busy and frames == copied else RETRY_S
 
-    def _position(self) -> Position:
-        row = self._connection.execute(
-            "SELECT message, message_id, conversation, change FROM state"
-        ).fetchone()
-        return Position(*row)
+    def _state(self) -> tuple[Position, bool]:
+        sql = "SELECT message, message_id, conversation, change, complete FROM state"
+        *position, complete = self._connection.execute(sql).fetchone()
+        return Position(*position), bool(complete)
 
 
 def _refused(error: sqlite3.OperationalError) -> Unavailable:

@@ -96,6 +96,11 @@ BODIES: Final[Mapping[str, Any]] = {
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
     "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
     "ReplyBody": {"actionId": 2, "value": "order"},
+    "StartBody": {
+        "contact": {"userId": "u1", "name": "Ada Lovelace"},
+        "title": "Your order A-1001",
+        "message": {"text": "Hello Ada, your order has left us today."},
+    },
     "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
     "NewWorkflowBody": _WORKFLOW,
     "WorkflowBody": {"name": "Orders and returns"},

@@ -69,7 +69,7 @@ function Status() {
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) =>
     html`<button type="button" ref=${hook} class="view" aria-expanded=${open} aria-label=${`${t.side.status}: ${words}`} title=${words} onClick=${toggle}><span class="dot-box"><span class=${cx("dot", DOTS[state.state])}></span></span><span class="label-text">${words}</span></button>`;
   return html`<${Popover} button=${face} class="popover receipts" label=${t.side.status}>
-    ${() => html`<h3>${words}</h3>
+    ${() => html`<h2>${words}</h2>
       <dl class="pairs">
         <dt>${t.connection.cursor}</dt><dd class="mono">${state.cursor ?? t.connection.nothing}</dd>
         <dt>${t.connection.lastEvent}</dt><dd>${state.lastEventAt ? html`<${Ago} at=${new Date(state.lastEventAt).toISOString()} />` : t.connection.nothing}</dd>
@@ -99,11 +99,11 @@ function Side() {
   const brand = html`<span class="mark"><${Icon} name="wire" /></span><span class="grow ellipsis">${session.project.value?.name ?? t.name}</span><${Icon} name="down" />`;
   const face = html`<${Avatar} name=${session.user.value?.name} id=${session.user.value?.id} size="s" /><span class="label-text ellipsis">${session.user.value?.name}</span>`;
   return html`<nav class="side" aria-label=${t.views.label}>
-    <${Menu} label=${`${t.side.project}: ${session.project.value?.name}`} face=${brand} faceClass="brand" entries=${projects} />
+    <${Menu} label=${t.side.project} face=${brand} faceClass="brand" entries=${projects} />
     <button type="button" class="side-search" title=${t.side.actions} onClick=${() => run("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
     <ul>${VIEWS.map((each) => entry({ key: each.key }, /** @type {any} */ (t.views)[each.key], each.icon, all ? each.count?.(all) : undefined))}</ul>
     ${teams.length > 0 && html`<h2>${t.views.team}</h2><ul>${teams.map((each) => entry({ key: "team", team: each.id }, each.name, "people", all?.teams[each.id]))}</ul>`}
-    <div class="side-foot"><${Status} /><${Menu} label=${`${t.side.me}: ${session.user.value?.name}`} face=${face} faceClass="view" entries=${me} /></div>
+    <div class="side-foot"><${Status} /><${Menu} label=${t.side.me} face=${face} faceClass="view" entries=${me} /></div>
   </nav>`;
 }
 

@@ -3,11 +3,11 @@
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Icon, Kbd, Menu, Text, announce, cx, say, setting } from "./parts.js";
-import { row } from "./store.js";
+import { composing, row } from "./store.js";
 import { may, project } from "./session.js";
 import { again, attach, detach, now as sendNow, outgoing, send, undo, uploads } from "./outbox.js";
 import { draft, drop, keep } from "./drafts.js";
-import { connection, view } from "./feed.js";
+import { connection } from "./feed.js";
 import { handle } from "./keys.js";
 import { Snippets, wanted } from "./snippets.js";
 import { tomorrow } from "./actions.js";
@@ -50,7 +50,7 @@ function MovedOn({ out }) {
   const last = out.since.at(-1);
   const edit = async () => giveBack(out.conversationId ?? "", await undo(out.key));
   return html`<section class="moved" role="alert">
-    <h3>${t.composer.movedOn(last?.author.name ?? "", out.since.length)}</h3>
+    <h2>${t.composer.movedOn(last?.author.name ?? "", out.since.length)}</h2>
     ${out.since.slice(-3).map((each) => html`<blockquote key=${each.id}><b><bdi>${each.author.name}</bdi></b> <${Text} text=${each.text.slice(0, 600)} /></blockquote>`)}
     <p class="mine"><b>${t.you}: </b><bdi>${(out.text ?? "").slice(0, 200)}</bdi></p>
     <div class="actions"><${Button} kind="primary" label=${t.composer.sendMineToo} press=${() => again(out.key, { ifSequence: null })} /><${Button} label=${t.composer.edit} press=${edit} /><${Button} kind="quiet" label=${t.composer.discard} press=${() => undo(out.key)} /></div>
@@ -95,7 +95,7 @@ function Box({ id }) {
   const out = outgoing(id).filter((each) => each.kind === "message");
   const held = out.find((each) => each.state === "held");
   const moved = out.find((each) => each.state === "conflict");
-  const offline = connection.value.state === "offline" || connection.value.state === "reconnecting";
+  const offline = connection.value.state === "offline" || out.some((each) => each.waitsFor === "offline");
 
   const store = (/** @type {Partial<typeof latest.current>} */ change) => {
     const next = { ...latest.current, ...change };
@@ -117,9 +117,9 @@ function Box({ id }) {
     requestAnimationFrame(focus);
   }, [returned.value]);
   useEffect(() => {
-    view([id], text ? id : null);
+    composing.value = text ? id : null;
   }, [id, Boolean(text), internal]);
-  useEffect(() => () => view([], null), []);
+  useEffect(() => () => void (composing.value = null), []);
   useLayoutEffect(() => {
     const el = box.current;
     if (!el || CSS.supports("field-sizing", "content")) return;
@@ -131,15 +131,19 @@ function Box({ id }) {
   const empty = !text.trim() && !files.length;
   const tooLong = text.length > MOST;
   const submit = async (/** @type {Then | null} */ then = null) => {
-    if (empty || tooLong) return void focus();
-    const message = { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) };
-    await send(id, message);
-    setFiles([]);
+    const { text, internal, files } = latest.current; // what was typed last may not be drawn yet
+    if ((!text.trim() && !files.length) || text.length > MOST) return void focus();
+    latest.current = { text: "", internal, files: [] };
     setText("");
+    setFiles([]);
     setSnippet(null);
-    latest.current = { text: "", internal: false, files: [] };
-    setInternal(false);
-    drop(id);
+    try {
+      await send(id, { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) });
+    } catch (error) {
+      store({ text: text + latest.current.text, files });
+      return void say(t.composer.refused(/** @type {Error} */ (error).message), { bad: true });
+    }
+    if (!latest.current.text && !latest.current.files.length) drop(id);
     document.querySelector(".log")?.scrollTo({ top: 0 });
     focus();
   };
@@ -161,6 +165,7 @@ function Box({ id }) {
   };
   const mode = (/** @type {boolean} */ note) => () => (store({ internal: note }), void requestAnimationFrame(focus));
   const insert = (/** @type {string} */ words) => {
+    const { text } = latest.current;
     const from = snippet?.from ?? box.current?.selectionStart ?? text.length;
     const to = box.current?.selectionStart ?? text.length;
     store({ text: text.slice(0, from) + words + text.slice(to) });
@@ -171,6 +176,7 @@ function Box({ id }) {
   const typed = (/** @type {any} */ event) => (store({ text: event.target.value }), setSnippet(wanted(event.target)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if (snippet && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
+    if (event.key === "z" && (event.metaKey || event.ctrlKey) && held && !latest.current.text) return void (event.preventDefault(), undo(held.key).then((out) => giveBack(id, out)));
     if (event.key === "Escape") (event.preventDefault(), event.stopPropagation(), snippet ? setSnippet(null) : /** @type {HTMLElement | null} */ (document.querySelector(".log"))?.focus());
   };
   const pasted = (/** @type {ClipboardEvent} */ event) => {

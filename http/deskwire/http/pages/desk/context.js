@@ -36,7 +36,7 @@ function Edit({ contact, done }) {
     const given = new FormData(event.target);
     const changes = Object.fromEntries(["name", "email"].map((each) => [each, String(given.get(each) ?? "").trim() || null]).filter(([each, value]) => value !== (contact[String(each)] ?? null)));
     try {
-      if (Object.keys(changes).length) await call("PATCH", `/v3/contacts/${contact.id}`, { body: changes });
+      if (Object.keys(changes).length) await call("PATCH", `contacts/${contact.id}`, { body: changes });
       say(t.context.saved);
       done();
     } catch (error) {
@@ -90,7 +90,7 @@ const brief = (value) => (value === null || value === undefined ? t.activity.nob
 function Network({ id, logs }) {
   const [all, setAll] = useState(/** @type {any} */ (null));
   const [wrong, setWrong] = useState("");
-  const load = () => get(`/v3/conversations/${id}/network-logs`).then((answer) => setAll(answer.items ?? answer.logs ?? answer), (error) => setWrong(error.message));
+  const load = () => get(`conversations/${id}/network-logs`).then((answer) => setAll(answer.items ?? answer.logs ?? answer), (error) => setWrong(error.message));
   if (all) return html`<pre class="code" tabindex="0" aria-label=${t.context.network}>${JSON.stringify(all, null, 2)}</pre>`;
   return html`<p class="muted"><${Ago} at=${logs.at} /></p>${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}<div><${Button} class="small" label=${t.context.loadNetwork(logs.requests)} press=${load} /></div>`;
 }

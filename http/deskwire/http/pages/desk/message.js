@@ -64,7 +64,7 @@ function outcome(of) {
 
 /** Everything that is known of some deliveries. @param {{groups: {at: string, of: Delivery[]}[], button: (open: boolean, toggle: () => void, hook: any) => any}} props */
 const Receipts = ({ groups, button }) => html`<${Popover} class="popover receipts" label=${t.truth.receipts} button=${button}>
-  ${() => html`<div tabindex="-1" autofocus><h3>${t.truth.receipts}</h3>${groups.map(({ at, of }) => html`<p class="muted"><${Clock} at=${at} /></p><ul>${of.map((each) => html`<${Receipt} key=${each.endpointId} of=${each} />`)}</ul>`)}</div>`}
+  ${() => html`<div tabindex="-1" autofocus><h2>${t.truth.receipts}</h2>${groups.map(({ at, of }) => html`<p class="muted"><${Clock} at=${at} /></p><ul>${of.map((each) => html`<${Receipt} key=${each.endpointId} of=${each} />`)}</ul>`)}</div>`}
 <//>`;
 
 /** @param {{of: Delivery}} props */

@@ -176,7 +176,7 @@ function entry(each, close) {
 export function Menu(props) {
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) =>
     props.face
-      ? html`<button type="button" ref=${hook} class=${props.faceClass} aria-haspopup="menu" aria-expanded=${open} aria-label=${props.label} onClick=${toggle}>${props.face}</button>`
+      ? html`<button type="button" ref=${hook} class=${props.faceClass} aria-haspopup="menu" aria-expanded=${open} title=${props.label} onClick=${toggle}>${props.face}<span class="sr">, ${props.label}</span></button>`
       : html`<button type="button" ref=${hook} class=${cx("button", props.kind, props.only && "icon-only", props.class)} aria-haspopup="menu" aria-expanded=${open} aria-disabled=${props.disabled ? "true" : undefined}
           aria-label=${props.only ? props.label : undefined} title=${props.only ? props.label : undefined} onClick=${() => !props.disabled && toggle()}>
           ${props.icon && html`<${Icon} name=${props.icon} />`}${!props.only && html`<span class="ellipsis">${props.label}</span>`}${props.caret && html`<${Icon} name="down" />`}

@@ -21,7 +21,7 @@ function Whom({ contact, choose }) {
   useEffect(() => {
     if (!q.trim()) return setFound([]);
     const abort = new AbortController();
-    const timer = setTimeout(() => get("/v3/contacts", { q: q.trim(), limit: 8 }, abort.signal).then((answer) => setFound(answer.items), () => setFound([])), PAUSE_MS);
+    const timer = setTimeout(() => get("contacts", { q: q.trim(), limit: 8 }, abort.signal).then((answer) => setFound(answer.items), () => setFound([])), PAUSE_MS);
     return () => (clearTimeout(timer), abort.abort());
   }, [q]);
   if (contact)
@@ -52,7 +52,7 @@ export function Start() {
     const message = text("message");
     setBusy(true);
     try {
-      const made = await call("POST", "/v3/conversations", { key, body: { contact: contact.id ? { id: contact.id } : { userId: contact.userId }, title: text("title"), message: message && { text: message } } });
+      const made = await call("POST", "conversations", { key, body: { contact: contact.id ? { id: contact.id } : { userId: contact.userId }, title: text("title"), message: message && { text: message } } });
       put(made);
       close();
       go(`c/${made.id}`);

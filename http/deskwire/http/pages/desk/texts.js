@@ -150,7 +150,7 @@ export const t = {
   },
 
   context: {
-    label: "Contact", loading: "Loading the contact", failed: "Could not be loaded", edit: "Edit contact", name: "Name", email: "E-mail",
+    label: "Contact", loading: "Loading the contact", failed: "Could not be loaded", edit: "Edit contact", name: "Name", email: "Email",
     phone: "Phone", id: "Your id", locale: "Language", attributes: "Attributes", about: "Conversation", tags: "Tags", assignee: "Assignee",
     created: "Created", rating: "Rating", seen: "Contact saw it", memory: "Memory",
     nothingRemembered: "Nothing is remembered of this contact.", memoryOff: "Memory is off in this project.", others: "Other conversations",
@@ -237,7 +237,7 @@ export const t = {
   signIn: {
     title: "Sign in to Deskwire", again: "Sign in again",
     againText: "Your session has ended. Nothing you wrote is lost: it goes on as soon as you are back.",
-    otherUser: "Somebody else signed in. What you wrote stays with your own account.", email: "E-mail", password: "Password",
+    otherUser: "Somebody else signed in. What you wrote stays with your own account.", email: "Email", password: "Password",
     newPassword: "New password", newPasswordText: "Your one-time password was right. Choose one of your own.", signIn: "Sign in",
     wrong: "That e-mail and password do not fit.",
     throttled: (/** @type {string} */ why) => why,

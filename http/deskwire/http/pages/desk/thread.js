@@ -148,7 +148,7 @@ function Log({ id }) {
     told.current = newest?.id;
   }, [newest?.id]);
   const toEnd = () => box.current?.scrollTo({ top: 0 });
-  if (it.state === "failed" && !it.messages.length) return html`<${Failed} error=${it.error} title=${t.thread.failed} again=${() => reload(filter.value)} />`;
+  if (it.state === "failed" && !it.messages.length) return html`<${Failed} error=${it.error} title=${t.thread.failed} again=${() => reload(id)} />`;
   return html`<div class="log-box">
     <div ref=${box} class="log" role="log" aria-live="off" aria-label=${t.thread.label} aria-busy=${it.state === "loading"} tabindex="0" onScroll=${scrolled}>
       <div class="log-in">

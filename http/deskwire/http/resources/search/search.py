@@ -102,4 +102,4 @@ def _behind(behind: Behind) -> dict[str, Any] | None:
 
 
 def _names(listed: str | None) -> list[str]:
-    return [name.strip() for name in listed.split(",")] if listed else []
+    return [] if listed is None else [name.strip() for name in listed.split(",")]

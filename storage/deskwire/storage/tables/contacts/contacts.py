@@ -23,7 +23,7 @@ def contact_of(row: Sequence[Any]) -> Contact:
 
 
 def _words(contact: Contact) -> frozenset[str]:
-    return words_of(contact.user_id, contact.name, contact.email)
+    return words_of(contact.user_id, contact.name, contact.email, contact.phone)
 
 
 class ContactReads:

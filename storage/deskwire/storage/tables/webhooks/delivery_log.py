@@ -30,7 +30,7 @@ FAILED: Final = "d.endpoint = ? AND d.status IN ('dropped', 'skipped') AND d.red
 
 _OUTCOME: Final = (
     "SELECT d.position, d.endpoint, d.sequence, d.event_id, e.created_at, d.status, d.reason, d.attempts, a.status, "
-    "a.error, d.due_at, d.ended_at, d.missed IS NOT NULL FROM deliveries d "
+    "a.error, d.due_at, d.ended_at, d.missed FROM deliveries d "
     "JOIN endpoints w ON w.rowid = d.endpoint AND w.status != 'removed' "
     "LEFT JOIN events e ON e.position = d.event "
     "LEFT JOIN attempts a ON a.delivery = d.position "
@@ -72,6 +72,10 @@ class DeliveryLogReads:
         sql = f"SELECT {_RECORD} FROM {_JOINED} WHERE d.position = ? AND w.project = ? AND w.status != 'removed'"
         return next(iter(self._records(sql, (position, project))), None)
 
+    def conversation_id(self, conversation: int) -> str | None:
+        row = self.conn.execute("SELECT id FROM conversations WHERE rowid = ?", (conversation,)).fetchone()
+        return None if row is None else row[0]
+
     def outcomes(
         self, conversation: int, wanted: Sequences, before: int | None, limit: int
     ) -> Sequence[Outcome]:
@@ -81,7 +85,7 @@ class DeliveryLogReads:
             "ORDER BY d.position DESC LIMIT ?5",
             (conversation, wanted.first or 1, wanted.last or _LARGEST, before or _LARGEST, limit),
         )
-        return [Outcome(*row[:-1], bool(row[-1])) for row in rows]
+        return [Outcome(*row) for row in rows]
 
     def recoverable(self, endpoint: int, after: str) -> tuple[int, int]:
         stored, gone = self.conn.execute(
