@@ -76,7 +76,7 @@ const same = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ?
 
 /** A piece of the thread, drawn anew only when something in it is new. */
 class Chunk extends Component {
-  /** @param {any} next */
+  /** @override @param {any} next */
   shouldComponentUpdate(next) {
     const now = /** @type {any} */ (this).props;
     return next.seenIndex !== now.seenIndex || next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => same(each, now.of[i]));
