@@ -164,15 +164,15 @@ export const t = {
   },
 
   activity: {
-    /** @type {Record<string, string>} */ words: {
-      "message.created": "wrote",
-      "note.created": "wrote a note",
-      "conversation.created": "started the conversation",
-      created: "started the conversation", assigned: "assigned it", unassigned: "took the assignment back", closed: "closed it",
-      reopened: "reopened it", tagged: "changed the tags", snoozed: "snoozed it", woken: "woke it up", changed: "changed it",
-      archived: "archived it", rated: "rated it",
-    },
-    system: "Deskwire", key: "Server key", bot: "Bot", nobody: "nobody", empty: "none",
+    started: "started the conversation", woke: "woke it up", took: "took it", unassigned: "took the assignment back", archived: "archived it",
+    unarchived: "took it out of the archive", shown: "showed it to the contact", linked: "linked a ticket", unlinked: "unlinked the ticket",
+    status: { OPEN: "reopened it", PENDING: "set it to pending", CLOSED: "closed it" },
+    /** @param {string} name */ tagged: (name) => `tagged it ${name}`,
+    /** @param {string} name */ untagged: (name) => `removed the tag ${name}`,
+    /** @param {string} at */ snoozed: (at) => `snoozed it until ${at}`,
+    /** @param {string} name */ assigned: (name) => `assigned it to ${name}`,
+    /** @param {string} title */ named: (title) => `named it “${title}”`,
+    system: "Deskwire", key: "Server key", bot: "Bot",
   },
 
   actions: {
