@@ -96,11 +96,10 @@ function deed({ actor, action, changes }) {
   return html`<bdi><b>${who}</b></bdi> <bdi>${words.length ? words.join(", ") : action === "started" ? t.activity.started : action}</bdi>`;
 }
 
-/** A request of the customer's client, whatever it has. @param {{of: any}} props */
+/** A request of the customer's client. @param {{of: any}} props */
 function Sent({ of }) {
-  const status = of.status ?? of.statusCode ?? null;
-  const failed = status === null || status === 0 || status >= 400;
-  return html`<details class="sent"><summary><span class=${cx("num", failed ? "bad" : "good")}>${status ?? "–"}</span> ${of.method ?? ""} <bdi>${of.url ?? of.path ?? ""}</bdi></summary><pre class="code" tabindex="0">${JSON.stringify(of, null, 2)}</pre></details>`;
+  const failed = of.success === false;
+  return html`<details class="sent"><summary><span class=${failed ? "bad" : "good"}>${failed ? "✗" : "✓"}</span> <bdi>${of.url}</bdi>${of.duration != null && html` <span class="muted num">${t.truth.ms(Math.round(of.duration))}</span>`}</summary><pre class="code" tabindex="0">${JSON.stringify(of, null, 2)}</pre></details>`;
 }
 
 /** @param {{id: string, logs: {at: string, requests: number}}} props */
