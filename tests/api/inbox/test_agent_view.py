@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from deskwire.engine.conversations.agent_view import NO_EVENT
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 
