@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash powerloss binary format docs site explorer audit lock clean
+.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash powerloss binary format docs site explorer vendor web-types web-lint audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -131,6 +131,32 @@ explorer:
 	for file in LICENSE NOTICE; do cp $(ASSETS)/package/$$file $(ASSETS)/$$file.swagger-ui || exit 1; done
 	cp $(ASSETS)/package/swagger-ui-bundle.js.LICENSE.txt $(ASSETS)/
 	rm -r $(ASSETS)/package $(ASSETS)/swagger-ui-dist-*.tgz
+
+# What follows needs Node.js and npm, which nothing else does. No script of a package is run; the versions are in
+# tests/web/tools, with a digest of each.
+TOOLS := tests/web/tools
+DESK := http/deskwire/http/pages/desk
+
+$(TOOLS)/node_modules/.stamp: $(TOOLS)/package.json $(TOOLS)/package-lock.json
+	cd $(TOOLS) && npm ci --silent --ignore-scripts
+	@touch $@
+
+# The one library of the desk in one file, and the licences of what is in it.
+vendor: $(TOOLS)/node_modules/.stamp
+	cd $(TOOLS) && node_modules/.bin/esbuild preact.entry.js --bundle --format=esm --minify --legal-comments=none --target=es2022 \
+	  --log-level=warning --outfile=$(CURDIR)/$(DESK)/vendor/preact.js
+	for each in preact htm @preact/signals @preact/signals-core; do \
+	  cp $(TOOLS)/node_modules/$$each/LICENSE $(DESK)/vendor/$$(echo $$each | tr -d @ | tr / -).LICENSE || exit 1; done
+
+# The types of the API's objects as the desk's modules know them, made from the description that the service gives.
+web-types: $(TOOLS)/node_modules/.stamp $(DEV_STAMP)
+	$(BIN)/python -m tests.web.tools.description > $(TOOLS)/openapi.json
+	$(TOOLS)/node_modules/.bin/openapi-typescript $(TOOLS)/openapi.json --root-types --root-types-no-schema-prefix -o $(TOOLS)/api.d.ts > /dev/null
+	@rm $(TOOLS)/openapi.json
+
+# Whether the desk's modules keep to their types.
+web-lint: $(TOOLS)/node_modules/.stamp
+	$(TOOLS)/node_modules/.bin/tsc -p $(TOOLS)
 
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)

@@ -29,6 +29,7 @@ from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.snooze import SnoozeTimer
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.webhooks.dispatcher import Dispatcher
+from deskwire.engine.webhooks.news import DeliveryNews
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys
@@ -80,6 +81,7 @@ class Parts:
     agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
+    news: DeliveryNews
     snooze_timer: SnoozeTimer
     uploads: UploadService
     indexer: Indexer
@@ -106,11 +108,12 @@ async def assemble(
     await rotation.settle()
     sealing, signing = Sealing(secrets), wiring.signing(config, secrets)
     events = await wiring.event_log(config, store)
-    dispatcher = wiring.dispatcher(config, store, sealing)
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
     keys, sessions = ServerKeys(store), wiring.sessions(config, store)
     agents = AgentStreams(store, events, wall_clock, most=config.agent_streams)
+    news = wiring.news(store, agents)
+    dispatcher = wiring.dispatcher(config, store, sealing, news)
     events.follow(commits)
     dispatcher.follow(commits)
     snooze_timer.follow(commits, "due")
@@ -143,6 +146,7 @@ async def assemble(
         agents=agents,
         stream=stream,
         dispatcher=dispatcher,
+        news=news,
         snooze_timer=snooze_timer,
         uploads=uploads,
         indexer=indexer,

@@ -148,6 +148,7 @@ async def serve(
             outgoing.start_soon(kept_running, "stream.positions", parts.hub.run)
             outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
             outgoing.start_soon(kept_running, "agents.streams", parts.agents.run)
+            outgoing.start_soon(kept_running, "deliveries.news", parts.news.run)
             outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
             outgoing.start_soon(kept_running, "tickets.upkeep", parts.snooze_timer.run)
             outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)

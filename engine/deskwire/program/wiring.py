@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import structlog
@@ -19,6 +20,7 @@ from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKe
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.accounts.sessions import Life
+from deskwire.engine.agents.passing import passing
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
@@ -43,6 +45,7 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
 from deskwire.engine.webhooks.http.resolver import SystemResolver, spelled_addresses
+from deskwire.engine.webhooks.news import DeliveryNews
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.admission import Admission
@@ -106,7 +109,7 @@ def registry(
     )
 
 
-def dispatcher(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher:
+def dispatcher(config: Config, store: SqliteStore, sealing: Sealing, news: DeliveryNews) -> Dispatcher:
     """Return the deliveries to webhooks."""
     return Dispatcher(
         store,
@@ -123,7 +126,18 @@ def dispatcher(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatch
         catch_up_per_s=config.webhook_catch_up_per_s,
         memory_deliveries=config.webhook_memory_deliveries,
         proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
+        note=news.note,
     )
+
+
+def news(store: SqliteStore, agents: AgentStreams) -> DeliveryNews:
+    """Return the news of deliveries, for agents who look at the conversation."""
+
+    def tell(project: int, conversation: str, item: Mapping[str, Any]) -> None:
+        event = passing("delivery.changed", {"conversationId": conversation, **item})
+        agents.pass_on(project, event, viewing=conversation)
+
+    return DeliveryNews(store, wall_clock, agents, tell)
 
 
 def webhook_policy(config: Config) -> Policy:

@@ -7,6 +7,7 @@ import sqlite3
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import StoredEvent, contact_lane
+from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
@@ -23,6 +24,7 @@ from deskwire.storage.tables.conversations.conversations import ConversationRead
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
+from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
@@ -45,6 +47,7 @@ class SqliteReader(
     ConversationListReads,
     ActivityReads,
     AgentViewReads,
+    SeenReads,
     ContactReads,
     ContactListReads,
     EventReads,
@@ -81,6 +84,7 @@ class SqliteReader(
 class SqliteTransaction(
     SqliteReader,
     ConversationWrites,
+    SeenWrites,
     ActivityWrites,
     ContactWrites,
     EventWrites,
@@ -171,6 +175,10 @@ class SqliteTransaction(
         self.erase_events(state.rowid)
         self.detach_uploads(state.rowid)
         self.erase_conversation_rows(state.rowid)
+
+    def erase_ticket(self, ticket: Ticket) -> None:
+        self.erase_ticket_events(ticket.rowid)
+        self.erase_ticket_rows(ticket)
 
     def erase_contact(self, contact: int) -> None:
         self.erase_deliveries(contact_lane(contact))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from deskwire.engine.conversations.agent_view import NO_EVENT
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 
@@ -103,12 +102,6 @@ async def test_a_list_in_the_agents_view_is_paged_like_any(service: Service) -> 
             break
         cursor = page["nextCursor"]
     assert found == made[::-1]
-
-
-async def test_a_project_without_an_event_is_as_new_as_none(service: Service) -> None:
-    made = await service.create(visible=False)
-    view = await seen(service, made)
-    assert (view["asOf"], view["visible"]) == (NO_EVENT, False)
 
 
 async def test_neither_servers_nor_the_plain_view_get_any_of_it(service: Service) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import trio
 
 from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.search.hits import SHOWN_MAX
 from tests.support.api.service import Service
-from tests.support.api.staff import code, person
+from tests.support.api.staff import code, organisation_of, person
 from tests.support.sockets.server_process import LOOK_S
 
 UNKNOWN: Final = "prj_00000000000000000000000000"
@@ -185,7 +186,8 @@ async def test_a_part_that_the_role_may_not_read_or_that_was_not_asked_for_is_nu
 
 async def test_nobody_finds_anything_of_another_tenant(service: Service) -> None:
     await service.create("u1", title="Secretive")
-    other = (await service.dashboard.post("/projects", json={"name": "Other"})).json()
+    path = f"/organisations/{await organisation_of(service)}/projects"
+    other = (await service.dashboard.post(path, json={"name": "Other"})).json()
     await searched(service, "secretive")
     answer = await service.dashboard.get(
         "/search", params={"q": "secretive"}, headers={"project": other["id"]}

@@ -54,6 +54,9 @@ class TeamReader(Protocol):
     def teams(self, project: int, before: int | None, limit: int) -> Sequence[Team]:
         """Return teams of a project, newest first, of storage keys smaller than `before`."""
 
+    def teams_of(self, project: int, user: int) -> Sequence[str]:
+        """Return the ids of the project's teams that a user, by its storage key, belongs to, oldest first."""
+
     def team_named(self, project: int, name: str) -> str | None:
         """Return the id of the project's team with this name, whatever its case."""
 

@@ -174,6 +174,11 @@ class AgentStreams:
         for stream in self._told(project, to_user, viewing):
             stream.offer(event)
 
+    @property
+    def anybody(self) -> bool:
+        """Whether any page shows any conversation now."""
+        return bool(self._viewers)
+
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
         """Pass a typing event on to all agents of its project."""
         self.pass_on(event.project, event)

@@ -185,13 +185,14 @@ def _tell_agents(
     gone = Deleted in map(type, facts)
     view = removed(state) if gone else _seen_by_agents(tx, plan, state, contact)
     subject = None if gone else state.rowid
+    told = None
+    if names:
+        by = doer_of(plan.by, plan.steps, plan.entries, contact)
+        told = tell_agents(tx, plan.project, conversation_changed(view, names, by), subject, plan.at).id
     for note in notes:
         shown = dashboard_message_view(note, state.id, show)
         tell_agents(tx, plan.project, note_created(shown, view), subject, plan.at)
-    if not names:
-        return None
-    by = doer_of(plan.by, plan.steps, plan.entries, contact)
-    return tell_agents(tx, plan.project, conversation_changed(view, names, by), subject, plan.at).id
+    return told
 
 
 def _seen_by_agents(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.accounts.teams import TeamReader
@@ -12,6 +12,7 @@ from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.agent_view import NO_EVENT, NOTHING_BESIDE, mine_view
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.emit import agent_view
+from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Sort
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.record import changed
 from deskwire.engine.events.ports import EventReader
@@ -38,3 +39,34 @@ def inbox_views(
         view = agent_view(known, contact, project.id, more.last_message, more.workflow)
         views.append({**view, "asOf": as_of, "mine": mine_view(state, seen.get(state.rowid))})
     return views
+
+
+BOUND: Final = 1_000
+"""The number up to which conversations are counted."""
+
+OPEN: Final = ("OPEN", "PENDING")
+"""The statuses of conversations that still have to be worked on."""
+
+
+def counters(reader: InboxReader, project: Project, user: User) -> dict[str, Any]:
+    """Return how many conversations the lists of a user's inbox have, each counted up to BOUND."""
+
+    def count(sort: Sort = NEWEST_FIRST, **wanted: Any) -> int:
+        asked = ConversationFilter(**{"archived": False, "snoozed": False, **wanted})
+        return reader.count_conversations(project.rowid, asked, sort, BOUND)
+
+    mine: dict[str, Any] = {"assignees": (user.id,), "statuses": OPEN}
+    teams = reader.teams_of(project.rowid, user.rowid)
+    return {
+        "mine": count(**mine),
+        "mineWaiting": count(Sort("waiting"), **mine),
+        "unread": count(**mine, unread=True, user=user.rowid),
+        "unassigned": count(assignees=(None,), statuses=OPEN),
+        "waiting": count(Sort("waiting")),
+        "open": count(statuses=("OPEN",)),
+        "pending": count(statuses=("PENDING",)),
+        "snoozed": count(snoozed=True),
+        "teams": {team: count(assignees=(team,), statuses=OPEN) for team in teams},
+        "bound": BOUND,
+        "asOf": reader.newest_event_id(project.rowid) or NO_EVENT,
+    }

@@ -73,6 +73,12 @@ class ConversationReader(Protocol):
     def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
         """Return what a user has seen of these conversations; those of which that is not known are left out."""
 
+    def unseen_behind(self, conversation: int, index: int) -> int:
+        """Return how many messages of the contact are behind the message with this index."""
+
+    def network_requests(self, conversation: int) -> tuple[int, int] | None:
+        """Return when (ms) the snapshot came, and how many requests it has; None if there is none."""
+
     def network_logs(self, conversation: int) -> bytes | None:
         """The snapshot as it was sent."""
 
@@ -128,6 +134,9 @@ class ConversationTransaction(ConversationReader, Protocol):
 
     def put_conversation_tags(self, state: Conversation) -> None:
         """Have the conversation found by its tags, and by no others."""
+
+    def put_seen(self, user: int, conversation: int, seen: Seen, at: int) -> bool:
+        """Note what a user has seen of a conversation; return False if it is gone."""
 
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
         """Store a snapshot in place of the previous one."""

@@ -110,21 +110,15 @@ class Indexer:
     async def _take_in_all(self) -> None:
         while True:
             commits, began = self._commits, trio.current_time()
-            intake = await self._store.read(partial(next_intake, position=self._index.position))
+            position, complete = self._index.position, self._index.complete
+            intake = await self._store.read(partial(next_intake, position=position, complete=complete))
             if intake is None:
-                await self._note_complete()
                 self.progress.behind_since = None if self._commits == commits else began
                 return
             await self._index.write(partial(take_in, intake=intake))
             self._tell(intake)
             if self._commits != commits:
                 await trio.sleep((trio.current_time() - began) * GIVE_WAY)
-
-    async def _note_complete(self) -> None:
-        """Note that an index of nothing is complete."""
-        if not self._index.complete:
-            position = self._index.position
-            await self._index.write(lambda tx: tx.move_to(position, complete=True))
 
     async def _settle(self, erasures: int) -> float:
         """Do a part of what makes the index forget for good; return the seconds to wait before the next part.

@@ -36,13 +36,17 @@ class Intake:
     all: bool
 
 
-def next_intake(reader: SourceReader, position: Position) -> Intake | None:
-    """Return what comes behind a position; None if the index is complete."""
+def next_intake(reader: SourceReader, position: Position, *, complete: bool) -> Intake | None:
+    """Return what comes behind a position; None if the index has all.
+
+    Args:
+        complete: whether the index knows that it once had all.
+    """
     changes = reader.search_changes(position.change, ROWS)
     left = [change.message for change in changes if change.message is not None]
     texts = _texts(reader, min([position.message, *left]))
     begun = reader.titles(position.conversation, ROWS)
-    if not (changes or texts or begun):
+    if complete and not (changes or texts or begun):
         return None
     known = {change.conversation: reader.title(change.conversation) for change in changes}
     after = Position(

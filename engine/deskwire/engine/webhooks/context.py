@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import httpx
@@ -13,6 +14,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.counters import Histogram
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.store import Store
+from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.client import Client
@@ -27,6 +29,10 @@ from deskwire.engine.webhooks.retry.breaker import Breaker
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from deskwire.engine.webhooks.signature import SigningSecrets
+
+
+def nobody(_delivery: Delivery) -> None:
+    """Ignore what happens to a delivery."""
 
 
 @dataclass(slots=True)
@@ -59,6 +65,7 @@ class DeliveryContext:
     Args:
         pause_s: pause before the store is asked again after it has refused.
         watched: for each delivery whose first result is waited for, by its position, the event to set.
+        note: is told of each delivery that was made, and of each whose attempt is recorded.
     """
 
     store: Store[DeliveryReader, DeliveryTransaction]
@@ -80,6 +87,7 @@ class DeliveryContext:
     rng: random.Random = field(default_factory=random.Random)
     counters: Counters = field(default_factory=Counters)
     watched: dict[int, trio.Event] = field(default_factory=dict)
+    note: Callable[[Delivery], None] = nobody
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
         """Return the secrets that sign the endpoint's deliveries. Raises SealBroken if one can't be opened."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from typing import Final, get_args
 
@@ -17,7 +17,7 @@ from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.cleanup import close_endpoint
-from deskwire.engine.webhooks.context import Counters, DeliveryContext
+from deskwire.engine.webhooks.context import Counters, DeliveryContext, nobody
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ephemeral_dispatcher import EphemeralDispatcher
@@ -59,6 +59,7 @@ class Dispatcher:
         proxy: the proxy that all attempts go through; without one they go straight to the receivers.
         resolver: looks up names for all endpoints; by default each endpoint has one of its own.
         rng: draws the jitter.
+        note: is told of each delivery that was made, and of each whose attempt is recorded.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Dispatcher:
         proxy: Proxy | None = None,
         resolver: Resolver | None = None,
         rng: random.Random | None = None,
+        note: Callable[[Delivery], None] = nobody,
     ) -> None:
         self._store = store
         self.counters = Counters()
@@ -104,6 +106,7 @@ class Dispatcher:
             resolver=resolver,
             rng=rng or random.Random(),
             counters=self.counters,
+            note=note,
         )
         self._workers: dict[int, Supervised[EndpointWorker]] = {}
         self._ephemeral = EphemeralDispatcher(self._context)
@@ -230,6 +233,7 @@ class Dispatcher:
             addressee = self._workers.get(delivery.endpoint)
             if addressee is not None:
                 addressee.worker.offer(delivery)
+            self._context.note(delivery)
 
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
         """Deliver a typing event, from memory, to the endpoints that list its type (contract 6.2.4)."""

@@ -65,6 +65,9 @@ class DeliveryReader(Protocol):
     def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:
         """Return the project's delivery with this id, None if it has none."""
 
+    def conversation_id(self, conversation: int) -> str | None:
+        """Return the id of the conversation with this storage key, None if there is none."""
+
     def outcomes(
         self, conversation: int, wanted: Sequences, before: int | None, limit: int
     ) -> Sequence[Outcome]:

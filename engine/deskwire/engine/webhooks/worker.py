@@ -258,6 +258,7 @@ class EndpointWorker(Sender):
             self._outbox.end(result.delivery)
         else:
             self._go_on(result)
+            self._context.note(result.delivery)
         if (watcher := self._context.watched.pop(result.delivery.position, None)) is not None:
             watcher.set()
 

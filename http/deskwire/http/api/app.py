@@ -42,7 +42,7 @@ from deskwire.http.resources.accounts import (
 from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
-from deskwire.http.resources.conversations import dashboard, s2s
+from deskwire.http.resources.conversations import dashboard, own, s2s
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
@@ -78,6 +78,7 @@ _MODULES: Final = (
     stream,
     agents,
     dashboard,
+    own,
     conversation_deliveries,
     workflows,
     tickets,

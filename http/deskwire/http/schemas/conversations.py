@@ -24,6 +24,7 @@ from deskwire.http.schemas.base import (
     UploadId,
     WorkflowId,
 )
+from deskwire.http.schemas.service import ProblemDocument
 
 BackendUserId = Annotated[str, Field(description="The id of the user in your own system.", examples=["u1"])]
 
@@ -137,6 +138,17 @@ class ThreadMessage(AgentMessage):
 
     sequence: Count | None
     seen_at: Moment | None
+
+
+class MovedOnDocument(ProblemDocument):
+    """An error. Of a reply that is refused as `conversation_moved_on` it has what came meanwhile.
+
+    `sequence` is the present one of the conversation, `since` are the newest messages and notes behind the sequence of the
+    reply, at most 50, oldest first.
+    """
+
+    sequence: Count | None = None
+    since: list[ThreadMessage] | None = None
 
 
 class LastMessage(Shape):

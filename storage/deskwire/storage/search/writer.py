@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ class SearchIndex:
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect(path)
         self._thread = trio.CapacityLimiter(1)
-        self._scrubber = Scrubber(self._connection, self._file, trio.current_time, noted_in="state")
+        self._scrubber = Scrubber(self._connection, self._file, time.monotonic, noted_in="state")
         self.position, self.complete = self._state()
 
     @property

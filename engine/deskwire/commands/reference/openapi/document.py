@@ -20,6 +20,7 @@ from deskwire.http.api.app import ROUTES
 from deskwire.http.api.cookies import PLAIN
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import Media, Route
+from deskwire.http.schemas.conversations import MovedOnDocument
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.service import ProblemDocument
 from deskwire.http.schemas.surveys import SurveyDefinition
@@ -88,7 +89,8 @@ def description() -> Static:
 def document() -> dict[str, Any]:
     """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
     schemas = Schemas(_types(ROUTES))
-    problems = refusals.Refusals(schemas.of(ProblemDocument), headers)
+    moved_on = {"conversation_moved_on": schemas.of(MovedOnDocument)}
+    problems = refusals.Refusals(schemas.of(ProblemDocument), headers, moved_on)
     paths: dict[str, Schema] = {}
     for route in ROUTES:
         described = _operation(route, schemas, problems)
@@ -118,6 +120,7 @@ def document() -> dict[str, Any]:
 def _types(routes: Sequence[Route]) -> Iterator[Any]:
     """Yield every type that has a schema."""
     yield ProblemDocument
+    yield MovedOnDocument
     yield SurveyDefinition
     yield WorkflowFlow
     yield WorkflowTrigger

@@ -74,7 +74,10 @@ RULES: Final = (
         ("conversation_busy",),
         lambda route: "<conversation_id>" in route.path and route.method != "GET",
     ),
-    Rule(("conversation_busy",), lambda route: route.operation_id == "createConversation"),
+    Rule(
+        ("conversation_busy",),
+        lambda route: route.operation_id in ("createConversation", "dashboardStartConversation"),
+    ),
 )
 """The codes of many routes. To add some, add a line; codes of a single route are in its `errors`."""
 
@@ -127,10 +130,14 @@ class Refusals:
     Args:
         problem: the schema of the problem document.
         headers: the headers of a response with a status, by name.
+        special: the schemas of the documents that have fields of their own, by their code.
     """
 
-    def __init__(self, problem: Schema, headers: Callable[[int], Schema]) -> None:
+    def __init__(
+        self, problem: Schema, headers: Callable[[int], Schema], special: Mapping[str, Schema]
+    ) -> None:
         self._problem = problem
+        self._special = special
         self._headers = headers
         self.components: dict[str, Schema] = {}
 
@@ -141,12 +148,15 @@ class Refusals:
 
     def _reference(self, status: int, codes: list[Code]) -> Schema:
         name = ".".join((str(status), *(each.code for each in codes)))
+        document = next(
+            (self._special[each.code] for each in codes if each.code in self._special), self._problem
+        )
         self.components[name] = {
             "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in codes),
             "headers": self._headers(status),
             "content": {
                 "application/problem+json": {
-                    "schema": self._problem,
+                    "schema": document,
                     "examples": {each.code: {"$ref": f"#/components/examples/{each.code}"} for each in codes},
                 }
             },

@@ -24,7 +24,7 @@ async function perform(ids, action, words, back) {
   if (!mayAct()) return void say(t.actions.notAllowed, { bad: true });
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
   const steps = rows.map((one) => ({ id: one.id, action: action(one), back: back?.(one) })).filter((each) => each.action);
-  if (!steps.length) return void say(t.actions.notHere, { bad: !ids.length });
+  if (!steps.length) return void say(rows.length ? t.actions.already : t.actions.notHere);
   for (const each of steps) await act(each.id, each.action);
   selection.value = new Set();
   const undoAll = () => steps.forEach((each) => each.back && act(each.id, each.back));
@@ -141,7 +141,7 @@ function useRefusals() {
   const refused = entries.value.filter((each) => each.kind === "action" && each.state === "refused");
   useEffect(() => {
     for (const each of refused) {
-      say(t.actions.rolledBack(each.label, each.problem?.detail ?? ""), { bad: true });
+      say(t.actions.rolledBack(/** @type {Record<string, string>} */ (t.actions.names)[each.label] ?? each.label, each.problem?.detail ?? ""), { bad: true });
       undo(each.key);
     }
   }, [refused.map((each) => each.key).join()]);

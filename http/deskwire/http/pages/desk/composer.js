@@ -131,15 +131,19 @@ function Box({ id }) {
   const empty = !text.trim() && !files.length;
   const tooLong = text.length > MOST;
   const submit = async (/** @type {Then | null} */ then = null) => {
-    if (empty || tooLong) return void focus();
-    const message = { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) };
-    await send(id, message);
-    setFiles([]);
+    const { text, internal, files } = latest.current; // what was typed last may not be drawn yet
+    if ((!text.trim() && !files.length) || text.length > MOST) return void focus();
+    latest.current = { text: "", internal, files: [] };
     setText("");
+    setFiles([]);
     setSnippet(null);
-    latest.current = { text: "", internal: false, files: [] };
-    setInternal(false);
-    drop(id);
+    try {
+      await send(id, { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) });
+    } catch (error) {
+      store({ text: text + latest.current.text, files });
+      return void say(t.composer.refused(/** @type {Error} */ (error).message), { bad: true });
+    }
+    if (!latest.current.text && !latest.current.files.length) drop(id);
     document.querySelector(".log")?.scrollTo({ top: 0 });
     focus();
   };
@@ -161,6 +165,7 @@ function Box({ id }) {
   };
   const mode = (/** @type {boolean} */ note) => () => (store({ internal: note }), void requestAnimationFrame(focus));
   const insert = (/** @type {string} */ words) => {
+    const { text } = latest.current;
     const from = snippet?.from ?? box.current?.selectionStart ?? text.length;
     const to = box.current?.selectionStart ?? text.length;
     store({ text: text.slice(0, from) + words + text.slice(to) });
@@ -171,6 +176,7 @@ function Box({ id }) {
   const typed = (/** @type {any} */ event) => (store({ text: event.target.value }), setSnippet(wanted(event.target)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if (snippet && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
+    if (event.key === "z" && (event.metaKey || event.ctrlKey) && held && !latest.current.text) return void (event.preventDefault(), undo(held.key).then((out) => giveBack(id, out)));
     if (event.key === "Escape") (event.preventDefault(), event.stopPropagation(), snippet ? setSnippet(null) : /** @type {HTMLElement | null} */ (document.querySelector(".log"))?.focus());
   };
   const pasted = (/** @type {ClipboardEvent} */ event) => {

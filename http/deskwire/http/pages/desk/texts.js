@@ -100,7 +100,7 @@ export const t = {
     goneDraft: "What you had written is still here:", copyDraft: "Copy it", dropDraft: "Discard it", seen: "Seen",
     loadEarlier: "Earlier messages",
     status: { OPEN: "open", PENDING: "pending", CLOSED: "closed" },
-    hidden: "hidden from the contact", hiddenHint: "The contact does not see this conversation yet.", snoozed: "snoozed",
+    hidden: "hidden from the contact", hiddenHint: "The contact does not see this conversation yet.", /** @param {string} at */ snoozed: (at) => `snoozed until ${at}`,
   },
 
   truth: {
@@ -178,7 +178,9 @@ export const t = {
   actions: {
     assignMe: "Assign to me", assigned: "Yours", assign: "Assign to …", close: "Close", reopen: "Reopen", pending: "Pending",
     toPending: "Set to pending", toOpen: "Set to open", snooze: "Snooze", wake: "Wake up now", tag: "Tag", unread: "Mark unread",
-    context: "Contact", more: "More actions", notHere: "No conversation is open or selected.", notAllowed: "Your role here may only read.",
+    context: "Contact", more: "More actions", already: "It is like that already.",
+    names: { assign: "The assignment", close: "Closing", reopen: "Reopening", pending: "The status", tags: "The change of tags", snooze: "The snooze", title: "The title", archive: "Archiving", unread: "The unread mark" },
+    notHere: "No conversation is open or selected.", notAllowed: "Your role here may only read.",
     done: {
       assign: (/** @type {string} */ to, /** @type {number} */ n) => (n > 1 ? `${n} conversations are assigned to ${to}.` : `Assigned to ${to}.`),
       unassign: (/** @type {number} */ n) => (n > 1 ? `${n} conversations are unassigned.` : "Unassigned."),

@@ -122,8 +122,8 @@ async def look_at_reply(call: Call[AgentMessageBody, Any]) -> None:
     found = [*(await operations.attached(call, call.body.attachments, ""))[1]]
     try:
         await _then(call)
-    except Invalid as refused:
-        found += refused.problems
+    except Invalid as refused:  # of what does not fit the model nothing is left
+        found += [each for each in refused.problems if each.code != "required"]
     if found:
         raise Invalid(*found)
 

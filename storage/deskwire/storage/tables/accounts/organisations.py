@@ -182,6 +182,12 @@ class OrganisationWrites(PeopleReads, PeopleWrites):
             "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",
             (user, organisation),
         )
+        self.conn.execute(
+            "DELETE FROM agent_seen WHERE user = :user AND conversation IN (SELECT c.rowid FROM agent_seen s "
+            "JOIN conversations c ON c.rowid = s.conversation JOIN projects p ON p.rowid = c.project "
+            "WHERE s.user = :user AND p.organisation = :organisation)",
+            {"user": user, "organisation": organisation},
+        )
         self.conn.execute("DELETE FROM memberships WHERE organisation = ? AND user = ?", (organisation, user))
 
     def save_user(self, user: User) -> None:
@@ -197,6 +203,7 @@ class OrganisationWrites(PeopleReads, PeopleWrites):
         (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
         self.record(Deed("account.deleted", user_id, account=user))
         self.forget_in_audit(user_id)
+        self.conn.execute("DELETE FROM agent_seen WHERE user = ?", (user,))
         self.conn.execute(
             "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",

@@ -29,6 +29,14 @@ class TeamReads:
         ).fetchall()
         return [self._team_of(row) for row in rows]
 
+    def teams_of(self, project: int, user: int) -> Sequence[str]:
+        rows = self.conn.execute(
+            "SELECT t.id FROM teams t JOIN team_members m ON m.team = t.rowid AND m.user = ? "
+            "WHERE t.project = ? AND t.deleted_at IS NULL ORDER BY t.rowid",
+            (user, project),
+        )
+        return [row[0] for row in rows]
+
     def team_named(self, project: int, name: str) -> str | None:
         return self._text(f"{_TEAM} AND project = ? AND name = ? COLLATE NOCASE", 1, project, name)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
+from deskwire.engine.conversations.agent_view import Beside, Sequenced
 from deskwire.engine.conversations.conversation import Author, Message
 from deskwire.engine.conversations.emit import FIRST_WORDS
 from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of
@@ -21,10 +21,6 @@ BESIDE: Final = (
     "(SELECT rowid FROM messages WHERE conversation = k.value ORDER BY rowid DESC LIMIT 1) "
     "LEFT JOIN workflow_runs r ON r.conversation = k.value "
     "LEFT JOIN workflow_versions v ON v.rowid = r.version LEFT JOIN workflows f ON f.id = v.workflow_id"
-)
-SEEN: Final = (
-    "SELECT s.conversation, s.number, s.contact_messages FROM json_each(?) k "
-    "CROSS JOIN agent_seen s ON s.user = ? AND s.conversation = k.value"
 )
 THREAD: Final = (
     f"SELECT {MESSAGE}, sequence, rowid FROM messages WHERE conversation = ? AND rowid > ? AND rowid < ? "
@@ -45,10 +41,6 @@ class AgentViewReads:
             last = None if message is None else _beginning(message, *rest)
             found[key] = Beside(last, run_of(state), workflow)
         return found
-
-    def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
-        rows = self.conn.execute(SEEN, (_json(conversations), user))
-        return {conversation: Seen(*seen) for conversation, *seen in rows}
 
     def message_before(self, conversation: int, sequence: int) -> int | None:
         sql = (

@@ -84,6 +84,14 @@ class ConversationReads:
         found = [message_of(row) for row in self.conn.execute(sql, values)]
         return found[::-1] if newest else found
 
+    def network_requests(self, conversation: int) -> tuple[int, int] | None:
+        row = self.conn.execute(
+            "SELECT updated_at, coalesce(json_array_length(CAST(snapshot AS TEXT), '$.requests'), 0) "
+            "FROM network_logs WHERE conversation = ?",
+            (conversation,),
+        ).fetchone()
+        return None if row is None else (row[0], row[1])
+
     def network_logs(self, conversation: int) -> bytes | None:
         row = self.conn.execute(
             "SELECT snapshot FROM network_logs WHERE conversation = ?", (conversation,)

@@ -80,6 +80,8 @@ class ConversationListReads:
         return found
 
     def _ways(self, project: int, wanted: ConversationFilter, sort: Sort) -> list[Way]:
+        if sort.key == "waiting" and wanted.waiting is False:
+            return []
         if wanted.tags is not None and self._with_tags(project, wanted.tags) < MANY:
             return list(by_tag(project, wanted.tags))
         return list(ways_of(project, wanted, sort))

@@ -72,6 +72,10 @@ class DeliveryLogReads:
         sql = f"SELECT {_RECORD} FROM {_JOINED} WHERE d.position = ? AND w.project = ? AND w.status != 'removed'"
         return next(iter(self._records(sql, (position, project))), None)
 
+    def conversation_id(self, conversation: int) -> str | None:
+        row = self.conn.execute("SELECT id FROM conversations WHERE rowid = ?", (conversation,)).fetchone()
+        return None if row is None else row[0]
+
     def outcomes(
         self, conversation: int, wanted: Sequences, before: int | None, limit: int
     ) -> Sequence[Outcome]:

@@ -1,0 +1,94 @@
+"""What is one agent's own: the counters of the inbox, and the place in each conversation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from deskwire.engine.agents.passing import passing
+from deskwire.engine.conversations.agent_view import Seen, mine_view
+from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
+from deskwire.engine.conversations.inbox import InboxReader, counters
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.errors import Invalid, Problem
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import Answer, Call, Routes, Tag, dashboard
+from deskwire.http.resources.conversations.context import context_of
+from deskwire.http.resources.conversations.operations import conversation_id, find
+from deskwire.http.schemas import inbox as shapes
+
+routes = Routes(
+    Tag(
+        "Inbox",
+        "See what is waiting, keep your own place in conversations, and have what is around one in one call.",
+    ),
+    dashboard("conversations.read"),
+    unrecorded="It is the agent's own place, which nobody else sees.",
+)
+
+
+class SeenBody(Body):
+    """The index of the last message that was seen; -1 for none, which marks all as unread."""
+
+    index: Annotated[int, Field(ge=-1, lt=1 << 31)]
+
+
+@routes.add("GET", "/inbox/counters", operation_id="getInboxCounters", answer=shapes.InboxCounters)
+async def get_counters(call: Call[Body, Query]) -> Answer:
+    """Count the conversations of your inbox, up to 1,000 of each kind."""
+
+    def read(reader: InboxReader) -> dict[str, Any]:
+        return counters(reader, call.project, call.user)
+
+    return await call.services.store.read(read)
+
+
+async def _look_at_index(call: Call[SeenBody, Query]) -> None:
+    await _seen(call)
+
+
+async def _seen(call: Call[SeenBody, Query]) -> tuple[Conversation, Seen]:
+    """Return the conversation, and what is seen of it up to the index. Raises Invalid for an index without a message."""
+    identifier, index = conversation_id(call), call.body.index
+
+    def read(reader: ConversationReader) -> tuple[Conversation, Seen]:
+        state, _ = find(reader, call.project, identifier)
+        if index is None or index >= state.messages:
+            message = f"The newest message has index {state.messages - 1}."
+            raise Invalid(Problem("/index", "too_large", message))
+        unseen = reader.unseen_behind(state.rowid, index)
+        return state, Seen(index, state.contact_messages - unseen)
+
+    return await call.services.store.read(read)
+
+
+@routes.add(
+    "PUT",
+    "/conversations/<conversation_id>/seen",
+    operation_id="putSeen",
+    body=SeenBody,
+    answer=shapes.SeenAnswer,
+    further=(_look_at_index,),
+)
+async def put_seen(call: Call[SeenBody, Query]) -> Answer:
+    """Record up to which message you have seen a conversation. A smaller index marks what is behind it as unread."""
+    state, seen = await _seen(call)
+    at, user = call.services.clock(), call.user.rowid
+    if not await call.services.store.write(lambda tx: tx.put_seen(user, state.rowid, seen, at)):
+        raise no_such_conversation()
+    mine = mine_view(state, seen)
+    told = passing("me.seen", {"conversationId": state.id, "index": seen.index, "mine": mine})
+    call.services.agents.pass_on(call.project.rowid, told, to_user=user)
+    return {"mine": mine}
+
+
+@routes.add(
+    "GET",
+    "/conversations/<conversation_id>/context",
+    operation_id="getConversationContext",
+    answer=shapes.ConversationContext,
+)
+async def get_context(call: Call[Body, Query]) -> Answer:
+    """Fetch what is around a conversation, all of it at one moment. What your role may not read is null."""
+    return await context_of(call)

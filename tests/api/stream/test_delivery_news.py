@@ -1,0 +1,106 @@
+"""`delivery.changed`: what becomes of a message, for those who look at its conversation (ADR 55)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.api.events.test_channels_agree import receiving, register
+from tests.support.api.agent_stream import Page, page
+from tests.support.api.service import Service, running
+from tests.support.sockets.receivers import Receiver, answering
+
+FAILING = answering("503 Service Unavailable")
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    """Yield a service that retries quickly."""
+    async with running(tmp_path, webhook_retry_after_s=(0.01, 0.01, 0.01)) as started:
+        yield started
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """Yield a receiver that accepts everything."""
+    async with receiving() as started:
+        yield started
+
+
+async def look(service: Service, opened: Page, *conversations: dict[str, Any]) -> None:
+    """Show these conversations on the page."""
+    shown = {"conversationIds": [each["id"] for each in conversations], "composing": None}
+    answer = await service.dashboard.put(f"/stream/{opened.hello['streamId']}/view", json=shown)
+    assert answer.status_code == 204, answer.text
+
+
+async def ended(opened: Page, sequence: int) -> dict[str, Any]:
+    """Return the news of an event once nothing of it is pending."""
+    while True:
+        told: dict[str, Any] = await opened.passing("delivery.changed")
+        if told["sequence"] == sequence and told["status"] != "pending":
+            return told
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_who_looks_at_a_conversation_is_told_what_becomes_of_its_messages(
+    service: Service, receiver: Receiver, fails: bool
+) -> None:
+    if fails:
+        receiver.behaviour = FAILING
+    await register(service, receiver.url, description="The CRM")
+    conversation = await service.create()
+    async with page(service.dashboard) as opened:
+        await look(service, opened, conversation)
+        await service.say(conversation, "Hi")
+        told = await ended(opened, 2)
+    assert told.pop("conversationId") == conversation["id"]
+    assert told["status"] == ("dropped" if fails else "delivered")
+    path = f"/conversations/{conversation['id']}/deliveries"
+    listed = (await service.dashboard.get(path, params={"sequence": "2"})).json()["items"]
+    assert listed == [told]
+
+
+async def test_nobody_is_told_of_a_conversation_that_they_do_not_look_at(
+    service: Service, receiver: Receiver
+) -> None:
+    await register(service, receiver.url)
+    shown, other = await service.create(), await service.create("u2")
+    async with page(service.dashboard) as opened, page(service.dashboard) as elsewhere:
+        await look(service, opened, shown)
+        await look(service, elsewhere, other)
+        for number in range(5):
+            await service.say(other, str(number))
+        await service.say(shown, "Hi")
+        assert (await ended(opened, 2))["conversationId"] == shown["id"]
+        assert (await ended(elsewhere, 6))["conversationId"] == other["id"]
+
+
+async def test_all_of_a_burst_is_told_of(service: Service, receiver: Receiver) -> None:
+    await register(service, receiver.url)
+    conversation = await service.create()
+    async with page(service.dashboard) as opened:
+        await look(service, opened, conversation)
+        async with trio.open_nursery() as nursery:
+            for number in range(30):
+                nursery.start_soon(service.say, conversation, str(number))
+        missing = set(range(2, 32))
+        while missing:
+            told = await opened.passing("delivery.changed")
+            if told["status"] == "delivered":
+                missing.discard(told["sequence"])
+
+
+async def test_what_was_erased_meanwhile_is_told_of_no_more(service: Service, receiver: Receiver) -> None:
+    await register(service, receiver.url)
+    conversation, other = await service.create(), await service.create("u2")
+    async with page(service.dashboard) as opened:
+        await look(service, opened, conversation, other)
+        await service.say(conversation, "Hi")
+        assert (await service.http.delete(f"/s2s/conversations/{conversation['id']}")).is_success
+        await service.say(other, "Hi")
+        assert (await ended(opened, 2))["conversationId"] == other["id"]

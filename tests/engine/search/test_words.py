@@ -1,0 +1,111 @@
+"""The words of texts and of queries."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.search.words import FOLDING, PARTS_MAX, WORD_MAX, asked_words, pattern_of, words_of
+
+
+def matches(query: str, text: str) -> bool:
+    """Return whether each asked word begins a word of the text."""
+    words = words_of(text)
+    return all(any(word.startswith(asked) for word in words) for asked in asked_words(query))
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("ref", "a Refund, please"),
+        ("refund please", "please: REFUND"),
+        ("zurich", "Zürich"),
+        ("Zürich", "ZURICH"),
+        ("zu\u0308rich", "Zürich"),
+        ("strasse", "Straße"),
+        ("lodz", "Łódź"),
+        ("istanbul", "İstanbul"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφος"),
+        ("ada@ex.org", "mail Ada@Ex.org now"),
+        ("ada@", "ada@ex.org"),
+        ("ex.org", "<ada@ex.org>"),
+        ("A-1001", "order #A-1001."),
+        ("#a-10", "order A-1001"),
+        ("1001", "A-1001"),
+        ("a\u20111001", "A-1001"),
+        ("it's", "It\u2019s late"),
+        ("refund", "re\u202efu\u00adnd"),
+        ("refund", "\u2067refund\u2069"),
+        ("東京", "今日は東京へ"),
+        ("京", "東京"),
+        ("東京都庁", "東京都庁前"),
+        ("か", "がっこう"),
+        ("ครับ", "สวัสดีครับ"),
+        ("한", "한국어"),
+        ("हिन्दी", "यह हिन्दी है"),
+        ("fine", "ﬁne"),
+        ("12", "①②12"),
+        ("abc東京", "abc東京"),
+        ("https://shop.example/cart?x=1", "see https://shop.example/cart?x=1 there"),
+        ("x" * 20_000, "x" * 20_000),
+        ("a" * WORD_MAX, "a" * 20_000),
+    ],
+)
+def test_a_text_is_found_by_what_people_type_for_it(query: str, text: str) -> None:
+    assert asked_words(query)
+    assert matches(query, text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("fund", "refund"),
+        ("refund please", "refund"),
+        ("a-1002", "A-1001"),
+        ("da@ex.org", "ada@ex.org"),
+        ("京東", "東京"),
+        ("re fund", "ref"),
+        ("caf\u00e9s", "cafe"),
+    ],
+)
+def test_a_text_is_not_found_by_other_words_or_their_ends(query: str, text: str) -> None:
+    assert not matches(query, text)
+
+
+@pytest.mark.parametrize("query", ["", " ", "...", "-", "\u202e", "\x00", "\ud800", "🙂", "'", "\u0301"])
+def test_what_has_neither_letter_nor_digit_asks_for_nothing(query: str) -> None:
+    assert asked_words(query) == ()
+
+
+def test_a_word_that_another_one_begins_with_is_not_asked_for_twice() -> None:
+    assert asked_words("re refund REFUND ref order") == ("refund", "order")
+
+
+def test_a_text_of_any_length_has_words_that_are_bounded() -> None:
+    words = words_of("a-" * 10_000 + "b " + "x" * 20_000)
+    assert max(map(len, words)) == WORD_MAX
+    assert all(word.count("-") < PARTS_MAX for word in words)
+
+
+TEXTS = st.text(st.sampled_from("abé1-@. 東京がส😀\u202e\u0301'\x00ßﬁ한"), max_size=20) | st.text(max_size=20)
+
+
+@given(TEXTS)
+def test_every_text_finds_itself(text: str) -> None:
+    assert matches(text, text)
+
+
+@given(TEXTS)
+def test_every_form_of_a_text_has_the_same_words(text: str) -> None:
+    for form in ("NFC", "NFD"):
+        assert words_of(unicodedata.normalize(form, text)) == words_of(text)
+
+
+@given(TEXTS, TEXTS)
+def test_what_is_marked_is_what_was_found(query: str, text: str) -> None:
+    for asked in asked_words(query):
+        found = any(word.startswith(asked) for word in words_of(text))
+        assert (pattern_of((asked,)).search(text.translate(FOLDING)) is not None) == found
