@@ -7,6 +7,7 @@ import sqlite3
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import StoredEvent, contact_lane
+from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
@@ -174,6 +175,10 @@ class SqliteTransaction(
         self.erase_events(state.rowid)
         self.detach_uploads(state.rowid)
         self.erase_conversation_rows(state.rowid)
+
+    def erase_ticket(self, ticket: Ticket) -> None:
+        self.erase_ticket_events(ticket.rowid)
+        self.erase_ticket_rows(ticket)
 
     def erase_contact(self, contact: int) -> None:
         self.erase_deliveries(contact_lane(contact))

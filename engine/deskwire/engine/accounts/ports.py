@@ -21,6 +21,9 @@ class AccountReader(Protocol):
     def project(self, project_id: str) -> Project | None:
         """Return the project with this id."""
 
+    def project_with(self, project: int) -> Project | None:
+        """Return the project with this storage key."""
+
     def project_by_stream_key(self, stream_key: str) -> Project | None:
         """Return the project of a stream key."""
 

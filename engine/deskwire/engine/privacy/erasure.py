@@ -7,7 +7,7 @@ crash cut short is taken up at the next start. A second call meanwhile waits for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -32,6 +32,7 @@ from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import PAUSE_S, contained
 from deskwire.engine.surveys.ports import SurveyTransaction
+from deskwire.engine.tickets.change import erase_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
 
 log: Final = structlog.get_logger(__name__)
@@ -134,13 +135,16 @@ class Erasures:
         await trio.sleep(PAUSE_S)
         return False
 
+    def _tickets(self, project: Project, contact: int) -> Callable[[ErasureTransaction], int]:
+        return lambda tx: erase_tickets_of(tx, project, contact, _TICKETS, self._clock())
+
     async def _attempt(self, project: Project, erased: Contact) -> bool:
         contact = erased.rowid
         try:
             ids = await self._store.read(lambda reader: reader.conversation_ids(contact))
             for start in range(0, len(ids), _CONVERSATIONS):
                 await self._delete_all(project, ids[start : start + _CONVERSATIONS])
-            while await self._store.write(lambda tx: tx.erase_tickets_of(contact, _TICKETS)):
+            while await self._store.write(self._tickets(project, contact)):
                 await trio.lowlevel.checkpoint()
             while await self._store.write(lambda tx: tx.erase_responses(contact, BATCH)):
                 await trio.lowlevel.checkpoint()

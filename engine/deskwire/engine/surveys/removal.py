@@ -31,9 +31,18 @@ class Removals:
         self._nursery = nursery
         self._store = store
 
-    async def remove(self, project: Project, survey_id: str) -> Survey:
-        """Put a survey out of sight and begin to clear what belongs to it; return what it was. Raises NotFound."""
-        survey = await self._store.write(lambda tx: _remove(tx, project.rowid, survey_id))
+    async def remove(
+        self,
+        project: Project,
+        survey_id: str,
+        store: Store[SurveyReader, SurveyTransaction] | None = None,
+    ) -> Survey:
+        """Put a survey out of sight and begin to clear what belongs to it; return what it was. Raises NotFound.
+
+        Args:
+            store: writes that it is out of sight; the caller's, which may add to that.
+        """
+        survey = await (store or self._store).write(lambda tx: _remove(tx, project.rowid, survey_id))
         Context().run(self._nursery.start_soon, kept_running, "surveys.removal", self.clear)
         return survey
 

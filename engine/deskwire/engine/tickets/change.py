@@ -10,6 +10,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
+from deskwire.engine.tickets import told
 from deskwire.engine.tickets.activity import SYSTEM, By, activity
 from deskwire.engine.tickets.ports import TicketChanges, TicketLooks, TicketReader, TicketTransaction
 from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values
@@ -52,6 +53,7 @@ def create_ticket(
     )
     ticket = tx.insert_ticket(new)
     tx.insert_activity(ticket.rowid, activity(by, "created", first_values(ticket), at))
+    told.created(tx, project, ticket, by, at)
     return ticket
 
 
@@ -80,13 +82,25 @@ def change_ticket(
     return _save(tx, before, resolve(tx, project, before, values), by, at)
 
 
-def remove_ticket(tx: TicketTransaction, project: Project, ticket_id: str, linked_to: str | None) -> Ticket:
+def remove_ticket(
+    tx: TicketTransaction, project: Project, ticket_id: str, by: By, at: int, linked_to: str | None
+) -> Ticket:
     """Remove a ticket for good; return it as it was. Raises NotFound or LinkChanged."""
     ticket = find_ticket(tx, project, ticket_id)
     if ticket.conversation_id != linked_to:
         raise _link_changed()
     tx.erase_ticket(ticket)
+    told.deleted(tx, project, ticket, by, at)
     return ticket
+
+
+def erase_tickets_of(tx: TicketTransaction, project: Project, contact: int, limit: int, at: int) -> int:
+    """Remove up to `limit` of a contact's tickets, of which no byte stays; return how many."""
+    tickets = tx.tickets_of(contact, limit)
+    for ticket in tickets:
+        tx.erase_ticket(ticket)
+        told.deleted(tx, project, ticket, SYSTEM, at)
+    return len(tickets)
 
 
 def change_all(
@@ -204,6 +218,7 @@ def _save(tx: TicketTransaction, before: Ticket, values: Values, by: By, at: int
     if changes:
         tx.save_ticket(before, after)
         tx.insert_activity(after.rowid, activity(by, "changed", changes, at))
+        told.changed(tx, after, [change.field for change in changes], by, at)
     return after
 
 

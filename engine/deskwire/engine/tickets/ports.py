@@ -10,6 +10,7 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.tickets.activity import Activity
 from deskwire.engine.tickets.ticket import Priority, Status, Ticket
 
@@ -84,7 +85,7 @@ class TicketReader(Protocol):
         """Return tickets given to this team, in no order."""
 
 
-class TicketTransaction(TicketReader, Protocol):
+class TicketTransaction(TicketReader, EventTransaction, AccountReader, Protocol):
     """Changes of tickets."""
 
     def insert_ticket(self, ticket: Ticket) -> Ticket:
@@ -102,8 +103,8 @@ class TicketTransaction(TicketReader, Protocol):
     def erase_ticket(self, ticket: Ticket) -> None:
         """Remove the ticket with all that belongs to it; no byte of its text stays."""
 
-    def erase_tickets_of(self, contact: int, limit: int) -> int:
-        """Remove up to `limit` of a contact's tickets, as `erase_ticket` does; return how many."""
+    def tickets_of(self, contact: int, limit: int) -> Sequence[Ticket]:
+        """Return up to `limit` of a contact's tickets, in no order."""
 
 
 class TicketLooks(TicketReader, ConversationReader, ContactReader, AccountReader, TeamReader, Protocol):

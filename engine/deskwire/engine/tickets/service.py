@@ -84,9 +84,9 @@ class TicketService:
         """Change the ticket to these values; return it."""
         return await _again(lambda: self._change(ticket_id, values, at))
 
-    async def delete(self, ticket_id: str) -> Ticket:
+    async def delete(self, ticket_id: str, at: int) -> Ticket:
         """Remove the ticket for good; return it as it was."""
-        return await _again(lambda: self._delete(ticket_id))
+        return await _again(lambda: self._delete(ticket_id, at))
 
     async def _change(self, ticket_id: str, values: Values, at: int) -> Ticket:
         before = await self.store.read(Inline(lambda reader: self._changeable(reader, ticket_id, values)))
@@ -100,12 +100,12 @@ class TicketService:
         job = self._changing(ticket_id, values, at, linked)
         return await self._together(target or linked or "", ticket_id, target is not None, job)
 
-    async def _delete(self, ticket_id: str) -> Ticket:
+    async def _delete(self, ticket_id: str, at: int) -> Ticket:
         ticket = await self.store.read(Inline(lambda reader: find_ticket(reader, self.project, ticket_id)))
         linked = ticket.conversation_id
         if linked is None:
-            return await self.store.write(self._removal(ticket_id, linked))
-        return await self._together(linked, ticket_id, False, self._removal(ticket_id, linked))
+            return await self.store.write(self._removal(ticket_id, at, linked))
+        return await self._together(linked, ticket_id, False, self._removal(ticket_id, at, linked))
 
     def _changeable(self, reader: TicketLooks, ticket_id: str, values: Values) -> Ticket:
         """Return the ticket as it is. Raises what speaks against the link that `values` give it."""
@@ -150,8 +150,8 @@ class TicketService:
 
         return cut
 
-    def _removal(self, ticket_id: str, linked: str | None) -> Job:
-        return lambda tx: remove_ticket(tx, self.project, ticket_id, linked)
+    def _removal(self, ticket_id: str, at: int, linked: str | None) -> Job:
+        return lambda tx: remove_ticket(tx, self.project, ticket_id, self.by, at, linked)
 
 
 async def _again(attempt: Callable[[], Awaitable[Ticket]]) -> Ticket:

@@ -6,7 +6,7 @@ The table of routes is the source for the dispatcher and for everything that is 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from types import UnionType
@@ -19,6 +19,8 @@ from deskwire.engine.accounts.people import Organisation, Project, Role, ServerK
 from deskwire.engine.accounts.sessions import Session
 from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
 from deskwire.engine.core.record import value
+from deskwire.engine.events.internal import Setting
+from deskwire.engine.events.telling import Telling
 from deskwire.engine.idempotency.once import Keeping, Once
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.input.headers import Fields
@@ -31,6 +33,9 @@ B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
 BASE: Final = "/v3"
+_TOLD: Final = 1_000
+"""Projects of an organisation whose agents are told of a change to its members, at the most: the newest."""
+_NEWEST: Final = (1 << 63) - 1
 _PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -173,6 +178,18 @@ class Call(Generic[B, Q]):
         """The author, in the audit trail, of what this call does."""
         return By(self.access.actor, self.services.clock(), self.address, self.incoming.id)
 
+    def telling(self, what: Setting, object_id: str | None) -> Call[B, Q]:
+        """Return the same call, whose store tells the agents of its projects that this has changed."""
+        services, owner, project = self.services, self.access.organisation, self.access.project
+
+        def concerned(tx: Transaction) -> Sequence[Project]:
+            if project is not None:
+                return (project,)
+            return () if owner is None else tx.projects(owner.rowid, None, _NEWEST, _TOLD)
+
+        store = Telling(services.store, services.clock, what, concerned, object_id)
+        return replace(self, services=replace(services, store=store))
+
     def signed(self, user: User | None = None) -> Call[B, Q]:
         """Return the same call, whose store writes in its name; or in that of a user who has just proved to be one."""
         by = self.by if user is None else replace(self.by, actor=Actor("user", user.id))
@@ -282,11 +299,13 @@ class Media:
 
     Args:
         bare: statuses without a body.
+        sized: whether each body comes with its length, and from memory, so that the fast path can send it.
     """
 
     content_type: str
     statuses: tuple[int, ...] = (200,)
     bare: tuple[int, ...] = ()
+    sized: bool = False
 
 
 NOTHING: Final = Media("", statuses=(), bare=(204,))
@@ -330,6 +349,7 @@ class Route:
         quota: what a call is counted by.
         records: the actions that the audit trail may have of a call. Its handler has a store that signs them.
         unrecorded: of a call that changes something, why the trail has nothing of it.
+        tells: what agents are told has changed, by `settings.changed`.
     """
 
     method: Method
@@ -353,6 +373,7 @@ class Route:
     further: tuple[Look, ...] = ()
     records: tuple[str, ...] = ()
     unrecorded: str = ""
+    tells: Setting | None = None
 
     @property
     def summary(self) -> str:
@@ -367,8 +388,8 @@ class Route:
 
     @property
     def direct(self) -> bool:
-        """The fitness for the fast path: a call is JSON in one piece, and so is the response, or there is no content."""
-        media = isinstance(self.answer, Media) and self.answer is not NOTHING
+        """The fitness for the fast path: a call is JSON in one piece, and so is the response, or its length is known."""
+        media = isinstance(self.answer, Media) and self.answer is not NOTHING and not self.answer.sized
         return self.whole and self.json_only and not self.streamed and not media
 
     @property
@@ -415,6 +436,7 @@ class Routes:
         further: tuple[Look, ...] = (),
         records: tuple[str, ...] = (),
         unrecorded: str = "",
+        tells: Setting | None = None,
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -432,6 +454,7 @@ class Routes:
             quota: what its calls are counted by.
             further, records: see `Route`.
             unrecorded: overrides that of the group.
+            tells: see `Route`. The handler's store tells them.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -439,13 +462,14 @@ class Routes:
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
+            told = handler if tells is None else _telling(handler, tells)
             route = Route(
                 method,
                 self.prefix + path,
                 operation_id,
                 self.tag,
                 chosen,
-                _signed(handler) if records else handler,
+                _signed(told) if records else told,
                 body,
                 query,
                 json_only,
@@ -461,6 +485,7 @@ class Routes:
                 further,
                 records,
                 "" if records else unrecorded or self.unrecorded,
+                tells,
             )
             self.table.append(route)
             return handler
@@ -476,3 +501,14 @@ def _signed(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
         return handler(call.signed())
 
     return signed
+
+
+def _telling(handler: Callable[[Call[B, Q]], Awaitable[Answer]], what: Setting) -> Handler:
+    """The handler, with a store that tells agents of what it changes: of the object that the path names last, if any."""
+
+    @wraps(handler)
+    def telling(call: Call[B, Q]) -> Awaitable[Answer]:
+        own = [value for name, value in call.path.items() if name not in ("organisation_id", "project_id")]
+        return handler(call.telling(what, own[-1] if own else None))
+
+    return telling

@@ -75,6 +75,7 @@ class WorkflowList(Paged):
     "/workflows",
     _MANAGE,
     operation_id="createWorkflow",
+    tells="workflows",
     body=NewWorkflowBody,
     limit=WHOLE,
     answer=shapes.Workflow,
@@ -128,6 +129,7 @@ async def get_workflow(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="changeWorkflow",
+    tells="workflows",
     body=WorkflowBody,
     limit=WHOLE,
     answer=shapes.Workflow,
@@ -159,7 +161,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     return full_view(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteWorkflow", answer=Deleted)
+@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteWorkflow", tells="workflows", answer=Deleted)
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
     """Delete a workflow. In conversations in which it runs, it continues to its end."""
     now = call.services.clock()

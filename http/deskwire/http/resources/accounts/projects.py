@@ -136,6 +136,7 @@ async def get_project(call: Call[Body, Query]) -> Answer:
     "PATCH",
     _ONE,
     operation_id="changeProject",
+    tells="project",
     body=ProjectPatch,
     limit=MEDIUM,
     answer=shapes.Project,

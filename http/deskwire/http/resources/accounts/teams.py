@@ -58,6 +58,7 @@ async def _look_at_members(call: Call[Any, Query]) -> None:
     "/teams",
     _MANAGE,
     operation_id="createTeam",
+    tells="teams",
     body=TeamBody,
     limit=LARGE,
     answer=shapes.Team,
@@ -99,6 +100,7 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="changeTeam",
+    tells="teams",
     body=TeamPatch,
     limit=LARGE,
     answer=shapes.Team,
@@ -123,7 +125,7 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
     return team_view(await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteTeam", answer=Deleted)
+@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteTeam", tells="teams", answer=Deleted)
 async def delete_team(call: Call[Body, Query]) -> Answer:
     """Delete a team. Its tickets become unassigned; its conversations keep its name until they are reassigned."""
     now = call.services.clock()

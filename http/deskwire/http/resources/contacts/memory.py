@@ -18,6 +18,8 @@ from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
+from deskwire.engine.events.internal import memory_changed, tell_agents
+from deskwire.engine.events.types import contact_lane
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
@@ -96,10 +98,10 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
 )
 async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     """Store a memory entry of a contact. An entry with the same name is replaced."""
-    body, now, find = call.body, call.services.clock(), _session(call)
+    body, now, find, tell = call.body, call.services.clock(), _session(call), _telling(call)
 
     def put(tx: Transaction) -> MemoryEntry:
-        contact = find(tx).rowid
+        contact = tell(tx, find(tx), body.name)
         known = tx.memory_entry(contact, body.name)
         if known is not None:
             changed = replace(known, content=body.content, description=body.description, updated_at=now)
@@ -121,7 +123,8 @@ async def clear_memory(call: Call[Body, Query]) -> Answer:
     find = _session(call)
     if not await _enabled(call):
         return {**_DISABLED, "consolidationEnqueued": False, "entries": 0}
-    entries = await call.services.store.write(lambda tx: tx.clear_memory(find(tx).rowid))
+    tell = _telling(call, deleted=True)
+    entries = await call.services.store.write(lambda tx: tx.clear_memory(tell(tx, find(tx), None)))
     return {"ok": True, "consolidationEnqueued": False, "entries": entries}
 
 
@@ -146,14 +149,16 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
 )
 async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     """Change the content or the description of a memory entry."""
-    find, now = _entry(call), call.services.clock()
+    find, now, tell = _entry(call), call.services.clock(), _telling(call)
     changes: dict[str, Any] = call.body.model_dump(exclude_unset=True)
     refuse_null(call.body, frozenset({"description"}))
 
     def change(tx: Transaction) -> MemoryEntry:
         contact, entry = find(tx)
         changed = replace(entry, **changes)
-        return entry if changed == entry else tx.put_memory_entry(contact, replace(changed, updated_at=now))
+        if changed == entry:
+            return entry
+        return tx.put_memory_entry(tell(tx, contact, entry.name), replace(changed, updated_at=now))
 
     if not await _enabled(call):
         return _DISABLED
@@ -167,8 +172,11 @@ async def delete_memory(call: Call[Body, Query]) -> Answer:
     """Delete a memory entry."""
     find = _entry(call)
 
+    tell = _telling(call, deleted=True)
+
     def delete(tx: Transaction) -> MemoryEntry:
-        _, entry = find(tx)
+        contact, entry = find(tx)
+        tell(tx, contact, entry.name)
         tx.delete_memory_entry(entry)
         return entry
 
@@ -196,13 +204,25 @@ def _session(call: Call[B, Q]) -> Callable[[ContactReader], Contact]:
     return find
 
 
-def _entry(call: Call[B, Q]) -> Callable[[Reader], tuple[int, MemoryEntry]]:
+def _telling(call: Call[B, Q], *, deleted: bool = False) -> Callable[[Transaction, Contact, str | None], int]:
+    """Return what tells agents of a contact's entry, or of all of them; it returns the contact's storage key."""
+    project, now = call.project, call.services.clock()
+
+    def tell(tx: Transaction, contact: Contact, name: str | None) -> int:
+        draft = memory_changed(contact.id, name, deleted=deleted)
+        tell_agents(tx, project, draft, contact_lane(contact.rowid), now)
+        return contact.rowid
+
+    return tell
+
+
+def _entry(call: Call[B, Q]) -> Callable[[Reader], tuple[Contact, MemoryEntry]]:
     """Return the query for the contact and the entry in the path; it raises NotFound."""
     session, name = _session(call), call.path["entry_name"]
 
-    def find(reader: Reader) -> tuple[int, MemoryEntry]:
-        contact = session(reader).rowid
-        entry = reader.memory_entry(contact, name)
+    def find(reader: Reader) -> tuple[Contact, MemoryEntry]:
+        contact = session(reader)
+        entry = reader.memory_entry(contact.rowid, name)
         if entry is None:
             raise NotFound("The contact has no memory entry of this name.", code="memory_entry_not_found")
         return contact, entry

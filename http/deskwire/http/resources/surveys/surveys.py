@@ -88,6 +88,7 @@ async def _look_at_definition(call: Call[Any, Query]) -> None:
     "/engagement/surveys",
     MANAGE,
     operation_id="createSurvey",
+    tells="surveys",
     body=SurveyBody,
     limit=WHOLE,
     answer=shapes.Survey,
@@ -140,6 +141,7 @@ async def show_survey(call: Call[Body, Query]) -> Answer:
     ONE,
     MANAGE,
     operation_id="changeSurvey",
+    tells="surveys",
     body=SurveyPatch,
     answer=shapes.Survey,
     further=(nulls(),),
@@ -160,10 +162,11 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     return full_view(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", ONE, MANAGE, operation_id="deleteSurvey", answer=Deleted)
+@routes.add("DELETE", ONE, MANAGE, operation_id="deleteSurvey", tells="surveys", answer=Deleted)
 async def delete_survey(call: Call[Body, Query]) -> Answer:
     """Delete a survey permanently, with its versions, responses and insights."""
-    survey = await call.services.surveys.removals.remove(call.project, call.path["survey_id"])
+    services = call.services
+    survey = await services.surveys.removals.remove(call.project, call.path["survey_id"], services.store)
     return {"id": survey.id, "deleted": True}
 
 
@@ -194,6 +197,7 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     _VERSIONS,
     MANAGE,
     operation_id="publishVersion",
+    tells="surveys",
     body=VersionBody,
     limit=WHOLE,
     answer=shapes.SurveyVersion,

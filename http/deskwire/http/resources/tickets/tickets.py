@@ -183,7 +183,7 @@ async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
 )
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
     """Delete a ticket permanently, with its activity log. Its conversation remains."""
-    ticket = await _service(call).delete(_id(call))
+    ticket = await _service(call).delete(_id(call), call.services.clock())
     return {"id": ticket.id, "deleted": True}
 
 

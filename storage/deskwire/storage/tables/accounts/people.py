@@ -56,6 +56,9 @@ class PeopleReads:
     def project(self, project_id: str) -> Project | None:
         return self._project("id", project_id)
 
+    def project_with(self, project: int) -> Project | None:
+        return self._project("rowid", project)
+
     def project_by_stream_key(self, stream_key: str) -> Project | None:
         return self._project("stream_key", stream_key)
 
@@ -82,7 +85,7 @@ class PeopleReads:
         ).fetchone()
         return None if row is None else row[0]
 
-    def _project(self, column: str, value: str) -> Project | None:
+    def _project(self, column: str, value: str | int) -> Project | None:
         row = self.conn.execute(
             f"SELECT {PROJECT} FROM projects p WHERE p.{column} = ? AND p.removed_at IS NULL", (value,)
         ).fetchone()

@@ -117,18 +117,17 @@ class TicketWrites(ScrubWish):
     def touch_ticket(self, ticket_id: str, at: int) -> None:
         self.conn.execute("UPDATE tickets SET activity = ?1 WHERE id = ?2 AND activity < ?1", (at, ticket_id))
 
-    def erase_ticket(self, ticket: Ticket) -> None:
+    def erase_ticket_rows(self, ticket: Ticket) -> None:
+        """Remove the ticket, its tags and its log."""
         self.want_scrub()
         self.conn.execute("UPDATE search_upkeep SET merge_due = 1")
         self.conn.execute("DELETE FROM ticket_activity WHERE ticket = ?", (ticket.rowid,))
         self._untag(ticket, ticket.tags)
         self.conn.execute("DELETE FROM tickets WHERE rowid = ?", (ticket.rowid,))
 
-    def erase_tickets_of(self, contact: int, limit: int) -> int:
+    def tickets_of(self, contact: int, limit: int) -> Sequence[Ticket]:
         rows = self.conn.execute(f"{TICKET} WHERE t.contact = ? LIMIT ?", (contact, limit)).fetchall()
-        for row in rows:
-            self.erase_ticket(ticket_of(row))
-        return len(rows)
+        return [ticket_of(row) for row in rows]
 
     def _note_snooze(self, before: int | None, ticket: Ticket) -> None:
         if ticket.snoozed_until is not None and ticket.snoozed_until != before:

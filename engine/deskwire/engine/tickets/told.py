@@ -1,0 +1,40 @@
+"""What agents are told of tickets, in the transaction of the change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.events.internal import SYSTEM, Actor, tell_agents, ticket_event
+from deskwire.engine.events.types import contact_lane
+from deskwire.engine.tickets.activity import By
+from deskwire.engine.tickets.ports import TicketTransaction
+from deskwire.engine.tickets.ticket import Ticket, ticket_view
+
+
+def created(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at: int) -> None:
+    """Tell of a new ticket."""
+    draft = ticket_event("created", ticket_view(ticket), (), _actor(by))
+    tell_agents(tx, project, draft, _subject(ticket), at, ticket=ticket.rowid)
+
+
+def changed(tx: TicketTransaction, ticket: Ticket, names: Sequence[str], by: By, at: int) -> None:
+    """Tell of a changed ticket, and of the fields that are others; nobody, if its project is no more."""
+    project = tx.project_with(ticket.project)
+    if project is not None:
+        draft = ticket_event("changed", ticket_view(ticket), names, _actor(by))
+        tell_agents(tx, project, draft, _subject(ticket), at, ticket=ticket.rowid)
+
+
+def deleted(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at: int) -> None:
+    """Tell that a ticket is gone: its ids, and nothing of what it said."""
+    ids = {"id": ticket.id, "conversationId": ticket.conversation_id, "contactId": ticket.contact_id}
+    tell_agents(tx, project, ticket_event("deleted", ids, (), _actor(by)), None, at)
+
+
+def _subject(ticket: Ticket) -> int | None:
+    return None if ticket.contact is None else contact_lane(ticket.contact)
+
+
+def _actor(by: By) -> Actor:
+    return SYSTEM if by.user_id is None else Actor("user", by.user_id, by.name)
