@@ -45,6 +45,7 @@ NAVIGATION = {
         "guide/translations",
         "guide/memory",
         "guide/contacts-and-snippets",
+        "guide/search",
     ),
     "Operate": (
         "guide/provisioning",
