@@ -7,7 +7,7 @@
 import { batch, computed, effect, signal, untracked } from "./vendor/preact.js";
 import { Offline, Problem, get, patiently, signedOut } from "./api.js";
 import { connection, close, healed, open as openStream, retry, view } from "./feed.js";
-import { entries, rows } from "./outbox.js";
+import { entries, rows, wake } from "./outbox.js";
 import * as session from "./session.js";
 import { applyAll, asHeld, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
 /** @import { State } from "./state.js" */
@@ -106,6 +106,7 @@ function greeted(hello) {
   if (hello.gap) void anew();
   else if (!hello.resumedAfter) for (const each of lists.values()) if (each.asOf < opened.at) each.late();
   for (const part of parts) part.hello?.();
+  void wake("offline");
   void count();
 }
 
