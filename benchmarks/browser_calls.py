@@ -113,7 +113,9 @@ def main() -> None:
         for (what, way), medians in figures.items():
             print(f"{what}, {way}: {statistics.median(medians):.2f} ms")
         response, received = pages["fast path"].call("GET", "/conversations?limit=100")
-        print(f"100 conversations: {len(received):,} bytes, {response.headers['Content-Encoding'] or 'not packed'}")
+        print(
+            f"100 conversations: {len(received):,} bytes, {response.headers['Content-Encoding'] or 'not packed'}"
+        )
 
 
 if __name__ == "__main__":
