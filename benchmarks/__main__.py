@@ -37,6 +37,7 @@ from benchmarks import (
     reading,
     references,
     rendering,
+    searching,
     starting,
     ticketing,
 )
@@ -59,6 +60,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "backlog": backlog.measure,
     "engine": engine.measure,
     "tickets": ticketing.measure,
+    "search": searching.measure,
     "import": importing.measure,
     "attacks": attacking.measure,
 }

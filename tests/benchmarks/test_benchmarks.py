@@ -40,6 +40,7 @@ SECTIONS = {
     "backlog": ["backlog"],
     "engine": ["engine"],
     "tickets": ["tickets", "bulk"],
+    "search": ["search", "index"],
     "import": ["import", "import-beside"],
     "attacks": ["attacks"],
 }

@@ -104,6 +104,12 @@ async def test_a_list_in_the_agents_view_is_paged_like_any(service: Service) -> 
     assert found == made[::-1]
 
 
+async def test_a_hidden_conversation_is_as_new_as_the_event_that_agents_alone_get(service: Service) -> None:
+    made = await service.create(visible=False)
+    view = await seen(service, made)
+    assert (view["asOf"] > NO_EVENT, view["visible"], await service.events()) == (True, False, [])
+
+
 async def test_neither_servers_nor_the_plain_view_get_any_of_it(service: Service) -> None:
     made = await service.create(message={"text": "Hello"})
     plain = (await service.dashboard.get(f"/conversations/{made['id']}")).json()

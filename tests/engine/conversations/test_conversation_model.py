@@ -22,6 +22,8 @@ from deskwire.engine.conversations.commands import (
     Rate,
     Reopen,
     ReplaceNetworkLogs,
+    Reply,
+    WakeSnoozed,
     WorkflowCommand,
 )
 from deskwire.engine.conversations.conversation import Conversation
@@ -30,7 +32,7 @@ from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.facts import Created, Fact
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.events.types import Draft
-from tests.support.builders import CONTACT, PROJECT, Play, create, post
+from tests.support.builders import CONTACT, NOON, PROJECT, Play, create, post
 
 NOTE = "a note that nobody outside may see"
 VALUES = st.sampled_from([None, 0, 1, True, False, "x", [1], {"a": None}])
@@ -43,6 +45,8 @@ FIELDS = st.fixed_dictionaries(
         "status": st.sampled_from(["OPEN", "PENDING"]),
         "attributes": ATTRIBUTES,
         "visible": st.booleans(),
+        "tags": st.sampled_from([(), ("a",), ("a", "b")]),
+        "snoozed_until": st.sampled_from([None, NOON, NOON + 10_000_000]),
     },
 )
 MESSAGES = st.builds(post, st.sampled_from(["contact", "agent", "bot", "system"]), st.just("text"))
@@ -56,6 +60,18 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(MarkRead),
     st.builds(Rate, st.integers(0, 10)),
     st.builds(Patch, FIELDS),
+    st.builds(WakeSnoozed),
+    st.builds(
+        Reply,
+        MESSAGES | NOTES,
+        st.none() | st.integers(0, 12),
+        st.lists(
+            st.builds(Close, st.just("agent"))
+            | st.just(Patch({"status": "PENDING"}))
+            | st.just(Assign(None)),
+            max_size=2,
+        ).map(tuple),
+    ),
     st.builds(ReplaceNetworkLogs, st.just(b"[]")),
 )
 
@@ -127,7 +143,7 @@ class AnyCommands(RuleBasedStateMachine):
         if self.play.state is not None:
             self.carry_out(command)
             self.carry_out(command)
-            repeats = isinstance(command, ReplaceNetworkLogs | PostMessage)
+            repeats = isinstance(command, ReplaceNetworkLogs | PostMessage | Reply)
             assert repeats or self.play.facts == [] or _refused(self.play.now_is, command)
 
     @rule(roll=st.integers(0, 9))
@@ -175,6 +191,7 @@ def promised(before: Conversation | None, facts: list[Fact]) -> int:
 def _refused(state: Conversation, command: Command) -> bool:
     return isinstance(command, Patch) and (
         (state.status == "CLOSED" and "status" in command.given)
+        or (state.status == "CLOSED" and command.given.get("snoozed_until") is not None)
         or (state.visible and command.given.get("visible") is False)
     )
 

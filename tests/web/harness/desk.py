@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
 from tests.web.harness.stage import Stage
 
@@ -49,7 +49,40 @@ class Desk:
         self.page.get_by_label("Email").fill(email or user["email"])
         self.page.get_by_label("Password", exact=True).fill(password or user["password"])
         self.page.get_by_role("button", name="Sign in").click()
-        expect(self.page.get_by_role("listbox")).to_be_visible()
+        expect(self.page.get_by_role("navigation", name="Views")).to_be_visible()
+
+    def view(self, name: str = "All") -> None:
+        """Choose a view."""
+        self.page.get_by_role("navigation", name="Views").get_by_role("button", name=name).click()
+
+    def row(self, text: str) -> Locator:
+        """Return the row of the list that has this text."""
+        return self.page.get_by_role("option").filter(has_text=text)
+
+    def converse(self, text: str) -> None:
+        """Open the conversation whose row has this text, among all."""
+        self.view()
+        self.row(text).click()
+        expect(self.box).to_be_visible()
+
+    @property
+    def log(self) -> Locator:
+        """The messages of the open conversation."""
+        return self.page.get_by_role("log")
+
+    @property
+    def box(self) -> Locator:
+        """The field that replies and notes are written in."""
+        return self.page.locator(".composer textarea")
+
+    def said(self, text: str) -> Locator:
+        """Return the messages of the thread with this text."""
+        return self.log.locator(".message").filter(has_text=text)
+
+    def reply(self, text: str) -> None:
+        """Write a reply and send it."""
+        self.box.fill(text)
+        self.box.press("Control+Enter")
 
     def remaining(self) -> list[str]:
         """Return the complaints that the test did not provoke."""

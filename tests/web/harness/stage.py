@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import httpx
 from tests.interop.proxy import Proxy, proxying
 from tests.support.sockets.server_process import Server
 from tests.web.harness.background import Background
+from tests.web.harness.endpoint import Endpoint, receiving
 
 QUICK: Final = {"DESKWIRE_ARGON2_MEMORY_KIB": "8192", "DESKWIRE_ALLOW_PRIVATE_WEBHOOKS": "true"}
 PASSWORD: Final = "a password of an agent, long enough"
@@ -36,7 +37,7 @@ class Stage:
     demo: dict[str, Any]
     s2s: httpx.Client
     owner: httpx.Client
-    clients: list[httpx.Client] = field(default_factory=list)
+    stack: ExitStack
 
     def converse(self, user: str = "u1", *texts: str, **contact: Any) -> dict[str, Any]:
         """Start a conversation of a contact with these messages, and return it."""
@@ -77,6 +78,20 @@ class Stage:
         self.owner.post("/auth/token", json=proof).raise_for_status()
         return email
 
+    def endpoint(self, description: str, status: int = 200) -> Endpoint:
+        """Register a webhook receiver of this description for all events, and return it."""
+        endpoint = self.stack.enter_context(receiving(status))
+        body = {"url": endpoint.url, "description": description}
+        self.s2s.post("/s2s/webhooks", json=body).raise_for_status()
+        return endpoint
+
+    def client(self, email: str, password: str = PASSWORD) -> httpx.Client:
+        """Return a client of the API that is signed in as this person, for the demo's project."""
+        proof = {"email": email, "password": password}
+        token = self.owner.post("/auth/token", json=proof).raise_for_status().json()["accessToken"]
+        headers = {"Authorization": f"Bearer {token}", "project": self.demo["projectId"]}
+        return self.stack.enter_context(_client(self.server, headers))
+
     def kill(self) -> None:
         """End the service as a crash would."""
         self.background.call(self.server.kill)
@@ -101,11 +116,12 @@ def staged(directory: Path, **environ: str) -> Iterator[Stage]:
             demo = server.demo()
             key = {"Authorization": f"Bearer {demo['serverKey']}"}
             token = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
-            base = f"{server.url}/v3"
-            with (
-                httpx.Client(base_url=base, headers=key, trust_env=False, timeout=30) as s2s,
-                httpx.Client(base_url=base, headers=token, trust_env=False, timeout=30) as owner,
-            ):
-                yield Stage(background, server, proxy, f"http://127.0.0.1:{proxy.port}", demo, s2s, owner)
+            with ExitStack() as stack, _client(server, key) as s2s, _client(server, token) as owner:
+                url = f"http://127.0.0.1:{proxy.port}"
+                yield Stage(background, server, proxy, url, demo, s2s, owner, stack)
         finally:
             background.call(server.stop)
+
+
+def _client(server: Server, headers: Mapping[str, str]) -> httpx.Client:
+    return httpx.Client(base_url=f"{server.url}/v3", headers=headers, trust_env=False, timeout=30)

@@ -124,6 +124,7 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "TicketPatch": {"status": "DONE"},
     "TranslationBody": {"language": "en", "fields": {"text": "Checkout"}},
+    "SeenBody": {"index": 3},
     "TypingBody": {"typing": True},
     "ContactTypingBody": {"typing": True},
     "VersionBody": {"definition": _DEFINITION},

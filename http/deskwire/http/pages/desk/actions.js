@@ -8,7 +8,7 @@ import { thread } from "./conversation.js";
 import { go, may, open, user } from "./session.js";
 import { act, entries, undo, undoable } from "./outbox.js";
 import { handle, run } from "./keys.js";
-import { filter, selection, shown, targets } from "./list.js";
+import { filter, focusList, selection, shown, targets } from "./list.js";
 import { contextShown } from "./app.js";
 import { giveBack } from "./composer.js";
 /** @import { Row, Assignee } from "./types.js" */
@@ -24,7 +24,7 @@ async function perform(ids, action, words, back) {
   if (!mayAct()) return void say(t.actions.notAllowed, { bad: true });
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
   const steps = rows.map((one) => ({ id: one.id, action: action(one), back: back?.(one) })).filter((each) => each.action);
-  if (!steps.length) return void say(t.actions.notHere, { bad: !ids.length });
+  if (!steps.length) return void say(rows.length ? t.actions.already : t.actions.notHere);
   for (const each of steps) await act(each.id, each.action);
   selection.value = new Set();
   const undoAll = () => steps.forEach((each) => each.back && act(each.id, each.back));
@@ -84,8 +84,11 @@ async function close(ids) {
   if (next && ids.length === 1) (go(`c/${next}`), settle(filter.value));
 }
 
+/** Leave what is marked unread, for looking at it would mark it read again. @param {string[]} ids */
+const leave = (ids) => void (open.value && ids.includes(open.value) && (go(""), requestAnimationFrame(focusList)));
+
 /** @param {string[]} ids */
-const unread = (ids) => perform(ids, (one) => {
+const unread = (ids) => leave(ids) ?? perform(ids, (one) => {
   const last = thread(one.id).messages.findLast((each) => each.author.type === "contact" && each.index !== null)?.index ?? null;
   return { do: "unread", index: last === null ? Math.max(-1, one.messages - 2) : last - 1 };
 }, () => t.actions.done.unread());
@@ -141,7 +144,7 @@ function useRefusals() {
   const refused = entries.value.filter((each) => each.kind === "action" && each.state === "refused");
   useEffect(() => {
     for (const each of refused) {
-      say(t.actions.rolledBack(each.label, each.problem?.detail ?? ""), { bad: true });
+      say(t.actions.rolledBack(/** @type {Record<string, string>} */ (t.actions.names)[each.label] ?? each.label, each.problem?.detail ?? ""), { bad: true });
       undo(each.key);
     }
   }, [refused.map((each) => each.key).join()]);

@@ -122,8 +122,10 @@ export async function patiently(ask) {
 /** All items of a list, page by page. @param {string} path @param {Record<string, unknown>} [query] @param {number} [most] @returns {Promise<any[]>} */
 export async function all(path, query, most = 1000) {
   const items = [];
+  /** @type {string|null} */
   let cursor = null;
   do {
+    /** @type {{items: any[], nextCursor: string|null}} */
     const page = await patiently(() => get(path, { ...query, limit: 100, cursor }));
     items.push(...page.items);
     cursor = page.nextCursor;

@@ -204,11 +204,9 @@ export function context(id) {
   return context.value;
 }
 
-/** @typedef {{id: string, shortcut: string, title: string, text: string, language: string|null, teamId: string|null}} Snippet */
-const lookups = () => ({
-  snippets: new Resource(() => all("snippets"), /** @type {Snippet[]} */ ([])),
-  tags: new Resource(async () => (await get("tags")).items, /** @type {{name: string, conversations: number}[]} */ ([])),
-});
+/** @typedef {import("api").Snippet} Snippet */
+/** @returns {{snippets: Resource<Snippet[]>, tags: Resource<import("api").TagUse[]>}} */
+const lookups = () => ({ snippets: new Resource(() => all("snippets"), []), tags: new Resource(async () => (await get("tags")).items, []) });
 let found = lookups();
 /** The snippets; the first read loads them. Reads a signal. @returns {Snippet[]} */
 export const snippets = () => found.snippets.value;

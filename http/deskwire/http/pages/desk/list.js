@@ -2,7 +2,7 @@
 /** The list of conversations: views, filters, search, a virtual listbox that stays quick with ten thousand rows. */
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Empty, Icon, Kbd, Menu, Name, ago, announce, cx, dialog, lazy, now, say, setting } from "./parts.js";
+import { Ago, Avatar, Button, Empty, Icon, Kbd, Menu, Name, ago, announce, cx, dialog, lazy, now, say, setting, soon } from "./parts.js";
 import { counters, hold, list, more, people, reload, row, settle, viewers } from "./store.js";
 import { go, may, open, user } from "./session.js";
 import { handle, run } from "./keys.js";
@@ -262,7 +262,7 @@ export function Line({ id, index, total, isActive, isOpen, selected, selecting }
     <div class="line">${one.lastMessage ? html`<${Words} last=${one.lastMessage} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</div>
     <div class="line">
       <span class="chips">
-        ${one.snoozedUntil ? html`<span class="chip"><${Icon} name="moon" />${t.list.snoozed(ago(Date.now(), Date.parse(one.snoozedUntil)))}</span>` : one.waitingSince && html`<${Waits} since=${one.waitingSince} />`}
+        ${one.snoozedUntil ? html`<span class="chip"><${Icon} name="moon" />${t.list.snoozed(soon(one.snoozedUntil))}</span>` : one.waitingSince && html`<${Waits} since=${one.waitingSince} />`}
         ${one.status !== "OPEN" && html`<span class="chip">${/** @type {any} */ (t.thread.status)[one.status]}</span>`}
         ${one.tags.slice(0, 3).map((each) => html`<span class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}
       </span>

@@ -1,6 +1,6 @@
 // @ts-check
 /** A run of messages of one author, the files that they carry, and the truth about each: where it is, and who got it. */
-import { html, useState } from "./vendor/preact.js";
+import { html, signal, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Avatar, Button, Clock, Icon, Popover, Text, clockTime, cx } from "./parts.js";
 import { ROOT } from "./api.js";
@@ -16,10 +16,10 @@ const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/;
 /** What a delivery is that will not be tried again. */
 export const FAILED = new Set(["dropped", "skipped", "failed"]);
 
-/** How long the service took to store what was sent from here, by message. @type {Map<string, number>} */
-const took = new Map();
+/** How long the service took to store what was sent from here, by message. */
+const took = signal(/** @type {ReadonlyMap<string, number>} */ (new Map()));
 /** @param {string} id @param {number | null} ms */
-export const remember = (id, ms) => void (ms !== null && took.set(id, ms));
+export const remember = (id, ms) => void (ms !== null && !took.peek().has(id) && (took.value = new Map(took.peek()).set(id, ms)));
 
 /** @param {number} n */
 const size = (n) => (n < 1024 ? `${n} B` : n < 1_048_576 ? `${Math.round(n / 1024)} KB` : `${(n / 1_048_576).toFixed(1)} MB`);
@@ -80,17 +80,17 @@ export function Trouble({ of, n }) {
   return html`<div class="trouble"><${Icon} name="warn" /><span>${words}</span></div>`;
 }
 
-/** The truth about stored messages of a run. @param {{messages: AgentMessage[], seen: boolean}} props */
-function Truth({ messages, seen }) {
+/** The truth about stored messages of a run. @param {{messages: AgentMessage[], seen: boolean, ours: boolean}} props */
+function Truth({ messages, seen, ours }) {
   const groups = messages.map((each) => ({ at: each.createdAt, of: each.sequence ? deliveries(each.conversationId, each.sequence) : [] })).filter((each) => each.of.length);
   const last = messages.at(-1);
-  const ms = last && took.get(last.id);
+  const ms = last && took.value.get(last.id);
   const of = (last?.sequence && deliveries(last.conversationId, last.sequence)) || [];
   const done = of.filter((each) => each.status === "delivered");
   const brief = done.length > 2 ? [t.truth.gotAll(done.length)] : done.map(outcome);
   const pending = of.filter((each) => each.status !== "delivered" && !FAILED.has(each.status));
   const failed = of.filter((each) => FAILED.has(each.status));
-  if (!of.length && ms === undefined && !seen) return null;
+  if (!of.length && !ours) return null;
   const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}`;
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}>${words}</button>`;
   return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.ms(ms)}`}</span>${of.length > 0 && html`<${Receipts} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
@@ -147,7 +147,7 @@ export function Run(props) {
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${Attached} key=${file.id} of=${file} />`)}</div>`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
       </div>`)}
-      ${out ? html`<${OnItsWay} out=${out} />` : !internal && html`<${Truth} messages=${messages} seen=${seen} />`}
+      ${out ? html`<${OnItsWay} out=${out} />` : !internal && html`<${Truth} messages=${messages} seen=${seen} ours=${side === "out"} />`}
     </div>
   </article>`;
 }

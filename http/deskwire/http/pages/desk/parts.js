@@ -222,7 +222,7 @@ let last = 0;
 export function say(text, options = {}) {
   const id = ++last;
   const away = () => void (notices.value = notices.value.filter((each) => each.id !== id));
-  notices.value = [...notices.value.filter((each) => each.text !== text).slice(-2), { id, text, bad: options.bad ?? false, action: options.action, run: options.run }];
+  notices.value = [...notices.value.filter((each) => each.text !== text).slice(-1), { id, text, bad: options.bad ?? false, action: options.action, run: options.run }];
   status.value = text;
   setTimeout(away, options.ms ?? (options.bad || options.action ? 9000 : 4000));
   return away;
@@ -284,6 +284,13 @@ export function dayOf(at) {
   if (between === 0) return t.today;
   if (between === 1) return t.yesterday;
   return (between < 200 && between > -200 ? dayName : dayYear).format(day);
+}
+
+/** A time to come, in few words: 18:00, Tue 09:00, 3 Dec 09:00. @param {string} at */
+export function soon(at) {
+  const ms = Date.parse(at) - now.value;
+  if (ms < 20 * 3_600_000 && new Date(at).getDate() === new Date(now.value).getDate()) return clockTime(at);
+  return `${new Date(at).toLocaleDateString(undefined, ms < 6 * 86_400_000 ? { weekday: "short" } : { day: "numeric", month: "short" })} ${clockTime(at)}`;
 }
 
 /** A time that stays true. @param {{at: string, class?: string, plain?: boolean}} props */

@@ -2,7 +2,7 @@
 /** A conversation: its head, what was said, who looks and writes, and the box to answer in. */
 import { Component, html, signal, useEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Icon, Menu, announce, cx, dayOf, dialog, say } from "./parts.js";
+import { Button, Empty, Icon, Menu, announce, cx, dayOf, dialog, say, soon } from "./parts.js";
 import { gone, row, viewers } from "./store.js";
 import { deliveries, older, reloadThread as reload, seen, thread, typing } from "./conversation.js";
 import { go, may } from "./session.js";
@@ -17,6 +17,8 @@ import { more as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery } from "./types.js" */
 
 const TOGETHER_MS = 5 * 60_000;
+/** Runs end at these places, so that they stay the same when older messages come before them. */
+const TOGETHER = 25;
 
 /** @typedef {{kind: "day", key: string, at: string} | {kind: "run", key: string, messages: AgentMessage[]} | {kind: "trouble", key: string, of: Delivery, n: number}} Part */
 
@@ -47,7 +49,7 @@ export function parts(messages) {
     day = date;
     const last = found.at(-1);
     const joins = before && before.author.type === each.author.type && before.author.id === each.author.id && before.internal === each.internal && Date.parse(each.createdAt) - Date.parse(before.createdAt) < TOGETHER_MS;
-    if (joins && last?.kind === "run" && last.messages.length < 30) last.messages.push(each);
+    if (joins && last?.kind === "run" && (each.index === null || each.index % TOGETHER)) last.messages.push(each);
     else found.push({ kind: "run", key: each.id, messages: [each] });
     before = each;
   }
@@ -74,7 +76,7 @@ const same = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ?
 
 /** A piece of the thread, drawn anew only when something in it is new. */
 class Chunk extends Component {
-  /** @param {any} next */
+  /** @override @param {any} next */
   shouldComponentUpdate(next) {
     const now = /** @type {any} */ (this).props;
     return next.seenIndex !== now.seenIndex || next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => same(each, now.of[i]));
@@ -102,7 +104,7 @@ function Head({ id }) {
     <${Button} label=${t.back} icon="left" only kind="quiet" class="only-narrow" press=${() => go("")} />
     <div class="grow"><h1 class="ellipsis" title=${one?.title}><bdi>${one?.title ?? name ?? ""}</bdi></h1>
       <div class="sub">${one && html`<span class=${cx("chip", one.status === "OPEN" && "good", one.status === "PENDING" && "waits")}>${/** @type {any} */ (t.thread.status)[one.status]}</span>
-        ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed} <${Ago} at=${one.snoozedUntil} /></span>`}
+        ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed(soon(one.snoozedUntil))}</span>`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
         <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
         ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Faces} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
@@ -123,7 +125,8 @@ function Log({ id }) {
   const atEnd = useRef(signal(true)).current;
   const seenUpTo = useRef(it.messages.at(-1)?.id);
   const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "held" && each.state !== "conflict" && !(each.state === "stored" && it.messages.some((message) => message.id === each.answer?.id)));
-  for (const each of outgoing(id)) if (each.state === "stored" && each.answer) remember(each.answer.id, each.tookMs);
+  const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer);
+  useEffect(() => arrived.forEach((each) => remember(each.answer.id, each.tookMs)), [arrived.length]);
   const all = chunks(parts(it.messages));
   const newest = it.messages.at(-1);
   if (atEnd.value) seenUpTo.current = newest?.id;

@@ -5,76 +5,19 @@
  *
  * @typedef {"OPEN"|"PENDING"|"CLOSED"} Status
  *
- * @typedef {object} Author
- * @property {"agent"|"contact"|"bot"|"system"|string} type
- * @property {string|null} id
- * @property {string|null} name
+ * @typedef {import("api").Author} Author
  *
- * @typedef {object} Attachment
- * @property {string} id
- * @property {string} name
- * @property {string} type
- * @property {number} size
- * @property {string} url
+ * @typedef {import("api").Attachment} Attachment
  *
  * A message as agents see it. What has been stored has an id of the server, `msg_…`.
- * @typedef {object} AgentMessage
- * @property {string} id
- * @property {string} conversationId
- * @property {Author} author
- * @property {string} text
- * @property {Attachment[]} attachments
- * @property {string} createdAt
- * @property {number|null} index  null for a note
- * @property {boolean} internal
- * @property {number|null} [sequence]  of its event, by which deliveries are found; null for a note
- * @property {string|null} [seenAt]
- * @property {string|null} [clientKey]
+ * @typedef {import("api").AgentMessage & {sequence?: number|null, seenAt?: string|null, clientKey?: string|null}} AgentMessage
  *
- * @typedef {object} Assignee
- * @property {"user"|"team"} type
- * @property {string} id
- * @property {string} name
+ * @typedef {import("api").Assignee} Assignee
  *
- * @typedef {object} LastMessage
- * @property {string} id
- * @property {Author} author
- * @property {string} text  the first 160 characters
- * @property {boolean} internal
- * @property {string} createdAt
+ * @typedef {import("api").LastMessage} LastMessage
  *
  * A conversation in a list: the server's `AgentConversation`. Never changed in place: a change makes a new row.
- * @typedef {object} Row
- * @property {string} id
- * @property {string} projectId
- * @property {{id: string, userId: string, name: string|null, email: string|null}} contact
- * @property {string|null} title
- * @property {Status} status
- * @property {boolean} closed
- * @property {string|null} closedBy
- * @property {boolean} unread  whether the *contact* has something to read; ours is `mine.unread`
- * @property {boolean} archived
- * @property {Assignee|null} assignee
- * @property {Record<string, unknown>} attributes
- * @property {number|null} rating
- * @property {string|null} ticketId
- * @property {string|null} lastMessageAt
- * @property {number} sequence
- * @property {string} createdAt
- * @property {string} updatedAt
- * @property {string|null} closedAt
- * @property {string} asOf  the newest event that it takes into account
- * @property {boolean} visible
- * @property {string[]} tags
- * @property {string|null} snoozedUntil
- * @property {string|null} waitingSince
- * @property {number} messages
- * @property {LastMessage|null} lastMessage
- * @property {number|null} contactSeenIndex
- * @property {string|null} contactSeenAt
- * @property {string|null} networkLogsAt
- * @property {{id: string, name: string, waiting: boolean}|null} workflow
- * @property {{seenIndex: number|null, unread: number}} mine
+ * @typedef {import("api").AgentConversation} Row
  *
  * What a list shows. `assignee` is `me`, `none`, a user's or a team's id.
  * @typedef {object} Filter
@@ -157,18 +100,9 @@
  * @property {boolean} internal
  * @property {number} until  milliseconds, by this browser's clock
  *
- * @typedef {object} User
- * @property {string} id
- * @property {string} email
- * @property {string} name
+ * @typedef {import("api").User} User
  *
- * @typedef {object} Project
- * @property {string} id
- * @property {string} name
- * @property {string} organisationId
- * @property {string} organisationName
- * @property {string} role
- * @property {string[]} permissions
+ * @typedef {import("api").SessionProject} Project
  *
  * An event of the stream, as it comes: the envelope, or a passing one (`type` and data, no id).
  * @typedef {object} Envelope

@@ -1,0 +1,165 @@
+"""What agents alone are told, and what the activity has, of what happens to a conversation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.activity import Doer
+from deskwire.engine.conversations.agents_events import changes_to_tell, doer_of, is_plain
+from deskwire.engine.conversations.commands import (
+    AnswerStep,
+    Assign,
+    Close,
+    Command,
+    Delete,
+    MarkRead,
+    Patch,
+    Reopen,
+    ReplaceNetworkLogs,
+    StartWorkflow,
+    WakeSnoozed,
+    WorkflowCommand,
+)
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.plan import Plan, make_plan
+from deskwire.engine.workflows.workflow import Published
+from tests.engine.workflows.building import buttons, published, send, workflow
+from tests.support.builders import CONTACT, NOON, PROJECT, create, post
+
+GRACE = Doer("user", "usr_1", "Grace")
+SHOWN = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000, sequence=4, unread=True)
+HIDDEN = replace(SHOWN, visible=False, sequence=0)
+CLOSE = {"id": 2, "type": "close"}
+ADA = Assignee("user", "usr_2", "Ada")
+
+
+def planned(
+    command: Command | WorkflowCommand,
+    state: Conversation | None = SHOWN,
+    by: Doer | None = GRACE,
+    running: Published | None = None,
+) -> Plan:
+    return make_plan(PROJECT, state, command, NOON, running, by=by)
+
+
+def told(plan: Plan) -> list[str]:
+    return changes_to_tell(plan.steps, plan.entries)
+
+
+def entries(plan: Plan) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (entry.by.type, entry.action, {change.field: change.after for change in entry.changes})
+        for entry in plan.entries
+        if entry is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "changes"),
+    [
+        (Assign(ADA), ["assignee"], {"assignee": {"type": "user", "id": "usr_2", "name": "Ada"}}),
+        (Close("agent"), ["status", "closedBy", "closedAt"], {"status": "CLOSED"}),
+        (Patch({"status": "PENDING"}), ["status"], {"status": "PENDING"}),
+        (Patch({"archived": True}), ["archived"], {"archived": True}),
+        (Patch({"title": "T"}), ["title"], {"title": "T"}),
+        (Patch({"tags": ("vip",)}), ["tags"], {"tags": ["vip"]}),
+        (
+            Patch({"snoozed_until": NOON + 60_000}),
+            ["snoozedUntil"],
+            {"snoozedUntil": "2026-09-21T14:14:20.000Z"},
+        ),
+    ],
+)
+def test_what_somebody_changes_is_told_and_noted_with_the_name(
+    command: Command, fields: list[str], changes: dict[str, Any]
+) -> None:
+    plan = planned(command)
+    assert told(plan) == fields
+    ((_, _, noted),) = entries(plan)
+    assert noted == changes
+    assert doer_of(plan.by, plan.steps, plan.entries, CONTACT) == GRACE
+
+
+@pytest.mark.parametrize("author", ["contact", "agent", "bot", "system"])
+def test_a_message_that_the_customer_sees_is_plain_and_nothing_is_noted_of_it(author: Any) -> None:
+    plan = planned(post(author))
+    assert plan.plain
+    assert plan.entries == ()
+
+
+def test_a_message_that_reopens_or_wakes_is_told_by_its_own_events_alone() -> None:
+    plan = planned(post(), replace(SHOWN, status="CLOSED", snoozed_until=NOON + 5), by=None)
+    assert (plan.plain, told(plan), entries(plan)) == (False, [], [])
+
+
+@pytest.mark.parametrize("internal", [True, False])
+def test_a_note_and_a_message_of_a_hidden_conversation_are_not_plain(internal: bool) -> None:
+    state = SHOWN if internal else HIDDEN
+    plan = planned(post("agent", internal=internal), state)
+    assert not plan.plain
+    assert told(plan) == []  # the note itself is told
+    assert not is_plain([], SHOWN)
+
+
+def test_a_hidden_conversation_is_told_from_its_creation_to_its_deletion() -> None:
+    assert told(planned(create(visible=False), None)) == ["created"]
+    assert told(planned(Patch({"attributes": {"a": 1}}), HIDDEN)) == ["attributes"]
+    assert told(planned(Patch({"visible": True}), HIDDEN)) == ["visible"]
+    assert told(planned(Delete("manual"), HIDDEN)) == ["deleted"]
+
+
+def test_what_public_events_tell_in_full_is_not_told_again() -> None:
+    assert told(planned(create(), None)) == []
+    assert told(planned(Delete("manual"))) == []
+    assert told(planned(Patch({"attributes": {"a": 1}}))) == []
+
+
+def test_what_only_agents_see_is_told_whoever_did_it() -> None:
+    assert told(planned(MarkRead(), by=None)) == ["unread", "contactSeenIndex", "contactSeenAt"]
+    assert told(planned(ReplaceNetworkLogs(b"[]"), by=None)) == ["networkLogsAt"]
+    snoozed = replace(SHOWN, snoozed_until=NOON - 1)
+    plan = planned(WakeSnoozed(), snoozed, Doer("system"))
+    assert told(plan) == ["snoozedUntil"]
+    assert entries(plan) == [("system", "changed", {"snoozedUntil": None})]
+
+
+def test_a_conversation_that_an_agent_starts_is_noted_and_one_of_the_backend_is_not() -> None:
+    command = replace(create(message=post("agent")), by_agent=True, assignee=ADA)
+    plan = planned(command, None)
+    assert [(kind, action) for kind, action, _ in entries(plan)] == [
+        ("user", "started"),
+        ("user", "assigned"),
+    ]
+    assert plan.after is not None
+    assert plan.after.human
+    assert entries(planned(create(), None, Doer("key", "key_1"))) == []
+
+
+def test_what_a_workflow_does_is_its_own_doing_whoever_started_it() -> None:
+    started = published(workflow([send(1, "Hello"), CLOSE]))
+    plan = planned(StartWorkflow(started), SHOWN, GRACE)
+    assert [(kind, action) for kind, action, _ in entries(plan)] == [("bot", "closed")]
+    assert told(plan) == []
+
+
+def test_that_a_workflow_waits_is_told_once_it_does() -> None:
+    started = published(workflow([buttons(1, None), CLOSE]))
+    plan = planned(StartWorkflow(started), SHOWN, GRACE)
+    assert "workflow" in told(plan)
+    waiting = plan.after
+    assert waiting is not None
+    assert waiting.run is not None
+    assert waiting.run.step is not None
+    option = waiting.run.step["action"]["options"][0]["id"]
+    answered = planned(AnswerStep(1, option), waiting, None, started)
+    assert [(kind, action) for kind, action, _ in entries(answered)] == [("bot", "closed")]
+
+
+def test_a_command_that_changes_nothing_is_neither_told_nor_noted() -> None:
+    for command in (Reopen(), Patch({"tags": ()}), WakeSnoozed(), Assign(None)):
+        plan = planned(command)
+        assert (plan.steps, plan.entries) == ([], ())

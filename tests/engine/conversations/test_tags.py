@@ -1,0 +1,53 @@
+"""The one form of a tag."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from deskwire.engine.conversations.tags import LENGTH_MAX, normal_tag, normal_tags
+
+
+@pytest.mark.parametrize(
+    ("given", "tag"),
+    [
+        ("VIP", "vip"),
+        ("  returns \t\n desk ", "returns desk"),
+        ("e\u0301t\u00c9", "\u00e9t\u00e9"),
+        ("Straße", "straße"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφος"),
+        ("👋 Hello", "👋 hello"),
+        ("a\u00a0b", "a b"),
+        ("x" * LENGTH_MAX, "x" * LENGTH_MAX),
+    ],
+)
+def test_a_tag_has_small_letters_single_blanks_and_one_way_to_write_it(given: str, tag: str) -> None:
+    assert normal_tag(given) == tag
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u202ex", "x\u200d", "\ue000", "\ud800", "x" * 41, "\u0378"])
+def test_what_can_be_no_tag_is_refused_with_a_reason(text: str) -> None:
+    with pytest.raises(ValueError, match="a tag has"):
+        normal_tag(text)
+
+
+@given(st.text(max_size=60))
+def test_a_tag_in_its_form_keeps_it(text: str) -> None:
+    try:
+        tag = normal_tag(text)
+    except ValueError:
+        assume(False)
+        raise
+    assert normal_tag(tag) == tag
+    assert 0 < len(tag) <= LENGTH_MAX
+    assert unicodedata.is_normalized("NFC", tag)
+
+
+@given(st.lists(st.sampled_from(["VIP", "vip", " Vip", "b", "A", "a "]), max_size=20))
+def test_tags_are_each_there_once_and_in_order(tags: list[str]) -> None:
+    found = normal_tags(tags)
+    assert list(found) == sorted(set(found))
+    assert set(found) == {tag.strip().lower() for tag in tags}

@@ -1,0 +1,128 @@
+"""The desk's files: how many, how large, and what may not stand in them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from deskwire.http.pages.web_files import Tree, load
+from tests.support.root import ROOT
+
+FOLDER = ROOT / "http/deskwire/http/pages/desk"
+MODULES = sorted(path for path in FOLDER.glob("**/*.js") if "vendor" not in path.parts)
+EAGER_MAX = 12
+LINES_MAX = 400
+KB = 1024
+
+FORBIDDEN = {
+    "markup made of text": r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerously|createContextualFragment",
+    "code made of text": r"\beval\(|new Function|setTimeout\(\s*[\"'`]|javascript:",
+    "a style in markup": r"\bstyle=",
+    "another host": r"https?://(?!www\.w3\.org/)|[\"'`]//",
+}
+"""What the page's policy refuses anyway, or what would make it depend on others."""
+
+VENDORED = "2f05731375b7880b"
+"""The beginning of the SHA-256 of vendor/preact.js. `make vendor` makes it of the versions in tests/web/tools; whoever
+changes those changes this."""
+
+
+def tree() -> Tree:
+    return load(FOLDER)
+
+
+def told(text: str) -> str:
+    """A module without its comments, as far as these tests need that."""
+    return re.sub(r"(?m)/\*\*[\s\S]*?\*/|^\s*//.*$|\s// .*$", "", text)
+
+
+def imported(module: Path) -> Iterator[Path]:
+    """The files that a module imports, at once or later."""
+    for target in re.findall(r"""(?:from|import)\s*\(?\s*"(\.[^"]+)\"""", told(module.read_text())):
+        yield (module.parent / target).resolve()
+
+
+def test_at_most_twelve_modules_run_before_the_first_list() -> None:
+    eager = tree().eager()
+    assert {"app.js", "api.js", "session.js", "store.js", "vendor/preact.js"} <= set(eager)
+    assert len(eager) <= EAGER_MAX, eager
+
+
+def test_what_is_loaded_before_the_first_list_is_small() -> None:
+    files = tree()
+    scripts = sum(len(files.files[name].packed) for name in files.eager())
+    assert scripts <= 60 * KB, scripts
+    styles = sum(len(static.packed) for name, static in files.files.items() if name.endswith(".css"))
+    assert styles <= 10 * KB, styles
+
+
+def test_all_modules_together_stay_within_what_the_wheel_may_grow_by() -> None:
+    whole = sum(
+        path.stat().st_size for path in FOLDER.glob("**/*") if path.is_file() and path.suffix != ".woff2"
+    )
+    assert len(gzip.compress(b"".join(path.read_bytes() for path in MODULES))) <= 120 * KB
+    assert whole <= 500 * KB, whole
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
+def test_a_module_is_checked_for_types_begins_with_what_it_is_and_is_not_too_long(module: Path) -> None:
+    text = module.read_text()
+    assert text.startswith("// @ts-check\n/**")
+    # texts.js is a table; the type checker alone reads types.js
+    if module.name not in {"texts.js", "types.js"}:
+        assert len(text.splitlines()) <= LINES_MAX
+
+
+@pytest.mark.parametrize("module", [*MODULES, FOLDER / "index.html"], ids=lambda path: path.name)
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_has_what_the_policy_forbids(module: Path, what: str) -> None:
+    found = re.search(FORBIDDEN[what], told(module.read_text()))
+    assert found is None, f"{what}: {found and found[0]}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
+def test_whatever_a_module_imports_is_there(module: Path) -> None:
+    for target in imported(module):
+        assert target.is_file(), target
+        assert target.is_relative_to(FOLDER)
+
+
+def test_no_module_is_left_that_nothing_imports() -> None:
+    reached = {FOLDER / "app.js", FOLDER / "feed-worker.js", FOLDER / "types.js"}
+    for module in MODULES:
+        reached |= set(imported(module))
+    assert set(MODULES) - reached == set()
+
+
+def test_the_worker_is_the_one_that_the_feed_names() -> None:
+    assert 'new URL("./feed-worker.js", import.meta.url)' in (FOLDER / "feed.js").read_text()
+
+
+def test_the_vendored_file_is_the_one_that_was_recorded_and_its_licences_are_beside_it() -> None:
+    assert sha256((FOLDER / "vendor/preact.js").read_bytes()).hexdigest()[:16] == VENDORED
+    for name in ("preact", "htm", "preact-signals", "preact-signals-core"):
+        assert (FOLDER / f"vendor/{name}.LICENSE").read_text().strip()
+
+
+def test_the_name_of_all_files_changes_with_any_of_them(tmp_path: Path) -> None:
+    def named(**files: str) -> str:
+        for path in tmp_path.iterdir():
+            path.unlink()
+        for name, text in files.items():
+            (tmp_path / f"{name}.js").write_text(text)
+        return load(tmp_path).name
+
+    names = [
+        named(a="1", b="2"),
+        named(a="1", b="3"),
+        named(a="1", c="2"),
+        named(a="12"),
+        named(a="1", b="2"),
+    ]
+    assert names[0] == names[-1]
+    assert len(set(names)) == len(names) - 1

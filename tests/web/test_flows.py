@@ -1,0 +1,167 @@
+"""What agents do all day, by mouse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import FilePayload, expect
+
+from tests.web.harness.desk import Desk
+from tests.web.harness.stage import PASSWORD, Stage
+
+
+def test_a_one_time_password_is_changed_at_the_first_sign_in(desk: Desk) -> None:
+    (organisation,) = desk.stage.owner.get("/organisations").json()["items"]
+    body = {"email": "ken@demo.example", "name": "Ken", "role": "agent"}
+    first = desk.stage.owner.post(f"/organisations/{organisation['id']}/members", json=body).json()[
+        "password"
+    ]
+    desk.tolerated.append("Failed to load resource")  # it is asked first without a new one
+    desk.open()
+    desk.page.get_by_label("Email").fill("ken@demo.example")
+    desk.page.get_by_label("Password", exact=True).fill(first)
+    desk.page.get_by_role("button", name="Sign in").click()
+    desk.page.get_by_label("New password").fill(PASSWORD)
+    desk.page.get_by_role("button", name="Sign in").click()
+    expect(desk.page.get_by_role("navigation", name="Views")).to_be_visible()
+
+
+def test_a_reply_tells_when_it_was_on_disk_and_when_each_endpoint_had_it(desk: Desk) -> None:
+    crm = desk.stage.endpoint("crm")
+    conversation = desk.stage.converse("u1", "Where is my order?", name="Ada Lovelace")
+    desk.sign_in()
+    desk.converse("Ada Lovelace")
+    expect(desk.said("Where is my order?")).to_be_visible()
+    desk.reply("It left us today.")
+    truth = desk.log.locator(".truth").last
+    expect(truth).to_contain_text(re.compile(r"on disk \d+ ms"))
+    expect(truth).to_contain_text(re.compile(r"crm got it \d+ m?s later"))
+    expect(desk.box).to_have_value("")
+    assert desk.stage.messages(conversation) == ["Where is my order?", "It left us today."]
+    assert [each["data"]["message"]["text"] for each in crm.events if "message" in each["data"]] == [
+        "Where is my order?",
+        "It left us today.",
+    ]
+
+
+def test_an_endpoint_that_fails_is_named_with_its_reason(desk: Desk) -> None:
+    desk.stage.endpoint("search", status=503)
+    desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    expect(desk.log).to_contain_text(re.compile(r"search: (trying again|waiting its turn)"))
+
+
+def test_a_note_is_seen_by_agents_alone_and_looks_like_none_else(desk: Desk) -> None:
+    crm = desk.stage.endpoint("crm")
+    conversation = desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    desk.page.get_by_role("button", name="Note").click()
+    expect(desk.page.get_by_text("Only agents will see this")).to_be_visible()
+    desk.box.fill("The carrier was asked.")
+    desk.page.get_by_role("button", name="Add note").click()
+    note = desk.page.get_by_role("article", name=re.compile("Note · only agents see it"))
+    expect(note).to_contain_text("The carrier was asked.")
+    customer = desk.stage.s2s.get(f"/s2s/conversations/{conversation['id']}/messages").json()["items"]
+    assert [message["text"] for message in customer] == ["Hello!"]
+    desk.stage.say(conversation, "Are you there?")
+    expect(desk.said("Are you there?")).to_be_visible()
+    assert "carrier" not in str(crm.events)
+
+
+def test_assigning_closing_and_reopening_show_at_once_and_hold(desk: Desk) -> None:
+    conversation = desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    head = desk.page.locator(".thread-head")
+    head.get_by_role("button", name="Assign to me").click()
+    expect(head).to_contain_text("Demo owner")
+    head.get_by_role("button", name="Close").click()
+    expect(head).to_contain_text("closed")
+    head.get_by_role("button", name="Reopen").click()
+    expect(head).to_contain_text("open")
+    path = f"/conversations/{conversation['id']}"
+    expect(desk.page.get_by_text("Waiting to be sent")).to_have_count(0)
+    types = [event["type"] for event in desk.stage.owner.get(f"{path}/events").json()["items"]]
+    assert types[-3:] == ["conversation.assigned", "conversation.closed", "conversation.reopened"]
+
+
+def test_send_and_close_is_one_step(desk: Desk) -> None:
+    conversation = desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    desk.box.fill("Done.")
+    desk.box.press("Control+Shift+Enter")
+    expect(desk.page.locator(".thread-head")).to_contain_text("closed")
+    expect(desk.said("Done.")).to_be_visible()
+    events = desk.stage.owner.get(f"/conversations/{conversation['id']}/events").json()["items"]
+    assert [event["type"] for event in events[-2:]] == ["message.created", "conversation.closed"]
+
+
+def test_what_a_customer_writes_appears_by_itself(desk: Desk) -> None:
+    conversation = desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    expect(desk.said("Hello!")).to_be_visible()
+    desk.stage.say(conversation, "Is anybody there?")
+    expect(desk.said("Is anybody there?")).to_be_visible()
+    expect(desk.row("Is anybody there?")).to_be_visible()
+    desk.stage.converse("u2", "A new one", name="Grace")
+    desk.page.get_by_role("button", name=re.compile("1 new")).click()  # the list keeps still while it has the focus
+    expect(desk.row("A new one")).to_be_visible()
+
+
+def test_words_find_conversations_as_one_types(desk: Desk) -> None:
+    desk.stage.converse("u1", "Where is my parcel?", name="Ada")
+    desk.stage.converse("u2", "A refund, please", name="Alan")
+    desk.sign_in()
+    desk.page.get_by_role("searchbox").fill("parc")
+    found = desk.page.get_by_role("region", name="Conversations")
+    expect(found.get_by_role("button", name=re.compile("Ada"))).to_be_visible()
+    expect(found).not_to_contain_text("Alan")
+    desk.page.get_by_role("searchbox").fill("nothing has this")
+    expect(desk.page.get_by_text("Nothing has “nothing has this”")).to_be_visible()
+
+
+def test_a_snippet_is_put_in_with_the_names_filled_in(desk: Desk) -> None:
+    body = {
+        "shortcut": "refund",
+        "title": "Refund",
+        "text": "Dear {contact.name}, it is on its way. {agent.name}",
+    }
+    desk.stage.owner.post("/snippets", json=body).raise_for_status()
+    desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    desk.box.press_sequentially(";ref")
+    expect(desk.page.get_by_role("listbox", name="Snippets")).to_contain_text("Refund")
+    desk.box.press("Enter")
+    expect(desk.box).to_have_value("Dear Ada, it is on its way. Demo owner")
+
+
+def test_a_file_is_attached_and_shown(desk: Desk) -> None:
+    conversation = desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    file = FilePayload(name="label.txt", mimeType="text/plain", buffer=b"parcel 1Z")
+    desk.page.locator(".composer input[type=file]").set_input_files(file)
+    expect(desk.page.locator(".composer .files")).to_contain_text("label.txt")
+    desk.reply("Here it is.")
+    expect(desk.log.get_by_role("link", name=re.compile("label.txt"))).to_be_visible()
+    (_, message) = desk.stage.owner.get(f"/conversations/{conversation['id']}/messages").json()["items"]
+    assert [each["name"] for each in message["attachments"]] == ["label.txt"]
+
+
+def test_a_viewer_reads_and_has_nothing_that_writes(window: Callable[..., Desk], stage: Stage) -> None:
+    stage.converse("u1", "Hello!", name="Ada")
+    desk = window(stage)
+    desk.sign_in(stage.person("Vera", "viewer"), PASSWORD)
+    desk.view()
+    desk.row("Ada").click()
+    expect(desk.said("Hello!")).to_be_visible()
+    expect(desk.page.get_by_text(re.compile("may read|may only read"))).to_be_visible()
+    expect(desk.box).to_have_count(0)
+    for name in ("Close", "Assign to me", "Snooze"):
+        expect(desk.page.locator(".thread-head").get_by_role("button", name=name)).to_have_count(0)
