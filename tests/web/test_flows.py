@@ -109,7 +109,9 @@ def test_what_a_customer_writes_appears_by_itself(desk: Desk) -> None:
     expect(desk.said("Is anybody there?")).to_be_visible()
     expect(desk.row("Is anybody there?")).to_be_visible()
     desk.stage.converse("u2", "A new one", name="Grace")
-    desk.page.get_by_role("button", name=re.compile("1 new")).click()  # the list keeps still while it has the focus
+    desk.page.get_by_role(
+        "button", name=re.compile("1 new")
+    ).click()  # the list keeps still while it has the focus
     expect(desk.row("A new one")).to_be_visible()
 
 
