@@ -101,7 +101,8 @@ export const t = {
     goneDraft: "What you had written is still here:", copyDraft: "Copy it", dropDraft: "Discard it", seen: "Seen",
     loadEarlier: "Earlier messages",
     status: { OPEN: "open", PENDING: "pending", CLOSED: "closed" },
-    hidden: "hidden from the contact", hiddenHint: "The contact does not see this conversation yet.", /** @param {string} at */ snoozed: (at) => `snoozed until ${at}`,
+    hidden: "hidden from the contact", hiddenHint: "The contact does not see this conversation yet.",
+    /** @param {string} at */ snoozed: (at) => `snoozed until ${at}`,
   },
 
   truth: {
