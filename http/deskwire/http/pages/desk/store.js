@@ -44,8 +44,7 @@ const parts = /** @type {Set<Part>} */ (new Set());
 export const join = (part) => (parts.add(part), part);
 
 const lists = /** @type {Map<string, Shown>} */ (new Map());
-/** @type {Set<string>} Conversations whose row is on its way. */
-const fetching = new Set();
+const fetching = /** @type {Set<string>} conversations whose row is on its way */ (new Set());
 /** How often a stream was opened, and its newest event then. */
 let opened = { times: 0, at: "" };
 /** @type {Envelope[]|null} What comes while everything is loaded anew. */
@@ -214,8 +213,7 @@ async function anew() {
   }
 }
 
-/** @type {Map<string, ReadonlySignal<Row|undefined>>} */
-const rowsRead = new Map();
+const rowsRead = /** @type {Map<string, ReadonlySignal<Row|undefined>>} */ (new Map());
 
 /** The conversation, with what is on its way in the outbox already done. Reads a signal. @param {string} id @returns {Row|undefined} */
 export function row(id) {
