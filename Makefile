@@ -23,7 +23,7 @@ run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
 
 demo: $(RUN_STAMP)
-	$(BIN)/deskwire demo $(ARGS)
+	$(BIN)/deskwire demo --desk $(ARGS)
 
 # The loops, from the shortest to the longest; how long each takes is in CONTRIBUTING.md.
 lint: $(DEV_STAMP)

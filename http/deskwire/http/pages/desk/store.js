@@ -70,6 +70,10 @@ export function begin() {
   stops = [
     effect(() => view(session.open.value ? [session.open.value] : [], composing.value)),
     effect(() => {
+      const { state, reason } = connection.value;
+      if (state === "ended" && reason === "session_ended") signedOut.value = true;
+    }),
+    effect(() => {
       if (!signedOut.value) untracked(() => connection.value.state === "ended" && retry());
     }),
     effect(expected),
@@ -118,7 +122,9 @@ export function became(next) {
     place(next.touched);
     for (const part of parts) part.changed?.(next);
   });
-  if (next.marks.get("settings:members") !== marks.get("settings:members") || next.marks.get("settings:teams") !== marks.get("settings:teams")) void session.reloadPeople();
+  const anew = (/** @type {string} */ name) => next.marks.get(name) !== marks.get(name);
+  if (anew("settings:members")) session.begin().catch(() => {}); // one's own role may be another; the next call says so otherwise
+  if (anew("settings:members") || anew("settings:teams")) void session.reloadPeople();
   if (next.wanted.size) soon("wanted", 200, fetchWanted);
   if (next.touched.size) soon("counters", COUNTERS_MS, count);
 }
@@ -149,6 +155,7 @@ export function soon(name, ms, work) {
 
 async function count() {
   const still = same();
+  if (signedOut.peek()) return;
   const counted = await patiently(() => get("inbox/counters")).catch(() => null);
   if (still() && counted) counters.value = counted;
 }
