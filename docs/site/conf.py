@@ -46,6 +46,7 @@ NAVIGATION = {
         "guide/memory",
         "guide/contacts-and-snippets",
         "guide/search",
+        "guide/inbox-writing",
     ),
     "Operate": (
         "guide/provisioning",
