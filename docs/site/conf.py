@@ -43,6 +43,7 @@ NAVIGATION = {
         "guide/surveys",
         "guide/translations",
         "guide/memory",
+        "guide/inbox",
         "guide/contacts-and-snippets",
     ),
     "Operate": (
