@@ -23,7 +23,7 @@ run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
 
 demo: $(RUN_STAMP)
-	$(BIN)/deskwire demo $(ARGS)
+	$(BIN)/deskwire demo --desk $(ARGS)
 
 # The loops, from the shortest to the longest; how long each takes is in CONTRIBUTING.md.
 lint: $(DEV_STAMP)
@@ -152,7 +152,8 @@ vendor: $(TOOLS)/node_modules/.stamp
 web-types: $(TOOLS)/node_modules/.stamp $(DEV_STAMP)
 	$(BIN)/python -m tests.web.tools.description > $(TOOLS)/openapi.json
 	$(TOOLS)/node_modules/.bin/openapi-typescript $(TOOLS)/openapi.json --root-types --root-types-no-schema-prefix -o $(TOOLS)/api.d.ts > /dev/null
-	@rm $(TOOLS)/openapi.json
+	@$(BIN)/python -m tests.web.tools.description --digest | cat - $(TOOLS)/api.d.ts > $(TOOLS)/openapi.json
+	@mv $(TOOLS)/openapi.json $(TOOLS)/api.d.ts
 
 # Whether the desk's modules keep to their types.
 web-lint: $(TOOLS)/node_modules/.stamp

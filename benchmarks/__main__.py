@@ -18,6 +18,7 @@ import click
 from rich.console import Console
 
 from benchmarks import (
+    agents,
     attacking,
     backlog,
     chats,
@@ -37,6 +38,7 @@ from benchmarks import (
     reading,
     references,
     rendering,
+    searching,
     starting,
     ticketing,
 )
@@ -59,7 +61,9 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "backlog": backlog.measure,
     "engine": engine.measure,
     "tickets": ticketing.measure,
+    "search": searching.measure,
     "import": importing.measure,
+    "agents": agents.measure,
     "attacks": attacking.measure,
 }
 _RESULTS: Final = Path(__file__).parent / "results"

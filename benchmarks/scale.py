@@ -31,6 +31,7 @@ class Scale:
         tickets, lists, list_s, bulk_calls: in the database where lists are timed, how many lists those are at most, for how
             long each, and changes of 1,000 tickets.
         imported: messages of an import.
+        searched: conversations in the database where searches are timed, of six messages each.
     """
 
     rounds: int = 3
@@ -58,6 +59,7 @@ class Scale:
     lists: int = 100
     list_s: float = 0.3
     bulk_calls: int = 40
+    searched: int = 10_000
     imported: int = 20_000
 
     def load(self, connections: int) -> dict[str, Any]:
@@ -89,9 +91,12 @@ QUICK: Final = Scale(
     tickets=300,
     lists=3,
     bulk_calls=2,
+    searched=200,
     imported=1_500,
     deliveries=40,
     flights=(1, 8),
     backlog=500,
 )
-FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), tickets=100_000, imported=100_000)
+FULL: Final = replace(
+    DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), tickets=100_000, imported=100_000, searched=100_000
+)

@@ -38,6 +38,7 @@ NAVIGATION = {
     "Follow events": ("guide/webhooks", "guide/deliveries", "guide/stream", "guide/listen"),
     "Use the API": ("guide/api", "guide/people", "guide/uploads"),
     "Serve customers": (
+        "guide/desk",
         "guide/tickets",
         "guide/workflows",
         "guide/surveys",
@@ -45,6 +46,7 @@ NAVIGATION = {
         "guide/memory",
         "guide/inbox",
         "guide/contacts-and-snippets",
+        "guide/search",
     ),
     "Operate": (
         "guide/provisioning",

@@ -37,9 +37,11 @@ SECTIONS = {
     "fan-out": ["fan-out-1", "fan-out-100", "consumer"],
     "drain": ["drain"],
     "isolation": ["isolation"],
+    "agents": ["agents", "agents-away"],
     "backlog": ["backlog"],
     "engine": ["engine"],
     "tickets": ["tickets", "bulk"],
+    "search": ["search", "index"],
     "import": ["import", "import-beside"],
     "attacks": ["attacks"],
 }

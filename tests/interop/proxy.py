@@ -45,6 +45,7 @@ class Proxy:
     Args:
         upstream: the port of this machine that bytes are passed on to.
         connections: how many came so far, whatever became of them.
+        closed: whether connections are ended as soon as they come.
         trickle: bytes of the server that are passed on each 10 ms, 0 for all at once.
         rewrite: bytes in what clients send, and what to put in their place.
         links: the connections that are open.
@@ -53,6 +54,7 @@ class Proxy:
     upstream: int
     port: int = 0
     connections: int = 0
+    closed: bool = False
     trickle: int = 0
     rewrite: tuple[bytes, bytes] = (b"", b"")
     links: list[Link] = field(default_factory=list)
@@ -65,6 +67,8 @@ class Proxy:
     async def handle(self, client: trio.SocketStream) -> None:
         """Pass one connection on."""
         self.connections += 1
+        if self.closed:
+            return
         with trio.CancelScope() as scope:
             link = Link(scope)
             link.thaw()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,8 +14,10 @@ import pytest
 import trio
 
 from deskwire.http.api.app import ROUTES
+from deskwire.http.api.routing import Media
 from tests.api.conventions.test_guards import Walk, walking
 from tests.support.api.service import Service, running
+from tests.support.sockets.server_process import free_port
 
 BY_QUART: Final = ("TE", "trailers")
 """A header that changes no answer, and makes a request none for the lane."""
@@ -104,7 +107,7 @@ async def test_each_route_is_answered_in_the_same_words_both_ways(walk: Walk) ->
     """Refusals of all kinds; what changes something is compared by all other tests, which run in the lane."""
     compared = 0
     for route in ROUTES:
-        if not route.direct or route.path.startswith("/v3/auth"):
+        if not route.direct or route.path.startswith("/v3/auth") or isinstance(route.answer, Media):
             continue
         for headers in (walk.headers(route), {}, {"Authorization": "Bearer nonsense"}):
             for content in (b"", b"{", b'{"nosuchfield": 1}'):
@@ -238,3 +241,86 @@ async def test_the_stop_ends_idle_connections_at_once_and_lets_a_request_end(tmp
         assert head.status_code == 200
         assert (b"connection", b"close") in head.headers
         assert await busy.closed()
+
+
+async def lanes(service: Service, *requests: bytes) -> list[bool]:
+    """Which of the requests, each on a connection of its own, the lane answers."""
+    found = []
+    for each in requests:
+        async with peer(service) as connection:
+            await connection.stream.send_all(each)
+            head, _ = await connection.answer()
+            assert head.status_code == 200
+            found.append(by_lane(head))
+    return found
+
+
+async def test_a_page_of_our_own_origin_is_answered_by_the_lane_and_others_by_the_app(tmp_path: Path) -> None:
+    ours, listed = "https://Desk.example:8443/", "http://tool.example"
+    async with running(
+        tmp_path, public_url=ours, port=(port := free_port()), cors_origins=(listed,)
+    ) as public:
+        service = replace(public, url=f"http://127.0.0.1:{port}")
+
+        def call(*origins: str) -> bytes:
+            lines = [*(f"Origin: {each}" for each in origins), "Cookie: other=1; deskwire=x"]
+            return request(service, "/v3/s2s/project", b"", *lines, method="GET")
+
+        own = [call("http://x"), call("https://desk.example:8443"), call()]
+        assert await lanes(service, *own) == [True, True, True]
+        foreign = ["https://x", "http://x:1", "http://y", "null", "https://desk.example", listed]
+        assert not any(await lanes(service, *map(call, foreign), call("http://x", "http://x")))
+
+
+async def test_an_origin_that_the_operator_lists_is_told_so_although_it_is_ours(tmp_path: Path) -> None:
+    async with running(tmp_path, cors_origins=("http://x",)) as service, peer(service) as connection:
+        lines = ("Origin: http://x",)
+        user = {"serverKey": service.demo["token"]}
+        asked = request(replace(service, demo=user), "/v3/users/me", b"", *lines, method="GET")
+        await connection.stream.send_all(asked)
+        head, _ = await connection.answer()
+        assert (head.status_code, by_lane(head)) == (200, False)
+        assert (b"access-control-allow-origin", b"http://x") in head.headers
+
+
+async def test_a_query_may_be_encoded_but_who_waits_by_it_is_not_the_lanes(service: Service) -> None:
+    demo = service.demo
+    user = replace(service, demo={**demo, "serverKey": demo["token"]})
+    project = f"project: {demo['projectId']}"
+    searches = ("q=late%20order", "q=late+order&limit=5", "q=%C3%A9(!*')")
+    found = [request(user, f"/v3/conversations?{each}", b"", project, method="GET") for each in searches]
+    assert await lanes(service, *found) == [True, True, True]
+    waits = ("wait=0", "%77ait=0", "wai%74=0&limit=1")
+    found = [request(service, f"/v3/s2s/events?{each}", method="GET") for each in waits]
+    assert await lanes(service, *found) == [False, False, False]
+
+
+@pytest.mark.parametrize("path", ["/docs", "/v3/openapi.json"])
+@pytest.mark.parametrize("accepted", ["gzip, br", "identity"])
+async def test_pages_are_the_same_both_ways_and_leave_the_connection_with_the_lane(
+    service: Service, path: str, accepted: str
+) -> None:
+    answers = []
+    async with peer(service) as connection, peer(service) as other:
+        for stream, extra in ((connection, ()), (other, (": ".join(BY_QUART),))):
+            lines = (f"Accept-Encoding: {accepted}", *extra)
+            await stream.stream.send_all(request(service, path, b"", *lines, method="GET"))
+            head, body = await stream.answer()
+            assert by_lane(head) is not bool(extra)
+            answers.append((head.status_code, sorted(told(head)), body))
+        assert answers[0] == answers[1]
+        tag = dict(told(head))[b"etag"].decode()
+        assert body
+        lines = (f"If-None-Match: {tag}",)
+        await connection.stream.send_all(request(service, path, b"", *lines, method="GET"))
+        head, body = await connection.answer()
+        assert (head.status_code, by_lane(head), body) == (304, True, b"")
+        assert b"content-length" not in dict(told(head))
+        await connection.stream.send_all(request(service, "/v3/s2s/project", method="GET"))
+        head, _ = await connection.answer()
+        assert (head.status_code, by_lane(head)) == (200, True)
+
+
+def told(head: h11.Response) -> list[tuple[bytes, bytes]]:
+    """The headers without those that differ from one answer to the next."""
+    return [(name, value) for name, value in head.headers if name not in _VARIES]

@@ -105,7 +105,6 @@ def test_an_ordinary_request_is_plain() -> None:
         b"Expect: 100-continue",
         b"Upgrade: websocket",
         b"Connection: Upgrade",
-        b"Origin: https://app.example.com",
         b"Content-Length: 12",
         b"Content-Length: 13",
         b"Host: y",

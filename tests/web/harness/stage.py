@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import trio
 
 from tests.interop.proxy import Proxy, proxying
 from tests.support.sockets.server_process import Server
 from tests.web.harness.background import Background
 from tests.web.harness.endpoint import Endpoint, receiving
 
-QUICK: Final = {"DESKWIRE_ARGON2_MEMORY_KIB": "8192", "DESKWIRE_ALLOW_PRIVATE_WEBHOOKS": "true"}
+QUICK: Final = {
+    "DESKWIRE_ARGON2_MEMORY_KIB": "8192",
+    "DESKWIRE_ALLOW_PRIVATE_WEBHOOKS": "true",
+    "DESKWIRE_RATE_LIMIT_PER_MINUTE": "1000000",
+    "DESKWIRE_RATE_LIMIT_BURST": "100000",
+}
 PASSWORD: Final = "a password of an agent, long enough"
 """The password of everybody whom `Stage.person` has added."""
+_POSTERS: Final = 8
 
 
 @dataclass
@@ -103,6 +110,34 @@ class Stage:
     def cut(self) -> None:
         """End all connections of browsers, once."""
         self.background.soon(self.proxy.cut)
+
+    def close_road(self) -> None:
+        """End all connections of browsers, and let no new one through."""
+        self.proxy.closed = True
+        self.cut()
+
+    def open_road(self) -> None:
+        """Let browsers through again."""
+        self.proxy.closed = False
+
+    def flood(self, conversations: Sequence[Mapping[str, Any]], count: int) -> None:
+        """Post so many messages of contacts to these conversations, in turns."""
+        self.background.call(self._flood, conversations, count)
+
+    async def _flood(self, conversations: Sequence[Mapping[str, Any]], count: int) -> None:
+        ahead = iter(range(count))
+        async with httpx.AsyncClient(
+            base_url=self.s2s.base_url, headers=self.s2s.headers, trust_env=False, timeout=60
+        ) as client:
+
+            async def post() -> None:
+                for number in ahead:
+                    path = f"s2s/conversations/{conversations[number % len(conversations)]['id']}/messages"
+                    (await client.post(path, json={"text": f"Message {number}"})).raise_for_status()
+
+            async with trio.open_nursery() as nursery:
+                for _ in range(_POSTERS):
+                    nursery.start_soon(post)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ Only shapes: what the desk calls is in its modules, and the types of all routes 
 from __future__ import annotations
 
 import json
+import sys
+from hashlib import sha256
 from typing import Any
 
 from deskwire.commands.reference.openapi.document import document
@@ -18,9 +20,29 @@ def shapes() -> dict[str, Any]:
         "openapi": whole["openapi"],
         "info": {"title": "Deskwire", "version": "3"},
         "paths": {},
-        "components": {"schemas": whole["components"]["schemas"]},
+        "components": {"schemas": _bare(whole["components"]["schemas"])},
     }
 
 
+def _bare(schema: Any) -> Any:
+    """Return a schema without what is said to readers; a property that is called `description` is no text."""
+    if isinstance(schema, list):
+        return [_bare(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    words = {"description", "examples", "example"}
+    return {
+        name: _bare(each)
+        for name, each in schema.items()
+        if not (name in words and isinstance(each, str | list))
+    }
+
+
+def typed() -> str:
+    """Return the first line of the types that are made of it: a digest, which tells without Node.js if they are current."""
+    digest = sha256(json.dumps(shapes(), sort_keys=True).encode()).hexdigest()
+    return f"// Made by `make web-types` of the shapes {digest[:32]}.\n"
+
+
 if __name__ == "__main__":
-    print(json.dumps(shapes(), indent=1, sort_keys=True))
+    print(typed() if "--digest" in sys.argv else json.dumps(shapes(), indent=1, sort_keys=True), end="")

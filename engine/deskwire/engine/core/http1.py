@@ -32,16 +32,16 @@ Nothing in the expressions can match in two ways, so they never go back: their t
 _FIELD: Final = rf"({_NAME}): *+([^\r]*+)\r\n"
 
 _REQUEST: Final = re.compile(
-    r"(GET|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9._~:@/-]*+)(?:\?([A-Za-z0-9._~:@,=&-]*+))?+ HTTP/1\.1\r\n"
+    r"(GET|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9._~:@/-]*+)(?:\?([A-Za-z0-9._~:@,=&%+!'()*-]*+))?+ HTTP/1\.1\r\n"
     + _FIELDS
 )
-"""A request whose target has nothing encoded in it."""
+"""A request whose path has nothing encoded in it. A query is read behind this, in one way for all."""
 _REQUEST_FIELD: Final = re.compile(_FIELD)
 _REQUEST_LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
 _SPECIAL_REQUEST: Final = frozenset(
-    {"transfer-encoding", "upgrade", "expect", "trailer", "te", "http2-settings", "origin"}
+    {"transfer-encoding", "upgrade", "expect", "trailer", "te", "http2-settings"}
 )
-"""Headers that change how a request is framed or answered: bodies in chunks, upgrades, pages of other origins."""
+"""Headers that change how a request is framed or answered: bodies in chunks, upgrades."""
 
 _RESPONSE: Final = re.compile(rf"HTTP/1\.1 ([2-5][0-9]{{2}})(?: [ -~]*+)?+\r\n{_FIELDS}".encode())
 _RESPONSE_FIELD: Final = re.compile(_FIELD.encode())

@@ -1,16 +1,17 @@
 """The task that keeps the search index: one more reader of what is committed, behind the commits.
 
 What it has taken in is stored with the index, so a crash or a stop loses nothing: it goes on from there. An index that is missing is
-made from the beginning by the same steps. While others write it takes a small part of the processor, and is late rather than
-in their way. What was erased is taken out first of all, and overwritten; only then are the database's notes of it removed.
+made from the beginning by the same steps. While others write it takes a small part of the processor: it is rather
+late than in their way. What was erased is taken out first of all, and overwritten; only then are the database's notes of it removed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
@@ -26,12 +27,29 @@ log: Final = structlog.get_logger(__name__)
 GATHER_S: Final = 0.1
 """The time for which what is committed gathers, to be taken in together."""
 
-GIVE_WAY: Final = 9
-"""How many times longer than it worked it pauses while others write: a tenth of one processor is its own."""
+YIELD_S: Final = 0.05
+"""The pause for each commit and event of others while it worked: of a processor it takes 1 / (1 + 0.05 of them a second)."""
+
+SHARE: Final = 1 / 40
+"""The least part of a processor that it takes, however much others write."""
+
+LATE_SHARE: Final = 1 / 10
+"""The least part once it is behind for LATE_S."""
+
+LATE_S: Final = 60.0
+"""The time after which it is late, in seconds."""
 
 _RETRY_S: Final = 1.0
 _TELL_S: Final = 10.0
 """The time between two lines in the log that say how far it is."""
+
+
+class EventCommit(Protocol):
+    """The part of a commit that says how much others write."""
+
+    @property
+    def events(self) -> Sized:
+        """The events that it has made known."""
 
 
 @dataclass(slots=True)
@@ -60,7 +78,7 @@ class Indexer:
         self._store = store
         self._index = index
         self._wakeup = trio.Event()
-        self._commits = 0
+        self._written = 0
         self._erasures = 0
         self._erased_at: float | None = None
         self._forgotten = 0
@@ -76,7 +94,7 @@ class Indexer:
         """The seconds for which something that was erased has waited to be taken out and overwritten; 0 if nothing has."""
         return 0 if self._erased_at is None else trio.current_time() - self._erased_at
 
-    def follow(self, commits: Commits[object]) -> None:
+    def follow(self, commits: Commits[EventCommit]) -> None:
         """Take in what is committed from now on."""
         commits.subscribe(self._note)
         commits.subscribe(self._note_erasure, "erased")
@@ -96,8 +114,8 @@ class Indexer:
                 await self._wakeup.wait()
                 await trio.sleep(GATHER_S)
 
-    def _note(self, _: object) -> None:
-        self._commits += 1
+    def _note(self, commit: EventCommit) -> None:
+        self._written += 1 + len(commit.events)
         if self.progress.behind_since is None:
             self.progress.behind_since = trio.current_time()
         self._wakeup.set()
@@ -109,16 +127,25 @@ class Indexer:
 
     async def _take_in_all(self) -> None:
         while True:
-            commits, began = self._commits, trio.current_time()
+            written, began = self._written, trio.current_time()
             position, complete = self._index.position, self._index.complete
             intake = await self._store.read(partial(next_intake, position=position, complete=complete))
             if intake is None:
-                self.progress.behind_since = None if self._commits == commits else began
+                self.progress.behind_since = None if self._written == written else began
                 return
             await self._index.write(partial(take_in, intake=intake))
             self._tell(intake)
-            if self._commits != commits:
-                await trio.sleep((trio.current_time() - began) * GIVE_WAY)
+            if self._written != written:
+                await trio.sleep(self._pause_s(trio.current_time() - began, self._written - written))
+
+    def _pause_s(self, worked_s: float, written: int) -> float:
+        """Return the pause that makes way for others after some work.
+
+        Args:
+            written: the commits and events of others meanwhile.
+        """
+        share = LATE_SHARE if self.progress.delay_s > LATE_S else SHARE
+        return min(written * YIELD_S, worked_s * (1 / share - 1))
 
     async def _settle(self, erasures: int) -> float:
         """Do a part of what makes the index forget for good; return the seconds to wait before the next part.

@@ -27,7 +27,7 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.limits.network import network_of
 from deskwire.engine.core.limits.rate_limit import Quota
-from deskwire.engine.core.record import value
+from deskwire.engine.core.record import changed, value
 from deskwire.engine.core.tasks.failure import survived
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
 from deskwire.http.api.authentication import admit, require_permission
@@ -37,6 +37,7 @@ from deskwire.http.api.input.decoding import decoded
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.partial import refusal_with_all, what_fits
 from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_body, parse_query
+from deskwire.http.api.output.packing import LEAST, PACKED, VARY, packed, takes_gzip
 from deskwire.http.api.problems import PROBLEM, problem, refusal
 from deskwire.http.api.rate_limits import refusal_of
 from deskwire.http.api.routing import (
@@ -132,7 +133,7 @@ async def handle(services: Services, request: Request) -> tuple[Response, Quota 
     """
     exchange = _Exchange(services, request)
     try:
-        response = _response(await exchange.serve())
+        response = await exchange.packed(_response(await exchange.serve()))
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason not in _NOT_COUNTED:
             error = services.rate_limits.note_failure(exchange.client) or error
@@ -186,7 +187,7 @@ def note(
 class _Exchange:
     """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `handle`."""
 
-    __slots__ = ("_request", "_services", "_stranger", "_taken", "_who", "client", "quota")
+    __slots__ = ("_read_by_user", "_request", "_services", "_stranger", "_taken", "_who", "client", "quota")
 
     def __init__(self, services: Services, request: Request) -> None:
         self._services = services
@@ -195,7 +196,7 @@ class _Exchange:
         self.client = client_address(request.peer, forwarded_for, services.trusted_proxies)
         self.quota: Quota | None = None
         self._who: Hashable = None
-        self._stranger = False
+        self._stranger = self._read_by_user = False
         self._taken = 0  # of the room for bodies
 
     def can_wait(self, error: DomainError) -> bool:
@@ -204,12 +205,24 @@ class _Exchange:
             return isinstance(error, _AGAINST_BODIES)
         return error.reason == CROWDED
 
+    async def packed(self, response: Response) -> Response:
+        """Return the response as it is sent: what a user reads is packed if the browser takes that; see `output.packing`."""
+        if not self._read_by_user or response.content_type != JSON or response.pieces is not None:
+            return response
+        if len(response.body) < LEAST or "ETag" in response.headers:
+            return response
+        if not takes_gzip(self._request.headers.get("accept-encoding")):
+            return changed(response, headers={**response.headers, **VARY})
+        body = await packed(response.body)
+        return changed(response, headers={**response.headers, **PACKED}, body=body)
+
     async def serve(self) -> Answer:
         request, services = self._request, self._services
         route, load = request.route, services.admission
         if not route.watching:
             load.check(changes=route.method != "GET")
         caller = await self._admitted()
+        self._read_by_user = caller.user is not None and route.method == "GET"
         tenant_key = caller.tenant
         self._who = tenant_key or ("address", network_of(self.client))
         self._stranger = tenant_key is None

@@ -299,11 +299,13 @@ class Media:
 
     Args:
         bare: statuses without a body.
+        sized: whether each body comes with its length, and from memory, so that the fast path can send it.
     """
 
     content_type: str
     statuses: tuple[int, ...] = (200,)
     bare: tuple[int, ...] = ()
+    sized: bool = False
 
 
 NOTHING: Final = Media("", statuses=(), bare=(204,))
@@ -386,8 +388,8 @@ class Route:
 
     @property
     def direct(self) -> bool:
-        """The fitness for the fast path: a call is JSON in one piece, and so is the response, or there is no content."""
-        media = isinstance(self.answer, Media) and self.answer is not NOTHING
+        """The fitness for the fast path: a call is JSON in one piece, and so is the response, or its length is known."""
+        media = isinstance(self.answer, Media) and self.answer is not NOTHING and not self.answer.sized
         return self.whole and self.json_only and not self.streamed and not media
 
     @property

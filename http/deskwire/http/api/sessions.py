@@ -25,7 +25,7 @@ from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Brief, Inline, Store
 from deskwire.http.api.cookies import session_cookie, setting, taking_back
 from deskwire.http.api.input.headers import Fields
-from deskwire.http.api.origins import origin_of, require_own_page
+from deskwire.http.api.origins import is_own, origin_of, require_own_page
 
 log: Final = structlog.get_logger(__name__)
 
@@ -96,6 +96,10 @@ class Sessions:
     def require_own_page(self, request: Asking) -> None:
         """See `origins.require_own_page`."""
         require_own_page(request.headers, origin_of(self.public_url), secure=request.secure)
+
+    def is_own(self, origin: str, headers: Fields, *, secure: bool) -> bool:
+        """See `origins.is_own`."""
+        return is_own(origin, headers, origin_of(self.public_url), secure=secure)
 
     def cookie(self, request: Asking, secret: str) -> str:
         """Return the `Set-Cookie` of a new session."""

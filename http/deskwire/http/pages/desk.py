@@ -46,7 +46,11 @@ _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
 @routes.add(
-    "GET", "/desk", operation_id="desk", answer=Media("text/html", bare=(304,)), errors=("not_found",)
+    "GET",
+    "/desk",
+    operation_id="desk",
+    answer=Media("text/html", bare=(304,), sized=True),
+    errors=("not_found",),
 )
 async def desk(call: Call[Body, Query]) -> Answer:
     """Show the desk, the page that agents work in. It loads nothing from other hosts."""
@@ -57,7 +61,7 @@ async def desk(call: Call[Body, Query]) -> Answer:
     "GET",
     "/desk/<path:place>",
     operation_id="deskPlace",
-    answer=Media("text/html", bare=(304,)),
+    answer=Media("text/html", bare=(304,), sized=True),
     errors=("not_found",),
 )
 async def desk_place(call: Call[Body, Query]) -> Answer:
@@ -69,7 +73,7 @@ async def desk_place(call: Call[Body, Query]) -> Answer:
     "GET",
     "/web/<tree>/<path:file>",
     operation_id="deskFile",
-    answer=Media("*/*", bare=(304,)),
+    answer=Media("*/*", bare=(304,), sized=True),
     errors=("not_found",),
 )
 async def desk_file(call: Call[Body, Query]) -> Answer:

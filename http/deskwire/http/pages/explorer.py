@@ -40,14 +40,19 @@ _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 """Headers of a file whose name is made from its content."""
 
 
-@routes.add("GET", f"{BASE}/openapi.json", operation_id="openapiDocument", answer=Media(_JSON, bare=(304,)))
+@routes.add(
+    "GET",
+    f"{BASE}/openapi.json",
+    operation_id="openapiDocument",
+    answer=Media(_JSON, bare=(304,), sized=True),
+)
 async def openapi_document(call: Call[Body, Query]) -> Answer:
     """Fetch this document, the description of the whole API in OpenAPI 3.1."""
     document = await call.services.description.get()
     return _page(call, document, _CHECKED)
 
 
-@routes.add("GET", "/docs", operation_id="explorer", answer=Media("text/html", bare=(304,)))
+@routes.add("GET", "/docs", operation_id="explorer", answer=Media("text/html", bare=(304,), sized=True))
 async def explorer(call: Call[Body, Query]) -> Answer:
     """Show the page to explore the API with. It loads nothing from other hosts."""
     page = (await _explorer.get())[_PAGE]
@@ -58,7 +63,7 @@ async def explorer(call: Call[Body, Query]) -> Answer:
     "GET",
     "/docs/<asset>",
     operation_id="explorerAsset",
-    answer=Media("*/*", bare=(304,)),
+    answer=Media("*/*", bare=(304,), sized=True),
     errors=("not_found",),
 )
 async def explorer_asset(call: Call[Body, Query]) -> Answer:

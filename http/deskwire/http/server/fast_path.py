@@ -13,6 +13,7 @@ from email.utils import formatdate
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import unquote
 
 import structlog
 import trio
@@ -32,6 +33,9 @@ from deskwire.http.server.pacing import UNREAD_MAX, UNREAD_S
 from deskwire.http.server.route_trie import Table
 
 log: Final = structlog.get_logger(__name__)
+
+_WITHOUT_CONTENT: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+"""Statuses whose responses have no content, and no length of it (RFC 9110 8.6)."""
 
 _Match = tuple[RequestHead, Route, dict[str, str]]
 
@@ -112,7 +116,7 @@ class FastPath:
         """Take the request that has come from the buffer; None if it is for others, or came by halves."""
         end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
         head = plain_request(connection.buffer[:end]) if end >= len(END) else None
-        if head is None or "wait=" in head.query:  # who waits for events may hang up meanwhile
+        if head is None or _waits(head.query) or not self._own_page(head, connection):
             return None
         place = self._table.find(head.path.split("/"))  # with nothing encoded in it
         route = None if place is None else place[0].routes.get(head.method)
@@ -120,6 +124,18 @@ class FastPath:
             return None
         connection.begin(end, head.length or 0)
         return head, route, place[1]
+
+    def _own_page(self, head: RequestHead, connection: _Connection) -> bool:
+        """Tell whether no page of another origin makes the request: those are answered with what CORS asks for."""
+        origins = head.fields.get("origin")
+        if origins is None:
+            return True
+        services = self._services
+        return (
+            len(origins) == 1
+            and origins[0] not in services.limits.cors_origins
+            and services.sessions.is_own(origins[0], PlainFields(head.fields), secure=connection.secure)
+        )
 
     async def _respond(
         self, connection: _Connection, head: RequestHead, route: Route, path: dict[str, str]
@@ -158,6 +174,9 @@ class FastPath:
             await self._read_away(connection)
         goes_on = not (head.last or self._stopping or connection.missing)
         await connection.send(_written(response, request_id, left, connection.secure, goes_on))
+        if response.pieces is not None:
+            async for piece in response.pieces:
+                await connection.send(piece)
         return goes_on
 
     async def _read_away(self, connection: _Connection) -> None:
@@ -166,6 +185,11 @@ class FastPath:
             with trio.move_on_after(UNREAD_S), suppress(_Gone):
                 async for _ in connection:
                     pass
+
+
+def _waits(query: str) -> bool:
+    """Tell whether it asks to wait for events: who does so may hang up meanwhile, and is Quart's."""
+    return "wait=" in (unquote(query) if "%" in query else query)
 
 
 class _Gone(Exception):
@@ -227,9 +251,10 @@ class _Connection:
 
 
 @lru_cache(maxsize=256)
-def _head(status: int, content_type: str, secure: bool) -> str:
-    """Return what all responses of a kind have in common."""
+def _head(status: int, content_type: str, secure: bool, own: frozenset[str]) -> str:
+    """Return what all responses of a kind have in common, except the headers that they have by themselves."""
     fields = [*BASELINE, STRICT_TRANSPORT] if secure else [*BASELINE]
+    fields = [field for field in fields if field[0] not in own]
     if content_type:
         fields.append(("content-type", content_type))
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{_lines(fields)}"
@@ -241,10 +266,10 @@ def _lines(fields: Iterable[tuple[str, str]]) -> str:
 
 def _written(response: Response, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
     """Return the response as it goes out."""
-    assert response.pieces is None, "a direct route answers in one piece"
-    head = _head(response.status, response.content_type, secure)
-    # RFC 9110 8.6: no length of what has no content
-    length = "" if response.status == HTTPStatus.NO_CONTENT else f"content-length: {len(response.body)}\r\n"
+    assert response.pieces is None or "Content-Length" in response.headers, "a direct route knows the length"
+    head = _head(response.status, response.content_type, secure, frozenset(response.headers))
+    bare = response.pieces is not None or response.status in _WITHOUT_CONTENT
+    length = "" if bare else f"content-length: {len(response.body)}\r\n"
     own = _lines(response.headers.items()) if response.headers else ""
     quota = "" if left is None else _lines(header_fields(left).items())
     close = "" if goes_on else "connection: close\r\n"

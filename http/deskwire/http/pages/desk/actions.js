@@ -8,7 +8,7 @@ import { thread } from "./conversation.js";
 import { go, may, open, user } from "./session.js";
 import { act, entries, undo, undoable } from "./outbox.js";
 import { handle, run } from "./keys.js";
-import { filter, selection, shown, targets } from "./list.js";
+import { filter, focusList, selection, shown, targets } from "./list.js";
 import { contextShown } from "./app.js";
 import { giveBack } from "./composer.js";
 /** @import { Row, Assignee } from "./types.js" */
@@ -84,8 +84,11 @@ async function close(ids) {
   if (next && ids.length === 1) (go(`c/${next}`), settle(filter.value));
 }
 
+/** Leave what is marked unread, for looking at it would mark it read again. @param {string[]} ids */
+const leave = (ids) => void (open.value && ids.includes(open.value) && (go(""), requestAnimationFrame(focusList)));
+
 /** @param {string[]} ids */
-const unread = (ids) => perform(ids, (one) => {
+const unread = (ids) => leave(ids) ?? perform(ids, (one) => {
   const last = thread(one.id).messages.findLast((each) => each.author.type === "contact" && each.index !== null)?.index ?? null;
   return { do: "unread", index: last === null ? Math.max(-1, one.messages - 2) : last - 1 };
 }, () => t.actions.done.unread());

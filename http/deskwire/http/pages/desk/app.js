@@ -32,6 +32,10 @@ effect(() => {
   else root.dataset.theme = theme.value;
 });
 
+effect(() => {
+  if (connection.value.state === "ended" && connection.value.reason === "session_ended") signedOut.value = true;
+});
+
 const failure = signal(/** @type {any} */ (null));
 
 /** Ask who is there, until somebody answers. */
@@ -108,7 +112,7 @@ function Side() {
 }
 
 function Banner() {
-  const { state, since } = connection.value;
+  const { state, since, reason } = connection.value;
   const limited = outbox.entries.value.find((each) => each.waitsFor === "rate_limited");
   const kept = unsent();
   const broken = state === "reconnecting" && now.value - since > 4000;
@@ -116,7 +120,7 @@ function Banner() {
     const words = state === "offline" ? t.connection.offlineSince(clockTime(since)) : t.connection.brokenSince(clockTime(since));
     return html`<div class="banner" role="alert"><${Icon} name="warn" /><span>${words}${kept > 0 && ` ${t.connection.kept(kept)}`}</span><${Button} label=${t.connection.retry} class="small" press=${retry} /></div>`;
   }
-  if (state === "ended") return html`<div class="banner bad" role="alert"><${Icon} name="warn" /><span>${t.connection.endedBanner}</span><${Button} label=${t.connection.retry} class="small" press=${retry} /></div>`;
+  if (state === "ended" && !signedOut.value) return html`<div class="banner bad" role="alert"><${Icon} name="warn" /><span>${t.connection.ended_[/** @type {"permission_lost"} */ (reason)] ?? t.connection.endedBanner}</span><${Button} label=${t.connection.retry} class="small" press=${retry} /></div>`;
   if (limited) return html`<div class="banner info" role="status"><${Icon} name="clock" /><span>${t.connection.limited(Math.max(1, Math.ceil((limited.notBefore - now.value) / 1000)))}</span></div>`;
   return html`<div></div>`;
 }

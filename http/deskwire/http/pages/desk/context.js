@@ -34,7 +34,7 @@ function Edit({ contact, done }) {
   const submit = async (/** @type {any} */ event) => {
     event.preventDefault();
     const given = new FormData(event.target);
-    const changes = Object.fromEntries(["name", "email"].map((each) => [each, String(given.get(each) ?? "").trim() || null]).filter(([each, value]) => value !== (contact[String(each)] ?? null)));
+    const changes = Object.fromEntries(["name", "email", "phone"].map((each) => [each, String(given.get(each) ?? "").trim() || null]).filter(([each, value]) => value !== (contact[String(each)] ?? null)));
     try {
       if (Object.keys(changes).length) await call("PATCH", `contacts/${contact.id}`, { body: changes });
       say(t.context.saved);
@@ -46,6 +46,7 @@ function Edit({ contact, done }) {
   return html`<form class="in edit" onSubmit=${submit}>
     <label class="label">${t.context.name}<input class="field" name="name" value=${contact.name ?? ""} maxlength="200" autofocus autocomplete="off" dir="auto" /></label>
     <label class="label">${t.context.email}<input class="field" name="email" type="email" value=${contact.email ?? ""} autocomplete="off" /></label>
+    <label class="label">${t.context.phone}<input class="field" name="phone" type="tel" value=${contact.phone ?? ""} maxlength="100" autocomplete="off" /></label>
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
     <div class="actions"><${Button} class="small" kind="quiet" label=${t.cancel} press=${done} /><button type="submit" class="button primary small">${t.save}</button></div>
   </form>`;
@@ -76,23 +77,38 @@ function About({ id }) {
 /** @param {string} at */
 const fullShort = (at) => `${dayOf(at)}, ${clockTime(at)}`;
 
+/** What was done, in words, for each change of a field. @type {Record<string, (to: any, from: any, actor: any) => string>} */
+const DEEDS = {
+  tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.activity.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.activity.untagged)].join(", "),
+  snoozedUntil: (to) => (to ? t.activity.snoozed(fullShort(to)) : t.activity.woke),
+  assignee: (to, _, actor) => (to ? (to.id === actor?.id ? t.activity.took : t.activity.assigned(to.name)) : t.activity.unassigned),
+  status: (to) => t.activity.status[/** @type {"OPEN"} */ (to)] ?? String(to),
+  title: (to) => t.activity.named(to ?? ""),
+  archived: (to) => (to ? t.activity.archived : t.activity.unarchived),
+  visible: () => t.activity.shown,
+  ticketId: (to) => (to ? t.activity.linked : t.activity.unlinked),
+};
+
 /** What an activity says. @param {any} each */
-function deed(each) {
-  const words = t.activity.words[each.action] ?? t.activity.words[String(each.action).replace(/^(conversation|ticket)\./, "")] ?? String(each.action).replace(/[._]/g, " ");
-  const changes = (each.changes ?? []).slice(0, 3).map((/** @type {any} */ one) => `${one.field}: ${brief(one.to)}`).join(", ");
-  return html`<bdi><b>${each.actor?.name ?? (each.actor?.type === "key" ? t.activity.key : each.actor?.type === "bot" ? t.activity.bot : t.activity.system)}</b></bdi> ${words}${changes && html` <span class="muted">(${changes})</span>`}`;
+function deed({ actor, action, changes }) {
+  const words = (changes ?? []).map((/** @type {any} */ one) => DEEDS[one.field]?.(one.to, one.from, actor)).filter(Boolean);
+  const who = actor?.name ?? (actor?.type === "key" ? t.activity.key : actor?.type === "bot" ? t.activity.bot : t.activity.system);
+  return html`<bdi><b>${who}</b></bdi> <bdi>${words.length ? words.join(", ") : action === "started" ? t.activity.started : action}</bdi>`;
 }
 
-/** @param {any} value */
-const brief = (value) => (value === null || value === undefined ? t.activity.nobody : Array.isArray(value) ? value.join(", ") || t.activity.empty : typeof value === "object" ? (value.name ?? value.id ?? JSON.stringify(value)) : /^\d{4}-\d\d-\d\dT/.test(value) ? fullShort(value) : String(value));
+/** A request of the customer's client. @param {{of: any}} props */
+function Sent({ of }) {
+  const failed = of.success === false;
+  return html`<details class="sent"><summary><span class=${failed ? "bad" : "good"}>${failed ? "✗" : "✓"}</span> <bdi>${of.url}</bdi>${of.duration != null && html` <span class="muted num">${t.truth.ms(Math.round(of.duration))}</span>`}</summary><pre class="code" tabindex="0">${JSON.stringify(of, null, 2)}</pre></details>`;
+}
 
 /** @param {{id: string, logs: {at: string, requests: number}}} props */
 function Network({ id, logs }) {
-  const [all, setAll] = useState(/** @type {any} */ (null));
+  const [all, setAll] = useState(/** @type {any[] | null} */ (null));
   const [wrong, setWrong] = useState("");
-  const load = () => get(`conversations/${id}/network-logs`).then((answer) => setAll(answer.items ?? answer.logs ?? answer), (error) => setWrong(error.message));
-  if (all) return html`<pre class="code" tabindex="0" aria-label=${t.context.network}>${JSON.stringify(all, null, 2)}</pre>`;
-  return html`<p class="muted"><${Ago} at=${logs.at} /></p>${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}<div><${Button} class="small" label=${t.context.loadNetwork(logs.requests)} press=${load} /></div>`;
+  const load = () => get(`conversations/${id}/network-logs`).then((answer) => setAll(answer.requests ?? []), (error) => setWrong(error.message));
+  return html`<p class="muted"><${Ago} at=${logs.at} /></p>${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
+    ${all ? html`<div>${all.map((each, i) => html`<${Sent} key=${i} of=${each} />`)}</div>` : html`<div><${Button} class="small" label=${t.context.loadNetwork(logs.requests)} press=${load} /></div>`}`;
 }
 
 /** @param {{one: any}} props */

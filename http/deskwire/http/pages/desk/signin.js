@@ -41,7 +41,7 @@ function Form({ over }) {
     ${over && html`<p>${t.signIn.againText}</p>`}
     ${change && html`<p>${t.signIn.newPasswordText}</p>`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
-    <label class="label">${t.signIn.email}<input class="field" name="email" type="email" autocomplete="username" required autofocus=${!email} value=${email} /></label>
+    <label class="label">${t.signIn.email}<input class="field" name="email" type="email" autocomplete="username" required autofocus=${!email} defaultValue=${email} /></label>
     <label class="label">${t.signIn.password}<input class="field" name="password" type="password" autocomplete="current-password" required autofocus=${Boolean(email)} /></label>
     ${change && html`<label class="label">${t.signIn.newPassword}<input class="field" name="newPassword" type="password" autocomplete="new-password" minlength="12" required /></label>`}
     <button type="submit" class=${cx("button primary")} aria-disabled=${busy ? "true" : undefined}>${t.signIn.signIn}</button>

@@ -70,6 +70,10 @@ export function begin() {
   stops = [
     effect(() => view(session.open.value ? [session.open.value] : [], composing.value)),
     effect(() => {
+      const { state, reason } = connection.value;
+      if (state === "ended" && reason === "session_ended") signedOut.value = true;
+    }),
+    effect(() => {
       if (!signedOut.value) untracked(() => connection.value.state === "ended" && retry());
     }),
     effect(expected),
@@ -149,6 +153,7 @@ export function soon(name, ms, work) {
 
 async function count() {
   const still = same();
+  if (signedOut.peek()) return;
   const counted = await patiently(() => get("inbox/counters")).catch(() => null);
   if (still() && counted) counters.value = counted;
 }

@@ -38,7 +38,8 @@ export const t = {
     /** @param {number} n */ kept: (n) => `${many(n, "message or change is", "messages and changes are")} kept here.`,
     gapBanner: "You were away for longer than events are kept. Everything was loaded anew.",
     /** @param {number} s */ limited: (s) => `Too many requests: the desk goes on in ${s} s. Nothing is lost.`,
-    endedBanner: "The service ended this connection.", cursor: "Newest event", lastEvent: "Last event", caughtUp: "Caught up",
+    endedBanner: "The service ended this connection.",
+    ended_: { permission_lost: "You may not read this project any more. Ask an administrator.", too_many_streams: "You have the desk open in too many places. Close some, and try again." }, cursor: "Newest event", lastEvent: "Last event", caughtUp: "Caught up",
     /** @param {number} n */ events: (n) => many(n, "event", "events"),
     waitingToSend: "Waiting to be sent", retry: "Try now", nothing: "–",
   },
@@ -100,7 +101,8 @@ export const t = {
     goneDraft: "What you had written is still here:", copyDraft: "Copy it", dropDraft: "Discard it", seen: "Seen",
     loadEarlier: "Earlier messages",
     status: { OPEN: "open", PENDING: "pending", CLOSED: "closed" },
-    hidden: "hidden from the contact", hiddenHint: "The contact does not see this conversation yet.", /** @param {string} at */ snoozed: (at) => `snoozed until ${at}`,
+    hidden: "hidden from the contact", hiddenHint: "The contact does not see this conversation yet.",
+    /** @param {string} at */ snoozed: (at) => `snoozed until ${at}`,
   },
 
   truth: {
@@ -164,15 +166,15 @@ export const t = {
   },
 
   activity: {
-    /** @type {Record<string, string>} */ words: {
-      "message.created": "wrote",
-      "note.created": "wrote a note",
-      "conversation.created": "started the conversation",
-      created: "started the conversation", assigned: "assigned it", unassigned: "took the assignment back", closed: "closed it",
-      reopened: "reopened it", tagged: "changed the tags", snoozed: "snoozed it", woken: "woke it up", changed: "changed it",
-      archived: "archived it", rated: "rated it",
-    },
-    system: "Deskwire", key: "Server key", bot: "Bot", nobody: "nobody", empty: "none",
+    started: "started the conversation", woke: "woke it up", took: "took it", unassigned: "took the assignment back", archived: "archived it",
+    unarchived: "took it out of the archive", shown: "showed it to the contact", linked: "linked a ticket", unlinked: "unlinked the ticket",
+    status: { OPEN: "reopened it", PENDING: "set it to pending", CLOSED: "closed it" },
+    /** @param {string} name */ tagged: (name) => `tagged it ${name}`,
+    /** @param {string} name */ untagged: (name) => `removed the tag ${name}`,
+    /** @param {string} at */ snoozed: (at) => `snoozed it until ${at}`,
+    /** @param {string} name */ assigned: (name) => `assigned it to ${name}`,
+    /** @param {string} title */ named: (title) => `named it “${title}”`,
+    system: "Deskwire", key: "Server key", bot: "Bot",
   },
 
   actions: {

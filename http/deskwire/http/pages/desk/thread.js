@@ -17,6 +17,8 @@ import { more as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery } from "./types.js" */
 
 const TOGETHER_MS = 5 * 60_000;
+/** Runs end at these places, so that they stay the same when older messages come before them. */
+const TOGETHER = 25;
 
 /** @typedef {{kind: "day", key: string, at: string} | {kind: "run", key: string, messages: AgentMessage[]} | {kind: "trouble", key: string, of: Delivery, n: number}} Part */
 
@@ -47,7 +49,7 @@ export function parts(messages) {
     day = date;
     const last = found.at(-1);
     const joins = before && before.author.type === each.author.type && before.author.id === each.author.id && before.internal === each.internal && Date.parse(each.createdAt) - Date.parse(before.createdAt) < TOGETHER_MS;
-    if (joins && last?.kind === "run" && last.messages.length < 30) last.messages.push(each);
+    if (joins && last?.kind === "run" && (each.index === null || each.index % TOGETHER)) last.messages.push(each);
     else found.push({ kind: "run", key: each.id, messages: [each] });
     before = each;
   }
