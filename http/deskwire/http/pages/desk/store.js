@@ -122,7 +122,9 @@ export function became(next) {
     place(next.touched);
     for (const part of parts) part.changed?.(next);
   });
-  if (next.marks.get("settings:members") !== marks.get("settings:members") || next.marks.get("settings:teams") !== marks.get("settings:teams")) void session.reloadPeople();
+  const anew = (/** @type {string} */ name) => next.marks.get(name) !== marks.get(name);
+  if (anew("settings:members")) session.begin().catch(() => {}); // one's own role may be another; the next call says so otherwise
+  if (anew("settings:members") || anew("settings:teams")) void session.reloadPeople();
   if (next.wanted.size) soon("wanted", 200, fetchWanted);
   if (next.touched.size) soon("counters", COUNTERS_MS, count);
 }
