@@ -80,7 +80,7 @@ class Pieces(AsyncIterator[bytes]):
     async def _next(self, stream: AgentStream) -> bytes:
         with trio.move_on_at(min(trio.current_time() + HEARTBEAT_S, self._good_until)):
             return self._written(await stream.next())
-        if trio.current_time() >= self._good_until:
+        if trio.current_time() >= self._good_until - _OVER_S:
             await self._check(stream)
         return _COMMENT
 
@@ -90,6 +90,7 @@ class Pieces(AsyncIterator[bytes]):
         self._good_until = trio.current_time() + good_for
         if good_for < _OVER_S:
             self._streams.end(stream, "session_ended")
+            self._good_until = inf  # the goodbye is taken, however late that is
 
     def _hello(self, stream: AgentStream) -> bytes:
         start = stream.start
