@@ -38,12 +38,14 @@ NAVIGATION = {
     "Follow events": ("guide/webhooks", "guide/deliveries", "guide/stream", "guide/listen"),
     "Use the API": ("guide/api", "guide/people", "guide/uploads"),
     "Serve customers": (
+        "guide/desk",
         "guide/tickets",
         "guide/workflows",
         "guide/surveys",
         "guide/translations",
         "guide/memory",
         "guide/contacts-and-snippets",
+        "guide/search",
     ),
     "Operate": (
         "guide/provisioning",
