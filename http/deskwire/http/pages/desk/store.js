@@ -9,7 +9,7 @@ import { Offline, Problem, get, patiently, signedOut } from "./api.js";
 import { connection, close, healed, open as openStream, retry, view } from "./feed.js";
 import { entries, rows, wake } from "./outbox.js";
 import * as session from "./session.js";
-import { applyAll, asHeld, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
+import { applyAll, asHeld, below, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
 /** @import { State } from "./state.js" */
 /** @import { Counters, Envelope, Filter, Gone, ListView, Outgoing, Presence, Row } from "./types.js" */
 /** @import { ReadonlySignal, Signal } from "./vendor/preact.js" */
@@ -327,8 +327,13 @@ class Shown {
       this.cursor = nextCursor;
       this.bound = nextCursor && last ? sortKey(last, this.filter) : null;
       became(withRows(known.peek(), items));
-      this.fill();
-      this.set({ more: nextCursor !== null, error: null });
+      batch(() => {
+        this.fill();
+        const { held, ids } = this.view.peek();
+        if (held) this.set({ ids: below(ids, this.live, items) });
+        this.show();
+        this.set({ more: nextCursor !== null, error: null });
+      });
     } catch (error) {
       if (still()) this.set({ error: /** @type {Error} */ (error) });
     } finally {
