@@ -48,10 +48,6 @@ test: lint
 verify: $(DEV_STAMP)
 	$(PYTEST) -m long $(ARGS)
 
-# The desk in the system's Chromium; fails where there is none.
-web: .venv/.web-stamp
-	WEB=required $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/web $(ARGS)
-
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
 cover: $(DEV_STAMP)
 	$(PYTEST) -m "not long and not web" --cov --cov-report=html:build/coverage --cov-report=term:skip-covered $(ARGS)
@@ -158,6 +154,10 @@ web-types: $(TOOLS)/node_modules/.stamp $(DEV_STAMP)
 # Whether the desk's modules keep to their types.
 web-lint: $(TOOLS)/node_modules/.stamp
 	$(TOOLS)/node_modules/.bin/tsc -p $(TOOLS)
+
+# The desk in the system's Chromium, and its types; fails where there is no Chromium or no npm.
+web: web-lint .venv/.web-stamp
+	WEB=required $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/web $(ARGS)
 
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)

@@ -47,6 +47,7 @@ NAVIGATION = {
         "guide/inbox",
         "guide/contacts-and-snippets",
         "guide/search",
+        "guide/inbox-writing",
     ),
     "Operate": (
         "guide/provisioning",

@@ -20,6 +20,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.backup.snapshot import damage, opened, pending, row_counts, unknown
 from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.check.search import index_problems
 from deskwire.storage.database import FILE_NAME, RESTORING, DataDirectoryError
 from deskwire.storage.files import FOLDER, DiskFiles
 
@@ -61,6 +62,7 @@ def check(
         with closing(opened(path, writing=False)) as connection:
             if _look(connection, path, report):
                 report.problems += _seals(connection, secrets)
+                report.problems += index_problems(directory, connection)
                 files = _Files(connection, DiskFiles(directory), contents, settled_s)
                 report.problems += files.problems()
                 report.files = files.seen

@@ -125,7 +125,7 @@ class Step {
     if (this.rows.delete(id)) this.touched.add(id);
     this.threads.delete(id);
     this.wanted.delete(id);
-    this.gone.set(id, { reason: event.data.reason, at: event.created_at });
+    this.gone.set(id, { reason: event.data.reason, at: event.createdAt });
   }
 
   /** @param {Envelope} event */
@@ -171,7 +171,7 @@ function begun({ type, sequence, data }) {
 
 /** The row after an event that it does not have yet. @param {Row} row @param {Envelope} event @returns {Row} */
 function changed(row, event) {
-  const { type, data, created_at: at, id: asOf } = event;
+  const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
   const next = { ...row, ...data.conversation, mine: row.mine, asOf };
   switch (type) {
@@ -253,7 +253,8 @@ export function matches(row, filter, me) {
   if (tag && !row.tags.includes(tag)) return false;
   if (snoozed !== undefined && (row.snoozedUntil !== null) !== snoozed) return false;
   if (visible !== undefined && row.visible !== visible) return false;
-  return !(waiting || sort === "waiting") || row.waitingSince !== null;
+  if (waiting !== undefined && (row.waitingSince !== null) !== waiting) return false;
+  return sort !== "waiting" || row.waitingSince !== null;
 }
 
 /** What a row is sorted by, as text that can be compared: a time, then its id. @param {Row} row @param {Filter} filter @returns {string} */

@@ -1,0 +1,56 @@
+"""The look at the search index: whether it is sound, and has no words of a conversation that is gone.
+
+What it lacks is no fault: it takes that in while the server runs, and an index that is missing is made anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from deskwire.storage.backup.snapshot import damage, opened
+from deskwire.storage.check.rules import SHOWN, Problem
+from deskwire.storage.search.file import FILE_NAME, VERSION
+
+
+def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Problem]:
+    """Yield the faults of the index of a data directory; none if it has none, or one that the next start makes anew."""
+    path = directory / FILE_NAME
+    if not path.exists():
+        return
+    try:
+        with closing(opened(path, writing=False)) as index:
+            if found := damage(index):
+                yield from (_damaged(each) for each in found)
+                return
+            state = index.execute("SELECT version FROM state").fetchone()
+            if state is not None and state[0] == VERSION:
+                yield from _strays(index, database)
+    except sqlite3.DatabaseError as error:
+        yield _damaged(str(error))
+
+
+def _damaged(what: str) -> Problem:
+    advice = f"Stop the server and remove {FILE_NAME}: the next start makes it anew."
+    return Problem("search_index_damaged", f"The search index is damaged: {what}. {advice}")
+
+
+def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator[Problem]:
+    """Yield the conversations that are in the index alone, and that it does not yet have to forget."""
+    indexed = [row for (row,) in index.execute("SELECT conversation FROM words").fetchall()]
+    known = {row for (row,) in database.execute("SELECT rowid FROM conversations")}
+    told = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
+    strays = (row for row in indexed if row not in known and row not in told and _is_still_there(index, row))
+    for row, _ in zip(strays, range(SHOWN), strict=False):
+        yield Problem(
+            "search_index_stray",
+            f"The search index has words of a conversation that is gone (row {row}). "
+            f"Stop the server and remove {FILE_NAME}: the next start makes it anew.",
+        )
+
+
+def _is_still_there(index: sqlite3.Connection, row: int) -> bool:
+    """Look again at what a server that runs may have forgotten meanwhile."""
+    return index.execute("SELECT 1 FROM words WHERE conversation = ?", (row,)).fetchone() is not None
