@@ -23,7 +23,7 @@ run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
 
 demo: $(RUN_STAMP)
-	$(BIN)/deskwire demo $(ARGS)
+	$(BIN)/deskwire demo --desk $(ARGS)
 
 # The loops, from the shortest to the longest; how long each takes is in CONTRIBUTING.md.
 lint: $(DEV_STAMP)
@@ -47,10 +47,6 @@ test: lint
 # What `test` leaves out: crashes, losses of power, simulated lives, and what others publish.
 verify: $(DEV_STAMP)
 	$(PYTEST) -m long $(ARGS)
-
-# The desk in the system's Chromium; fails where there is none.
-web: .venv/.web-stamp
-	WEB=required $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/web $(ARGS)
 
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
 cover: $(DEV_STAMP)
@@ -158,6 +154,10 @@ web-types: $(TOOLS)/node_modules/.stamp $(DEV_STAMP)
 # Whether the desk's modules keep to their types.
 web-lint: $(TOOLS)/node_modules/.stamp
 	$(TOOLS)/node_modules/.bin/tsc -p $(TOOLS)
+
+# The desk in the system's Chromium, and its types; fails where there is no Chromium or no npm.
+web: web-lint .venv/.web-stamp
+	WEB=required $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/web $(ARGS)
 
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)

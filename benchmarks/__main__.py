@@ -18,6 +18,7 @@ import click
 from rich.console import Console
 
 from benchmarks import (
+    agents,
     attacking,
     backlog,
     chats,
@@ -62,6 +63,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "tickets": ticketing.measure,
     "search": searching.measure,
     "import": importing.measure,
+    "agents": agents.measure,
     "attacks": attacking.measure,
 }
 _RESULTS: Final = Path(__file__).parent / "results"

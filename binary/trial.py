@@ -99,6 +99,19 @@ def call(demo: dict[str, Any], method: str, path: str, body: object = None) -> A
         return json.loads(answer.read())
 
 
+def looked_at(base: str) -> None:
+    """Open the desk: the page, what bounds it, and every file that it names."""
+    with DIRECT.open(f"{base}/desk", timeout=30) as answer:
+        page, policy = answer.read().decode(), answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self';"), policy
+    assert "require-trusted-types-for 'script'" in policy
+    named = re.findall(r'"(web/[0-9a-f]{16}/[^"]+)"', page)
+    assert any(each.endswith("/app.js") for each in named), page
+    for each in [*named, re.sub(r"(?<=[0-9a-f]{16}/).*", "feed-worker.js", named[0])]:
+        with DIRECT.open(f"{base}/{each}", timeout=30) as answer:
+            assert answer.read(), each
+
+
 def ended(process: subprocess.Popen[bytes], place: Place) -> None:
     """Stop it in order, and see that it leaves nothing."""
     process.send_signal(signal.SIGTERM)
@@ -119,6 +132,7 @@ def tried(place: Place, executable: Path) -> list[float]:
         made = call(
             demo, "POST", "/v3/s2s/conversations", {"contact": {"userId": "u"}, "message": {"text": "Hi"}}
         )
+        looked_at(demo["baseUrl"])
         assert call(demo, "POST", "/v3/auth/token", demo["user"])["tokenType"] == "Bearer"
         assert "Demo" in place.run("org", "list", "--data", "DATA")
         ended(process, place)

@@ -38,6 +38,7 @@ NAVIGATION = {
     "Follow events": ("guide/webhooks", "guide/deliveries", "guide/stream", "guide/listen"),
     "Use the API": ("guide/api", "guide/people", "guide/uploads"),
     "Serve customers": (
+        "guide/desk",
         "guide/tickets",
         "guide/workflows",
         "guide/surveys",

@@ -37,6 +37,7 @@ SECTIONS = {
     "fan-out": ["fan-out-1", "fan-out-100", "consumer"],
     "drain": ["drain"],
     "isolation": ["isolation"],
+    "agents": ["agents", "agents-away"],
     "backlog": ["backlog"],
     "engine": ["engine"],
     "tickets": ["tickets", "bulk"],

@@ -73,6 +73,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0019_the_agents_inbox",
         "m0021_finding_contacts",
         "m0022_snippets",
+        "m0023_deliveries_by_sequence",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

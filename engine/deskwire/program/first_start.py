@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -198,8 +199,17 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
     tx.insert_key(new_id("key", now), project.rowid, hash_server_key(key), key[-4:], "demo", now)
 
 
-def welcome(demo: Demo, base_url: str, written: Path) -> str:
-    """Return the text that the first start prints: commands that can be pasted as they are."""
+def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> str:
+    """Return the text that the first start prints: commands that can be pasted as they are.
+
+    Args:
+        desk: whether the service shows the desk.
+    """
+    fill = f"deskwire demo --desk --data {shlex.quote(str(written.parent))}"
+    look = f"""
+  Sign in with user and password at {base_url}/desk
+  To fill its inbox with a demo, leave this running and call: {fill}
+"""
     return f"""
 Deskwire is running at {base_url}
 
@@ -209,7 +219,7 @@ Deskwire is running at {base_url}
     stream key   {demo.stream_key}
     user         {demo.email}
     password     {demo.password}
-
+{look if desk else ""}
   Try it (paste into another terminal):
 
     # 1. a conversation comes in
@@ -230,7 +240,8 @@ Deskwire is running at {base_url}
 """
 
 
-def running(base_url: str, written: Path) -> str:
+def running(base_url: str, written: Path, *, desk: bool = True) -> str:
     """Return the text that every other start prints."""
+    look = f"The desk is at {base_url}/desk\n" if desk else ""
     where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
-    return f"Deskwire is running at {base_url}\n{where}Stop it with Ctrl-C."
+    return f"Deskwire is running at {base_url}\n{look}{where}Stop it with Ctrl-C."

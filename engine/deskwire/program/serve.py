@@ -255,8 +255,8 @@ def _admin_context(parts: Parts, services: Services) -> AdminContext:
 def _greeting(serving: Serving, config: Config) -> str:
     written = config.data_dir / DEMO_FILE
     if serving.demo is None:
-        return running(serving.url, written)
-    return welcome(serving.demo, serving.url, written)
+        return running(serving.url, written, desk=config.ui)
+    return welcome(serving.demo, serving.url, written, desk=config.ui)
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 import trio
 
+from deskwire.engine.core.clock import iso, wall_clock
 from deskwire.engine.privacy import export
 from tests.support.api.openapi_check import UNCHECKED
 from tests.support.api.service import Service
@@ -70,13 +71,20 @@ async def test_the_document_has_everything_that_the_backend_may_see(service: Ser
 
 async def test_what_only_agents_see_is_in_their_export_and_not_in_the_backends(service: Service) -> None:
     conversation = await with_everything(service)
-    assert "a note" not in json.dumps(await exported(service))
+    path = f"/conversations/{conversation['id']}"
+    noted = {"tags": ["vip"], "snoozedUntil": iso(wall_clock() + 3_600_000)}
+    assert (await service.dashboard.patch(path, json=noted)).is_success
+    plain = await exported(service)
+    assert all(each not in json.dumps(plain) for each in ("a note", "vip", '"activity"'))
+    assert "snoozedUntil" not in plain["conversations"][0]
     answer = await service.dashboard.get(f"/contacts/{conversation['contact']['id']}/export")
     (shown,) = answer.json()["conversations"]
     assert [(message["text"], message["internal"]) for message in shown["messages"]] == [
         ("Hello", False),
         ("a note", True),
     ]
+    assert (shown["tags"], shown["snoozedUntil"]) == (noted["tags"], noted["snoozedUntil"])
+    assert [each["changes"][0]["field"] for each in shown["activity"]] == ["tags", "ticketId"]
     assert answer.json()["tickets"][0]["activity"][0]["action"] == "created"
     refused = await service.http.get(f"/contacts/{conversation['contact']['id']}/export")
     assert refused.status_code == 401

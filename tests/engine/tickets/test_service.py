@@ -133,10 +133,10 @@ async def test_a_ticket_that_is_linked_just_before_its_deletion_is_deleted_on_bo
         conversation, ticket = await office.conversation("u1"), await office.ticket()
         link = {"conversation_id": conversation}
         office.before_the_next_write(lambda: office.desk.change(ticket.id, link, NOON))
-        await office.desk.delete(ticket.id)
+        await office.desk.delete(ticket.id, NOON)
         assert office.sides(ticket, conversation) == [None, None]
         with pytest.raises(NotFound):
-            await office.desk.delete(ticket.id)
+            await office.desk.delete(ticket.id, NOON)
 
 
 async def test_a_conversation_that_is_deleted_just_before_it_is_unlinked_leaves_the_change_to_be_made(
@@ -170,7 +170,7 @@ async def test_a_ticket_whose_link_changes_each_time_it_is_looked_at_is_given_up
 
         office.before_the_next_write(meddle)
         with pytest.raises(LinkChanged) as refused:
-            await office.desk.delete(ticket.id)
+            await office.desk.delete(ticket.id, NOON)
         assert isinstance(refused.value, Conflict)
         assert refused.value.reason == "ticket_changed"
 

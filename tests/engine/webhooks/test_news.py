@@ -36,7 +36,7 @@ class Stored:
         return None if conversation == 404 else f"cnv_{conversation}"
 
     def outcomes(
-        self, conversation: int, wanted: Sequences, before: int | None, limit: int
+        self, conversation: int, wanted: Sequences, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Outcome]:
         assert wanted.first is not None
         assert wanted.first == wanted.last

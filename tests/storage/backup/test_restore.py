@@ -95,6 +95,17 @@ def test_with_pending_webhooks_skipped_nothing_that_an_outage_made_miss_is_sent_
     assert query(tmp_path / "skipped", "SELECT count(*) FROM deliveries WHERE missed = 1") == [(0,)]
 
 
+def test_sessions_of_browsers_end_as_some_may_have_ended_since(data: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection, connection:
+        connection.execute(
+            "INSERT INTO users (rowid, id, email, name, created_at) VALUES (9, 'usr_9', 'a@b.example', '', 0)"
+        )
+        connection.execute("INSERT INTO sessions VALUES (1, 'ses_1', 9, x'00', '', 0, 0)")
+    restore(back_up(data, tmp_path / "b.tar").path, tmp_path / "new")
+    assert query(data, "SELECT count(*) FROM sessions") == [(1,)]
+    assert query(tmp_path / "new", "SELECT * FROM sessions") == []
+
+
 def test_without_the_right_secret_it_is_refused_unless_a_new_one_is_wanted(
     data: Path, tmp_path: Path
 ) -> None:

@@ -191,7 +191,7 @@ def test_the_next_wake_up_and_a_tickets_log_are_found_by_index(tx: SqliteTransac
     tx.snoozed_tickets(NOON, 10)
     tx.tickets_of_team("team_1", 10)
     tx.ticket_activity(1, None, 10)
-    tx.erase_tickets_of(1, 10)
+    tx.tickets_of(1, 10)
     tx.touch_ticket("tkt_1", NOON)
     tx.conn.set_trace_callback(None)
     assert len(statements) >= 6

@@ -74,7 +74,7 @@ class History:
 
     def erase(self) -> None:
         ticket, words = self.words.pop(self.chance.choice(list(self.words)))
-        remove_ticket(self.tx, PROJECT, ticket.id, None)
+        remove_ticket(self.tx, PROJECT, ticket.id, BY, NOON, None)
         self.erased += words
 
     def commit(self, step: str, count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,7 +49,7 @@ class Desk:
         self.page.get_by_label("Email").fill(email or user["email"])
         self.page.get_by_label("Password", exact=True).fill(password or user["password"])
         self.page.get_by_role("button", name="Sign in").click()
-        expect(self.page.get_by_role("navigation", name="Views")).to_be_visible()
+        expect(self.page.get_by_role("region", name="Conversations")).to_be_visible()
 
     def view(self, name: str = "All") -> None:
         """Choose a view."""
@@ -83,6 +83,14 @@ class Desk:
         """Write a reply and send it."""
         self.box.fill(text)
         self.box.press("Control+Enter")
+
+    def eventually(self, look: Callable[[], object], value: object) -> None:
+        """Wait until a look at the service gives this value, as what is sent from here goes out in its time."""
+        for _ in range(200):
+            if look() == value:
+                return
+            self.page.wait_for_timeout(50)
+        assert look() == value
 
     def remaining(self) -> list[str]:
         """Return the complaints that the test did not provoke."""

@@ -95,7 +95,7 @@ class Stage:
     def client(self, email: str, password: str = PASSWORD) -> httpx.Client:
         """Return a client of the API that is signed in as this person, for the demo's project."""
         proof = {"email": email, "password": password}
-        token = self.owner.post("/auth/token", json=proof).raise_for_status().json()["accessToken"]
+        token = self.owner.post("/auth/token", json=proof).raise_for_status().json()["token"]
         headers = {"Authorization": f"Bearer {token}", "project": self.demo["projectId"]}
         return self.stack.enter_context(_client(self.server, headers))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from pathlib import Path
 
 import click
@@ -41,6 +42,14 @@ from deskwire.commands.api_client.access import base_url, cacert_option, trust
     help="How long to wait for missing events while none arrive.",
 )
 @click.option("--keep", is_flag=True, help="Keep the data directory of the demo's own service.")
+@click.option(
+    "--desk", is_flag=True, help="Fill an inbox to look at in a browser, and leave it there until Ctrl-C."
+)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="With --desk: fill the demo project of the running service that has this data directory.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON for scripts.")
 @click.pass_context
 def demo(
@@ -55,6 +64,8 @@ def demo(
     no_webhook: bool,
     patience: float,
     keep: bool,
+    desk: bool,
+    data: Path | None,
     as_json: bool,
 ) -> None:
     """Replay support chats through the API, and check every event on webhook, stream and feed.
@@ -64,10 +75,16 @@ def demo(
     """
     from deskwire.commands.demo.chats import BadChats, load_chats
     from deskwire.commands.demo.run import Plan
-    from deskwire.commands.demo.show import show_demo
+    from deskwire.commands.demo.show import show_demo, show_desk
 
     if (url is None) != (key is None):
         raise click.UsageError("--url and --key belong together: give both or neither.")
+    if data is not None and not desk:
+        raise click.UsageError("--data is for --desk.")
+    if desk and (as_json or url is not None):
+        raise click.UsageError("--desk is for a service of the demo's own, or one that is named by --data.")
+    if data is not None:
+        ctx.exit(trio.run(show_desk, data))
     try:
         chats = load_chats(file)[:limit]
     except BadChats as error:
@@ -82,4 +99,4 @@ def demo(
         patience_s=patience,
         keep=keep,
     )
-    ctx.exit(trio.run(show_demo, plan, as_json))
+    ctx.exit(trio.run(partial(show_demo, plan, as_json, desk=desk)))

@@ -28,6 +28,7 @@ _OPTIONS: Final = ("--port", "0", "--allow-private-webhooks", "--log-level", "wa
 _VARIABLES: Final = {
     # The demo sends as fast as it is answered; what a project may ask for is not what it tries out.
     "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
+    "DESKWIRE_USER_RATE_LIMIT_PER_MINUTE": "0",
 }
 
 

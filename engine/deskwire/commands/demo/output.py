@@ -25,7 +25,13 @@ def progress(console: Console, chats: int) -> Iterator[Callable[[], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("Chats", total=chats)
-        yield lambda: bar.advance(task)
+
+        def advance() -> None:
+            bar.advance(task)
+            if bar.finished:
+                bar.stop()  # what comes next may take long, and is no part of it
+
+        yield advance
 
 
 def _lines(console: Console, chats: int) -> Callable[[], None]:

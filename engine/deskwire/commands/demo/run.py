@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -61,12 +61,18 @@ class Target:
     own: OwnService | None
 
 
-async def run_demo(plan: Plan, say: Callable[[str], None], advance: Callable[[], None]) -> Report:
+async def run_demo(
+    plan: Plan,
+    say: Callable[[str], None],
+    advance: Callable[[], None],
+    afterwards: Callable[[Report, OwnService], Awaitable[None]] | None = None,
+) -> Report:
     """Carry out the plan and judge what happened.
 
     Args:
         say: takes a line for people.
         advance: called when a chat is over.
+        afterwards: called with the report while the own service is still there.
 
     Raises DemoError if it can't start or go on; the endpoint and the own service are gone then, too.
     """
@@ -74,17 +80,20 @@ async def run_demo(plan: Plan, say: Callable[[str], None], advance: Callable[[],
         async with AsyncExitStack() as stack:
             own = await stack.enter_async_context(own_service(plan.keep)) if plan.url is None else None
             history, run = await _with_service(plan, own, say, advance)
+            if own is not None and afterwards is not None:
+                await afterwards(report(history, run, []), own)
     except* DemoError as group:
-        raise _first(group) from None
+        raise first_failure(group) from None
     if own is not None and plan.keep:
         say(f"The service's data is in {own.directory}")
     complaints = [own.complaint] if own is not None and own.complaint else []
     return report(history, run, complaints)
 
 
-def _first(group: BaseExceptionGroup[DemoError]) -> DemoError:
+def first_failure(group: BaseExceptionGroup[DemoError]) -> DemoError:
+    """Return a failure that ended the demo."""
     for each in group.exceptions:
-        return _first(each) if isinstance(each, BaseExceptionGroup) else each
+        return first_failure(each) if isinstance(each, BaseExceptionGroup) else each
     raise AssertionError("a group is never empty")
 
 

@@ -33,7 +33,7 @@ from deskwire.engine.conversations.decide import fold
 from deskwire.engine.conversations.emit import announce, announce_contact, announce_test
 from deskwire.engine.conversations.facts import Deleted, MessagePosted
 from deskwire.engine.conversations.typing.state import NOBODY, Agent, SetTyping, set_typing
-from deskwire.engine.events.types import API_VERSION, CATALOG, Draft, Kind, encode_envelope
+from deskwire.engine.events.types import AGENTS, API_VERSION, CATALOG, Draft, Kind, encode_envelope
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.definition import Buttons, Definition, Flow, Option
@@ -99,11 +99,21 @@ conversation from its beginning to its end, as the engine makes them.
 """
 
 
+_FOR_AGENTS: Final = """\
+## For agents alone
+
+These are on [the agents' stream](../guide/agents-stream.md) and nowhere else: no webhook can list them, and no consumer, feed,
+count or export has them. They have no sequence. `GET /v3/stream` describes their data.
+
+"""
+
+
 def markdown() -> str:
     """Return the page."""
     examples = example_envelopes()
     parts = [INTRODUCTION, _table(list(CATALOG.values()))]
     parts += [_section(kind, examples[kind.type]) for kind in CATALOG.values()]
+    parts.append(_FOR_AGENTS + markdown_table(("Type", "When"), _told()))
     return "\n".join(parts)
 
 
@@ -156,6 +166,10 @@ def _table(kinds: list[Kind]) -> str:
         for kind in kinds
     ]
     return markdown_table(("Type", "When", "Numbered", "Delivered"), rows)
+
+
+def _told() -> list[tuple[str, str]]:
+    return [(f"`{kind.type}`", kind.when) for kind in AGENTS.values()]
 
 
 def _delivered(kind: Kind) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from deskwire.engine.agents.stream import Bye
-
 
 @dataclass(slots=True)
 class StreamCounters:
@@ -23,7 +21,7 @@ class StreamCounters:
     passing: int = 0
     gaps: int = 0
     refused: int = 0
-    ended: dict[Bye, int] = field(
+    ended: dict[str, int] = field(
         default_factory=lambda: {
             "shutdown": 0,
             "session_ended": 0,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Final, Literal, NamedTuple
 
 import trio
@@ -20,6 +21,9 @@ from deskwire.engine.events.types import Agents, StoredEvent
 
 _PASSING: Final = 32
 """Passing events that wait for a slow reader; the oldest are dropped."""
+
+_PACE_S: Final = 0.05
+"""Time between two batches of a reader that keeps up: a busy project costs each of its readers that many turns, not more."""
 
 Bye = Literal["shutdown", "too_many_streams"] | Lost
 """The reason for which a stream is ended."""
@@ -60,6 +64,7 @@ class AgentStream:
     __slots__ = (
         "_cursor",
         "_log",
+        "_next_at",
         "_passing",
         "_present",
         "_source",
@@ -86,6 +91,7 @@ class AgentStream:
         self._tail = tail
         self._source = Agents(viewer.project.rowid)
         self._cursor = 0
+        self._next_at = -inf
         self._passing: deque[Passing] | None = None  # most have nothing that waits
         self._present: dict[Agent, None] = {}
         self._wakeup: trio.Event | None = None
@@ -139,9 +145,11 @@ class AgentStream:
             reached = self._tail.reaches(self._cursor)
             batch = Batch(self._recent() if reached else await self._stored(), *self._passed())
             if batch.events or batch.passing or batch.present:
+                self._next_at = trio.current_time() + _PACE_S
                 return batch
             if reached:
                 await self._wait()
+                await trio.sleep_until(self._next_at)
         return Batch(bye=self.bye)
 
     async def _wait(self) -> None:

@@ -18,6 +18,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact, contact_view
 from deskwire.engine.contacts.memory import MemoryReader, memory_view
 from deskwire.engine.contacts.ports import ContactReader
+from deskwire.engine.conversations.activity import activity_view as conversation_activity_view
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.conversations.ports import ConversationReader
@@ -47,7 +48,8 @@ class Subject:
 
     Args:
         show: gives a message's attachments their URLs.
-        internal: whether what only agents see is included: notes, and the activity of tickets.
+        internal: whether what only agents see is included: notes, tags and snoozes, and the activity of tickets and
+            conversations.
     """
 
     project: Project
@@ -151,12 +153,25 @@ class Export:
                 **conversation_view(state, subject.contact, subject.project.id),
                 "ratedAt": iso_or_none(state.rated_at),
                 "visible": state.visible,
+                "contactSeenIndex": state.contact_seen_index,
+                "contactSeenAt": iso_or_none(state.contact_seen_at),
+                **(_filed(state) if subject.internal else {}),
             }
         )
+        if subject.internal:
+            async for piece in _array("activity", self._activity(state)):
+                yield piece
         async for piece in _array("messages", self._messages(state)):
             yield piece
         logs = await self._read(lambda reader: reader.network_logs(state.rowid))
         yield b',"networkLogs":' + (logs or b"null") + b"}"
+
+    async def _activity(self, state: Conversation) -> AsyncIterator[Sequence[dict[str, Any]]]:
+        pages = self._pages(
+            lambda at, reader: reader.conversation_activity(state.rowid, at, PAGE), lambda entry: entry.rowid
+        )
+        async for page in pages:
+            yield [conversation_activity_view(entry) for entry in page]
 
     async def _messages(self, state: Conversation) -> AsyncIterator[Sequence[dict[str, Any]]]:
         show, internal = self._subject.show, self._subject.internal
@@ -169,6 +184,12 @@ class Export:
 def _conversation(project: int, conversation_id: str, reader: ExportReader) -> Conversation | None:
     stored = reader.conversation(project, conversation_id)
     return None if stored is None else stored[0]
+
+
+def _filed(state: Conversation) -> dict[str, Any]:
+    """Return what agents have noted of a conversation; until when it is snoozed only if it is."""
+    snoozed = {} if state.snoozed_until is None else {"snoozedUntil": iso(state.snoozed_until)}
+    return {"tags": list(state.tags), **snoozed}
 
 
 def _messages(conversation: int, internal: bool, last: str | None, reader: ExportReader) -> Sequence[Message]:

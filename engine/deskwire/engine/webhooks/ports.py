@@ -69,9 +69,9 @@ class DeliveryReader(Protocol):
         """Return the id of the conversation with this storage key, None if there is none."""
 
     def outcomes(
-        self, conversation: int, wanted: Sequences, before: int | None, limit: int
+        self, conversation: int, wanted: Sequences, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Outcome]:
-        """Return what became of a conversation's events, newest first, at positions smaller than `before`.
+        """Return what became of a conversation's events, newest first, behind a sequence and a position.
 
         An event has one outcome at each endpoint: the first delivery that arrived, else the last one that was made. Those at
         endpoints that were removed are left out.

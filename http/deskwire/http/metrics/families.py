@@ -360,6 +360,40 @@ METRICS: Final = (
         ),
         ("reason",),
     ),
+    # Agents
+    Metric("agent_streams", "gauge", "Open streams of agents.", _one(lambda s: len(s.agents))),
+    Metric(
+        "agent_stream_lag_max_events",
+        "gauge",
+        "Events that the slowest of their readers has not taken yet, as far as they are in memory.",
+        _one(lambda s: s.agents.lag),
+    ),
+    Metric(
+        "agent_stream_events_total",
+        "counter",
+        "Events written to agents: stored ones, and those that pass.",
+        _named(lambda s: {"stored": s.agents.counters.events, "passing": s.agents.counters.passing}),
+        ("kind",),
+    ),
+    Metric(
+        "agent_streams_ended_total",
+        "counter",
+        "Streams of agents that were ended here, by the reason in their goodbye.",
+        _named(lambda s: s.agents.counters.ended),
+        ("reason",),
+    ),
+    Metric(
+        "agent_streams_refused_total",
+        "counter",
+        "Streams of agents for which there was no place.",
+        _one(lambda s: s.agents.counters.refused),
+    ),
+    Metric(
+        "agent_streams_with_gap_total",
+        "counter",
+        "Streams of agents that began with a gap: the page had to fetch everything anew.",
+        _one(lambda s: s.agents.counters.gaps),
+    ),
     # Retention and the process
     Metric(
         "storage_scrub_pending",

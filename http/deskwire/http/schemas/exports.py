@@ -8,7 +8,15 @@ from pydantic import Field
 
 from deskwire.http.schemas.base import Moment, Shape
 from deskwire.http.schemas.content import MemoryEntry
-from deskwire.http.schemas.conversations import AgentMessage, Contact, Conversation, Message, NetworkLogs
+from deskwire.http.schemas.conversations import (
+    AgentMessage,
+    Contact,
+    Conversation,
+    ConversationActivity,
+    Index,
+    Message,
+    NetworkLogs,
+)
 from deskwire.http.schemas.surveys import SurveyResponse
 from deskwire.http.schemas.tickets import Ticket, TicketActivity
 
@@ -20,10 +28,15 @@ class ExportedTicket(Ticket):
 
 
 class ExportedConversation(Conversation):
-    """A conversation in an export, with its messages. An export for agents includes their notes."""
+    """A conversation in an export, with its messages. An export for agents includes their notes, tags and activity."""
 
     rated_at: Moment | None
     visible: bool
+    contact_seen_index: Index | None
+    contact_seen_at: Moment | None
+    tags: Annotated[list[str], Field(examples=[["returns"]])] | None = None
+    snoozed_until: Moment | None = None
+    activity: list[ConversationActivity] | None = None
     messages: list[Message | AgentMessage]
     network_logs: NetworkLogs | None
 

@@ -133,6 +133,7 @@ def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int,
                 raise CopyError("The database in the backup is not the one that its manifest describes.")
             problems = list(broken_rules(connection))
             skipped = _skip_pending(connection, order.now) if order.skip_pending else 0
+            _end_sessions(connection)
     except sqlite3.Error as error:
         raise CopyError(f"The database in the backup can't be used: {error}") from error
     sync(path)
@@ -148,6 +149,12 @@ def _skip_pending(connection: sqlite3.Connection, now: int) -> int:
         "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE status = 'pending'",
         (SKIPPED, now),
     ).rowcount
+
+
+def _end_sessions(connection: sqlite3.Connection) -> None:
+    """End all sessions of browsers: those that were ended since the backup was made would be good again."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sessions'").fetchone():
+        connection.execute("DELETE FROM sessions")
 
 
 def _move(stage: Path, directory: Path) -> None:

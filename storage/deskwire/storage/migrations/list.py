@@ -38,6 +38,7 @@ from deskwire.storage.migrations import (
     m0020_what_the_search_has_to_look_at,
     m0021_finding_contacts,
     m0022_snippets,
+    m0023_deliveries_by_sequence,
 )
 
 SCRIPTS: Final = {
@@ -65,6 +66,7 @@ SCRIPTS: Final = {
         m0020_what_the_search_has_to_look_at,
         m0021_finding_contacts,
         m0022_snippets,
+        m0023_deliveries_by_sequence,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

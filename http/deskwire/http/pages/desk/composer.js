@@ -3,7 +3,8 @@
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Icon, Kbd, Menu, Text, announce, cx, say, setting } from "./parts.js";
-import { composing, row } from "./store.js";
+import { row } from "./store.js";
+import { writing } from "./conversation.js";
 import { may, project } from "./session.js";
 import { again, attach, detach, now as sendNow, outgoing, send, undo, uploads } from "./outbox.js";
 import { draft, drop, keep } from "./drafts.js";
@@ -103,6 +104,7 @@ function Box({ id }) {
     if (change.text !== undefined) setText(change.text);
     if (change.internal !== undefined) setInternal(change.internal);
     if (change.files !== undefined) setFiles(change.files);
+    if (change.text !== undefined) writing(id, Boolean(next.text), next.internal);
     if (!next.text && !next.files.length) drop(id);
     else if (!keep(id, { ...next, baseSequence: one?.sequence ?? null })) say(t.composer.draftLost, { bad: true });
   };
@@ -116,10 +118,7 @@ function Box({ id }) {
     store({ text: (back.text ?? "") + (before ? `\n\n${before}` : ""), internal: back.internal, files: [...back.files, ...latest.current.files] });
     requestAnimationFrame(focus);
   }, [returned.value]);
-  useEffect(() => {
-    composing.value = text ? id : null;
-  }, [id, Boolean(text), internal]);
-  useEffect(() => () => void (composing.value = null), []);
+  useEffect(() => () => writing(id, false, false), [id]);
   useLayoutEffect(() => {
     const el = box.current;
     if (!el || CSS.supports("field-sizing", "content")) return;
@@ -137,6 +136,7 @@ function Box({ id }) {
     setText("");
     setFiles([]);
     setSnippet(null);
+    writing(id, false, internal);
     try {
       await send(id, { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) });
     } catch (error) {

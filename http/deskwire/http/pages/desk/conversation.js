@@ -2,7 +2,8 @@
 /** What belongs to a conversation that is open: its thread, deliveries, typing, context; and what composers look up. */
 import { batch, signal, untracked } from "./vendor/preact.js";
 import { Offline, Problem, Resource, all, call, get, patiently } from "./api.js";
-import { became, fetchRow, join, known, put, row, same, soon } from "./store.js";
+import { connection } from "./feed.js";
+import { composing, fetchRow, join, known, put, row, same, soon } from "./store.js";
 import { delivered, loaded, typed, TYPING_MS, withNewest, withOlder } from "./state.js";
 /** @import { AgentMessage, Delivery, Row, Thread, Typing } from "./types.js" */
 /** @import { Signal } from "./vendor/preact.js" */
@@ -168,6 +169,18 @@ async function receipt(id) {
 
 /** Who is typing there now. Reads a signal. @param {string} id @returns {Typing[]} */
 export const typing = (id) => (typists.value.get(id) ?? []).filter((each) => each.until > Date.now() && each.id !== known.value.me);
+
+const SAID_MS = 4_000;
+const NOBODY = { id: "", internal: false, at: 0 };
+let said = NOBODY;
+/** Tells colleagues, and the contact unless it is a note, that this user writes there, or has stopped. @param {string} id @param {boolean} something @param {boolean} internal */
+export function writing(id, something, internal) {
+  composing.value = something ? id : null;
+  if (connection.peek().state !== "live" || (!something && said.id !== id)) return;
+  if (something && said.id === id && said.internal === internal && Date.now() - said.at < SAID_MS) return;
+  said = something ? { id, internal, at: Date.now() } : NOBODY;
+  call("POST", `conversations/${id}/typing`, { body: { typing: something, internal } }).catch(() => {}); // of the moment: it is not said again
+}
 
 /** Says that this user has seen the conversation up to this message. @param {string} id @param {number} index */
 export function seen(id, index) {

@@ -43,7 +43,7 @@ export const filter = computed(() => {
   const { key, team } = view.value;
   const { status, sort, unread } = options.value;
   /** @type {any} */
-  const found = { sort, order: sort === "waiting" ? "asc" : "desc" };
+  const found = { sort, order: "desc" };
   if (status !== "all") found.status = status === "active" ? ACTIVE : [status];
   if (key === "mine") found.assignee = "me";
   if (key === "unassigned") found.assignee = "none";

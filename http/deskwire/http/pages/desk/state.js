@@ -253,7 +253,8 @@ export function matches(row, filter, me) {
   if (tag && !row.tags.includes(tag)) return false;
   if (snoozed !== undefined && (row.snoozedUntil !== null) !== snoozed) return false;
   if (visible !== undefined && row.visible !== visible) return false;
-  return !(waiting || sort === "waiting") || row.waitingSince !== null;
+  if (waiting !== undefined && (row.waitingSince !== null) !== waiting) return false;
+  return sort !== "waiting" || row.waitingSince !== null;
 }
 
 /** What a row is sorted by, as text that can be compared: a time, then its id. @param {Row} row @param {Filter} filter @returns {string} */

@@ -17,6 +17,7 @@ import { applyAll, asHeld, comparison, matches, nothing, placed, present, sortKe
 const PAGE = 50;
 const WANTED_MAX = 20;
 const COUNTERS_MS = 2_000;
+const HIDDEN_MS = 60_000;
 const SETTLED_MS = 10_000;
 
 /** All that is known; see state.js. */
@@ -38,15 +39,15 @@ export const composing = signal(/** @type {string|null} */ (null));
  * @property {() => string[]} [open]  conversations to load anew with it
  * @property {() => void} end
  */
-/** @type {Set<Part>} */
-const parts = new Set();
+const parts = /** @type {Set<Part>} */ (new Set());
 /** @param {Part} part @returns {Part} */
 export const join = (part) => (parts.add(part), part);
 
-/** @type {Map<string, Shown>} */
-const lists = new Map();
+const lists = /** @type {Map<string, Shown>} */ (new Map());
 /** @type {Set<string>} Conversations whose row is on its way. */
 const fetching = new Set();
+/** How often a stream was opened, and its newest event then. */
+let opened = { times: 0, at: "" };
 /** @type {Envelope[]|null} What comes while everything is loaded anew. */
 let aside = null;
 /** A number for what is begun; what was asked for before an `end` is of no use after it. */
@@ -56,8 +57,7 @@ export function same() {
   const mine = run;
   return () => mine === run;
 }
-/** @type {(() => void)[]} */
-let stops = [];
+let stops = /** @type {(() => void)[]} */ ([]);
 
 /** Begins: opens the stream; the rest is loaded by who reads it. Called by the shell when a project is chosen. */
 export function begin() {
@@ -69,6 +69,10 @@ export function begin() {
   openStream(user.value.id, project.value.id, { hello: greeted, events: (events) => still() && heard(events), passing });
   stops = [
     effect(() => view(session.open.value ? [session.open.value] : [], composing.value)),
+    effect(() => {
+      const { state, reason } = connection.value;
+      if (state === "ended" && reason === "session_ended") signedOut.value = true;
+    }),
     effect(() => {
       if (!signedOut.value) untracked(() => connection.value.state === "ended" && retry());
     }),
@@ -98,8 +102,9 @@ export function end() {
 /** @param {any} hello */
 function greeted(hello) {
   presence.value = present(new Map(), hello.presence ?? []);
+  opened = { times: opened.times + 1, at: hello.at ?? "" };
   if (hello.gap) void anew();
-  else for (const each of lists.values()) if (each.asOf < (hello.at ?? "")) each.late();
+  else if (!hello.resumedAfter) for (const each of lists.values()) if (each.asOf < opened.at) each.late();
   for (const part of parts) part.hello?.();
   void count();
 }
@@ -118,9 +123,11 @@ export function became(next) {
     place(next.touched);
     for (const part of parts) part.changed?.(next);
   });
-  if (next.marks.get("settings:members") !== marks.get("settings:members") || next.marks.get("settings:teams") !== marks.get("settings:teams")) void session.reloadPeople();
+  const anew = (/** @type {string} */ name) => next.marks.get(name) !== marks.get(name);
+  if (anew("settings:members")) session.begin().catch(() => {}); // one's own role may be another; the next call says so otherwise
+  if (anew("settings:members") || anew("settings:teams")) void session.reloadPeople();
   if (next.wanted.size) soon("wanted", 200, fetchWanted);
-  if (next.touched.size) soon("counters", COUNTERS_MS, count);
+  if (next.touched.size) soon("counters", document.hidden ? HIDDEN_MS : COUNTERS_MS, count);
 }
 
 /** @param {Iterable<string>} touched @param {boolean} [own] */
@@ -134,8 +141,7 @@ function passing(event) {
   for (const part of parts) part.passing?.(event);
 }
 
-/** @type {Set<string>} */
-const coming = new Set();
+const coming = /** @type {Set<string>} */ (new Set());
 /** Does something a moment later, once for all who ask. @param {string} name @param {number} ms @param {() => unknown} work */
 export function soon(name, ms, work) {
   const still = same();
@@ -149,6 +155,7 @@ export function soon(name, ms, work) {
 
 async function count() {
   const still = same();
+  if (signedOut.peek()) return;
   const counted = await patiently(() => get("inbox/counters")).catch(() => null);
   if (still() && counted) counters.value = counted;
 }
@@ -234,8 +241,7 @@ function counts({ state, storedAt, storedAsOf }, row) {
 }
 
 rows.asOf = (id) => known.peek().rows.get(id)?.asOf ?? "";
-/** @type {Set<string>} */
-let before = new Set();
+let before = /** @type {Set<string>} */ (new Set());
 /** Puts rows in their place when the outbox changes. */
 function expected() {
   const now = new Set(underway.value.keys());
@@ -271,9 +277,8 @@ class Shown {
 
   /** @param {string|null} cursor */
   ask(cursor) {
-    const { waiting, status, ...rest } = this.filter;
-    const sort = waiting && !rest.sort ? "waiting" : rest.sort;
-    return get("conversations", { view: "agent", archived: false, ...rest, sort, status: status?.join(","), cursor, limit: PAGE });
+    const { status, ...rest } = this.filter;
+    return get("conversations", { view: "agent", archived: false, ...rest, status: status?.join(","), cursor, limit: PAGE });
   }
 
   /** Asks once more, for what was read may be older than the stream. */
@@ -286,10 +291,12 @@ class Shown {
     const still = same();
     if (this.view.peek().state === "failed") this.set({ state: "loading", error: null });
     try {
+      const { times } = opened;
       const page = await patiently(() => this.ask(null));
       if (!still() || asked !== this.asked) return;
       became(withRows(known.peek(), page.items));
       this.begin(page);
+      if (times !== opened.times && this.asOf < opened.at) this.late(); // it was read before the stream began
     } catch (error) {
       if (!still() || asked !== this.asked) return;
       const known = this.live.length > 0;
@@ -301,7 +308,7 @@ class Shown {
   /** @param {{items: Row[], nextCursor: string|null}} page */
   begin({ items, nextCursor }) {
     const last = items.at(-1);
-    this.asOf = items.reduce((least, each) => (least && least < each.asOf ? least : each.asOf), "") || (connection.peek().cursor ?? "");
+    this.asOf = items.reduce((least, each) => (least && least < each.asOf ? least : each.asOf), "");
     this.cursor = nextCursor;
     this.bound = nextCursor && last ? sortKey(last, this.filter) : null;
     this.fill();
@@ -364,9 +371,7 @@ class Shown {
   }
 
   /** @param {Partial<ListView>} changes */
-  set(changes) {
-    this.view.value = { ...this.view.peek(), ...changes };
-  }
+  set = (changes) => void (this.view.value = { ...this.view.peek(), ...changes });
 }
 
 /** @param {Filter} filter */

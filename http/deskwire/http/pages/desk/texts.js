@@ -93,15 +93,16 @@ export const t = {
     /** @param {string} name */ writesNote: (name) => `${somebody(name)} is writing a note`,
     goneTitle: "This conversation is gone",
     gone: {
-      request: "A colleague or your backend deleted it.",
+      manual: "A colleague or your backend deleted it.",
       retention: "It was deleted by retention: the project keeps conversations for a limited time.",
-      erasure: "Its contact was erased, and with it everything that belonged to them.",
+      gdpr: "Its contact was erased, and with it everything that belonged to them.",
       not_found: "There is no such conversation here, or you may not see it.",
     },
     goneDraft: "What you had written is still here:", copyDraft: "Copy it", dropDraft: "Discard it", seen: "Seen",
     loadEarlier: "Earlier messages",
     status: { OPEN: "open", PENDING: "pending", CLOSED: "closed" },
-    hidden: "hidden from the contact", hiddenHint: "The contact does not see this conversation yet.", /** @param {string} at */ snoozed: (at) => `snoozed until ${at}`,
+    hidden: "hidden from the contact", hiddenHint: "The contact does not see this conversation yet.",
+    /** @param {string} at */ snoozed: (at) => `snoozed until ${at}`,
   },
 
   truth: {

@@ -182,7 +182,7 @@ function Gone({ id, reason }) {
     await navigator.clipboard?.writeText(kept);
     say(t.copied);
   };
-  const why = /** @type {Record<string, string>} */ (t.thread.gone)[reason] ?? t.thread.gone.request;
+  const why = /** @type {Record<string, string>} */ (t.thread.gone)[reason] ?? t.thread.gone.manual;
   return html`<div class="gone"><${Empty} icon="close" title=${t.thread.goneTitle} text=${why} />
     ${kept.trim() && html`<p>${t.thread.goneDraft}</p><pre dir="auto" tabindex="0">${kept}</pre><div><${Button} label=${t.thread.copyDraft} icon="copy" kind="primary" press=${copy} /> <${Button} label=${t.thread.dropDraft} kind="quiet" press=${() => (drop(id), setKept(""))} /></div>`}
     <div><${Button} label=${t.back} class="only-narrow" press=${() => go("")} /></div>

@@ -55,7 +55,7 @@
  *
  * Why a conversation that was open is not there any more.
  * @typedef {object} Gone
- * @property {string} reason  as in the event: a request, retention, an erasure; `not_found` if it was never seen
+ * @property {string} reason  as in the event: `manual`, `retention` or `gdpr`; `not_found` if it was never seen
  * @property {string} at
  *
  * @typedef {object} Delivery

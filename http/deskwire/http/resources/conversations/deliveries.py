@@ -24,9 +24,17 @@ routes = Routes(FOR_AGENTS)
 class OutcomeList(Paged):
     """The events to look at, and the page of the list: that of one `sequence`, or those `from` one `to` another."""
 
+    parts = 2
+
     sequence: Positive | None = None
     first: Annotated[Positive | None, Field(alias="from")] = None
     last: Annotated[Positive | None, Field(alias="to")] = None
+
+    @property
+    def before(self) -> tuple[int, int] | None:
+        """The sequence and the position behind which the page begins. Raises BadRequest."""
+        place = self.place
+        return None if place is None else (place[0], place[1])
 
     @property
     def wanted(self) -> Sequences:
@@ -49,7 +57,7 @@ async def list_conversation_deliveries(call: Call[Body, OutcomeList]) -> Answer:
 
     An event that was sent to an endpoint several times is listed once: as it arrived first, else as it was sent last.
     """
-    identifier, query, before = operations.conversation_id(call), call.query, call.query.row
+    identifier, query, before = operations.conversation_id(call), call.query, call.query.before
     now = call.services.clock()
 
     def listed(reader: Reader) -> tuple[Sequence[Outcome], Mapping[int, Endpoint]]:
@@ -62,4 +70,4 @@ async def list_conversation_deliveries(call: Call[Body, OutcomeList]) -> Answer:
     def view(outcome: Outcome) -> Mapping[str, Any]:
         return outcome_view(outcome, endpoints[outcome.endpoint], now)
 
-    return page(query, outcomes, view, lambda outcome: outcome.position)
+    return page(query, outcomes, view, lambda outcome: (outcome.sequence, outcome.position))

@@ -44,12 +44,6 @@ _COUNTS: Final = (
 )
 """A condition on deliveries `d`: of those of an event to an endpoint, the first that arrived, else the last."""
 
-_OLDER: Final = (
-    "(SELECT position FROM deliveries WHERE lane = ?1 AND redelivery_of IS NULL AND sequence < ?2 "
-    "ORDER BY position DESC LIMIT 1)"
-)
-"""The newest delivery of an event before a sequence: nothing at smaller positions is of a later event."""
-
 
 class DeliveryLogReads:
     """Queries on the delivery log; the methods are those of `ports.Reader`."""
@@ -77,13 +71,13 @@ class DeliveryLogReads:
         return None if row is None else row[0]
 
     def outcomes(
-        self, conversation: int, wanted: Sequences, before: int | None, limit: int
+        self, conversation: int, wanted: Sequences, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Outcome]:
+        last = (_LARGEST, _LARGEST) if wanted.last is None else (wanted.last + 1, 0)
         rows = self.conn.execute(
-            f"{_OUTCOME} WHERE d.lane = ?1 AND d.event_id IS NOT NULL AND d.sequence BETWEEN ?2 AND ?3 "
-            f"AND d.position > coalesce({_OLDER}, 0) AND d.position < ?4 AND {_COUNTS} "
-            "ORDER BY d.position DESC LIMIT ?5",
-            (conversation, wanted.first or 1, wanted.last or _LARGEST, before or _LARGEST, limit),
+            f"{_OUTCOME} WHERE d.lane = ? AND d.sequence >= ? AND (d.sequence, d.position) < (?, ?) "
+            f"AND d.event_id IS NOT NULL AND {_COUNTS} ORDER BY d.sequence DESC, d.position DESC LIMIT ?",
+            (conversation, wanted.first or 1, *min(last, before or last), limit),
         )
         return [Outcome(*row) for row in rows]
 

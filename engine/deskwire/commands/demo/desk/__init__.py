@@ -1,0 +1,1 @@
+"""An inbox full of conversations to look at, made through the API."""

@@ -1,0 +1,207 @@
+"""The rows of a list follow from events: what was read once, and all events that are newer, is what is read now."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from typing import Any, Final
+
+import httpx
+import orjson
+import pytest
+
+from deskwire.storage.database import FILE_NAME
+from tests.support.api.service import Service
+
+Row = dict[str, Any]
+OPTIONS: Final = [{"id": "order", "label": "My order"}, {"id": "other", "label": "Something else"}]
+FLOWS: Final = [
+    {
+        "id": "main",
+        "actions": [
+            {"id": 1, "type": "message", "text": "Welcome"},
+            {"id": 2, "type": "buttons", "text": "What is it about?", "options": OPTIONS, "allowText": True},
+            {"id": 3, "type": "wait", "seconds": 3600},
+        ],
+    }
+]
+STEPS: Final = 60
+
+
+class Desk:
+    """A page of the desk: it reads the list now and then, and applies each event that it gets, duplicates included."""
+
+    def __init__(self, service: Service, seed: int) -> None:
+        self.service = service
+        self.chance = random.Random(seed)
+        self.rows: dict[str, Row] = {}
+        self.last = ""
+        self.made: list[str] = []
+
+    async def read(self) -> None:
+        """Take the list as it is, archived conversations included."""
+        self.rows.update(await self.fresh())
+
+    async def fresh(self) -> dict[str, Row]:
+        """The rows as a page that is opened now has them."""
+        found: dict[str, Row] = {}
+        for archived in ("false", "true"):
+            params = {"view": "agent", "limit": "200", "archived": archived}
+            answer = await self.service.dashboard.get("/conversations", params=params)
+            found |= {row["id"]: row for row in answer.json()["items"]}
+        return found
+
+    def follow(self, after: str) -> None:
+        """Apply all stored events behind this one."""
+        with closing(sqlite3.connect(self.service.directory / FILE_NAME)) as connection:
+            events = connection.execute(
+                "SELECT id, body FROM events WHERE id > ? ORDER BY position", (after,)
+            )
+            for event_id, body in events:
+                self.last = max(self.last, event_id)
+                self._apply(event_id, orjson.loads(body))
+
+    def _apply(self, event_id: str, event: dict[str, Any]) -> None:
+        told = event["data"].get("conversation")
+        if told is None or told["id"] not in self.rows:
+            return
+        row = self.rows[told["id"]]
+        if event_id <= row["asOf"]:
+            return
+        if event["type"] == "conversation.deleted":
+            del self.rows[told["id"]]
+        else:
+            self.rows[told["id"]] = after(row, event) | {"asOf": event_id}
+
+
+def after(row: Row, event: dict[str, Any]) -> Row:
+    """The row behind an event."""
+    data = event["data"]
+    following: Row = {**row, **data["conversation"], "mine": row["mine"]}
+    match event["type"]:
+        case "conversation.created":
+            return following | {"visible": True}
+        case "message.created":
+            return following | written(row, data["message"])
+        case "conversation.closed":
+            return following | {"waitingSince": None, "snoozedUntil": None}
+        case "conversation.reopened":
+            return following | {"snoozedUntil": None}
+        case "conversation.updated":
+            if "unread" in data["changed"] and not following["unread"]:
+                seen = {"contactSeenIndex": row["messages"] - 1, "contactSeenAt": event["createdAt"]}
+                return following | seen
+        case "workflow.step.presented":
+            return following | {"workflow": row["workflow"] and {**row["workflow"], "waiting": True}}
+        case "workflow.completed":
+            return following | {"workflow": None}
+        case "note.created" if data["message"]["author"]["type"] == "contact":
+            return following | {"mine": read_of(row, following["messages"] - 1)}
+    return following
+
+
+def written(row: Row, message: dict[str, Any]) -> Row:
+    """What a message that the customer sees changes in a row. One that the row has already changes nothing."""
+    index, author = message["index"], message["author"]["type"]
+    if index < row["messages"]:
+        return {}
+    changes: Row = {
+        "messages": index + 1,
+        "lastMessage": {
+            **{name: message[name] for name in ("id", "author", "createdAt")},
+            "text": message["text"][:160],
+            "internal": False,
+        },
+    }
+    if author == "contact":
+        changes["snoozedUntil"] = None
+        changes["waitingSince"] = row["waitingSince"] or message["createdAt"]
+        changes["mine"] = read_of(row, index)
+    elif author != "system":
+        changes["waitingSince"] = None
+    return changes
+
+
+def read_of(row: Row, index: int) -> Row:
+    """An agent's own part of a row behind a message of the contact."""
+    mine: Row = row["mine"]
+    seen = -1 if mine["seenIndex"] is None else mine["seenIndex"]
+    return {**mine, "unread": mine["unread"] + (index > seen)}
+
+
+async def act(desk: Desk, workflow: str, team: str, user: str) -> None:
+    """Do something to a conversation, or start one."""
+    service, chance = desk.service, desk.chance
+    if not desk.made or chance.random() < 0.1:
+        fields: Row = {"visible": chance.random() < 0.7}
+        if chance.random() < 0.7:
+            fields["message"] = {"text": "Hello"}
+        desk.made.append((await service.create(user=chance.choice("abc"), **fields))["id"])
+        return
+    one = chance.choice(desk.made)
+    agent, server = f"/conversations/{one}", f"/s2s/conversations/{one}"
+    post, patch = service.dashboard.post, service.dashboard.patch
+    tags = chance.sample(["vip", "returns", "late"], chance.randrange(3))
+    until = chance.choice([None, "2027-01-01T00:00:00Z"])
+    assignee = chance.choice([None, {"type": "user", "id": user}, {"type": "team", "id": team}])
+    actions: list[Callable[[], Awaitable[httpx.Response]]] = [
+        lambda: service.http.post(
+            f"{server}/messages", json={"text": "Where is it? " * chance.randrange(1, 20)}
+        ),
+        lambda: service.http.post(f"{server}/messages", json={"text": "Hi", "author": {"type": "bot"}}),
+        lambda: post(f"{agent}/messages", json={"text": "Soon"}),
+        lambda: post(f"{agent}/messages", json={"text": "Done", "then": {"close": True}}),
+        lambda: post(f"{agent}/messages", json={"text": "A note", "internal": True}),
+        lambda: post(f"{agent}/close", json={}),
+        lambda: post(f"{agent}/reopen", json={}),
+        lambda: post(f"{agent}/assign", json={"assignee": assignee}),
+        lambda: patch(agent, json={"title": chance.choice([None, "Order", "Parcel"])}),
+        lambda: patch(agent, json={"status": chance.choice(["OPEN", "PENDING"])}),
+        lambda: patch(agent, json={"archived": chance.random() < 0.5, "tags": tags}),
+        lambda: patch(agent, json={"snoozedUntil": until}),
+        lambda: patch(agent, json={"visible": True}),
+        lambda: service.http.post(f"{server}/read", json={}),
+        lambda: service.http.put(f"{server}/network-logs", json={"requests": []}),
+        lambda: post(f"{agent}/workflow/start", json={"workflowId": workflow}),
+    ]
+    answer = await chance.choice(actions)()
+    assert answer.status_code in (200, 204, 409, 422), answer.text
+    if chance.random() < 0.02:
+        desk.made.remove(one)
+        await service.http.delete(server)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_what_was_read_and_all_newer_events_make_what_is_read_now(service: Service, seed: int) -> None:
+    """Rows of conversations that the page has not read are left to its next reading."""
+    desk = Desk(service, seed)
+    body = {"name": "Orders", "trigger": {"type": "manual"}, "flows": FLOWS}
+    made = await service.dashboard.post("/workflows", json=body)
+    assert made.status_code == 200, made.text
+    team = (await service.dashboard.post("/teams", json={"name": "Returns"})).json()["id"]
+    user = (await service.dashboard.get("/users/me")).json()["id"]
+    for _ in range(STEPS):
+        await act(desk, made.json()["id"], team, user)
+        match desk.chance.randrange(6):
+            case 0:
+                await desk.read()  # the events that it has taken into account come as well
+            case 1:
+                desk.follow("")  # all of them once more
+            case 2 if desk.rows:
+                desk.follow(desk.last)
+                one = desk.chance.choice(list(desk.rows))
+                index = desk.chance.randrange(-1, max(1, desk.rows[one]["messages"]))
+                answer = await service.dashboard.put(f"/conversations/{one}/seen", json={"index": index})
+                if answer.status_code == 200:
+                    desk.rows[one]["mine"] = answer.json()["mine"]
+            case _:
+                desk.follow(desk.last)
+    desk.follow("")
+    now = await desk.fresh()
+    newest = {row["asOf"] for row in now.values()}
+    assert len(newest) <= 1
+    for one, row in desk.rows.items():
+        assert {**row, "asOf": None} == {**now[one], "asOf": None}
+    assert desk.rows.keys() <= now.keys()

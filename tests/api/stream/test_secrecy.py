@@ -1,0 +1,337 @@
+"""What agents alone are told reaches nobody else, whatever is done: no webhook, no consumer, no feed, no export (ADR 51)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import httpx
+import orjson
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deskwire.engine.events.types import AGENTS, CATALOG, LISTABLE
+from tests.api.events.test_channels_agree import Consumer, consuming, receiving, register
+from tests.engine.workflows.building import send, workflow
+from tests.support.api.agent_stream import Page, page
+from tests.support.api.service import Service, running
+from tests.support.api.staff import organisation_of
+from tests.support.api.surveys import DEFINITION
+from tests.support.sockets.receivers import Receiver
+
+SETTLED_S: Final = 20.0
+LOOK_S: Final = 0.02
+WORKFLOW: Final = workflow(main=[send(1, "Hello!"), {"id": 3, "type": "hand_off"}])
+
+
+@dataclass
+class World:
+    """A project with somebody listening on every channel, and what is done in it."""
+
+    service: Service
+    members: str
+    made: dict[str, list[str]] = field(default_factory=dict)
+    asked: list[tuple[str, int]] = field(default_factory=list)
+    number: int = 0
+
+    async def call(self, client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> Any:
+        """Call the API; refusals are as good as anything else."""
+        answer = await client.request(method, path, json={} if body is None and method != "GET" else body)
+        self.asked.append((f"{method} {path}", answer.status_code))
+        assert answer.status_code < 500, answer.text
+        return answer.json() if answer.content and answer.status_code == 200 else {}
+
+    async def agent(self, method: str, path: str, body: Any = None) -> Any:
+        return await self.call(self.service.dashboard, method, path, body)
+
+    async def backend(self, method: str, path: str, body: Any = None) -> Any:
+        return await self.call(self.service.http, method, f"/s2s{path}", body)
+
+    def one(self, what: str) -> str:
+        """The id of the newest object of this kind, or one that does not exist."""
+        return self.made.get(what, ["none"])[-1]
+
+    def note(self, what: str, made: Any) -> None:
+        if "id" in made:
+            self.made.setdefault(what, []).append(made["id"])
+
+    def name(self) -> str:
+        self.number += 1
+        return f"name-{self.number}"
+
+
+Deed = Callable[[World], Awaitable[Any]]
+
+
+async def begin(world: World) -> None:
+    world.note("cnv", await world.backend("POST", "/conversations", {"contact": {"userId": "ada"}}))
+
+
+async def begin_hidden(world: World) -> None:
+    body = {"contact": {"userId": "bob"}, "visible": False}
+    world.note("cnv", await world.backend("POST", "/conversations", body))
+
+
+async def begin_as_agent(world: World) -> None:
+    body = {"contact": {"userId": "ada"}, "title": "Your order", "message": {"text": "Hello"}}
+    world.note("cnv", await world.agent("POST", "/conversations", body))
+
+
+async def make_ticket(world: World) -> None:
+    linked = {"conversationId": world.one("cnv")} if world.number % 2 and world.one("cnv") != "none" else {}
+    world.number += 1
+    world.note("tkt", await world.agent("POST", "/tickets", {"title": "Parcel lost", **linked}))
+
+
+async def make_team(world: World) -> None:
+    world.note("team", await world.agent("POST", "/teams", {"name": world.name()}))
+
+
+async def make_workflow(world: World) -> None:
+    world.note("wfl", await world.agent("POST", "/workflows", WORKFLOW))
+
+
+async def make_survey(world: World) -> None:
+    world.note(
+        "srv", await world.agent("POST", "/engagement/surveys", {"name": "S", "definition": DEFINITION})
+    )
+
+
+async def make_snippet(world: World) -> None:
+    body = {"shortcut": world.name(), "title": "T", "text": "Hello"}
+    world.note("snp", await world.agent("POST", "/snippets", body))
+
+
+async def hire(world: World) -> None:
+    body = {"email": f"{world.name()}@example.com", "role": "agent", "name": "Ken"}
+    world.note("usr", await world.agent("POST", world.members, body))
+
+
+async def promote(world: World) -> None:
+    await world.agent("PATCH", f"{world.members}/{world.one('usr')}", {"role": "admin"})
+
+
+async def listen_more(world: World) -> None:
+    body = {"url": "http://localhost:9/hook", "events": ["message.created"]}
+    world.note("whk", await world.backend("POST", "/webhooks", body))
+
+
+async def say_in(world: World) -> None:
+    path = f"/conversations/{world.one('cnv')}/messages"
+    await world.backend("POST", path, {"text": "Where is it?"})
+
+
+async def answer(world: World, **fields: Any) -> None:
+    path = f"/conversations/{world.one('cnv')}/messages"
+    await world.agent("POST", path, {"text": "On its way.", **fields})
+
+
+def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent") -> Deed:
+    """A deed on the newest object of a kind."""
+
+    async def do(world: World) -> None:
+        await getattr(world, by)(method, path.format(world.one(kind)), body)
+
+    return do
+
+
+DEEDS: Final[dict[str, Deed]] = {
+    "begin": begin,
+    "begin hidden": begin_hidden,
+    "begin as agent": begin_as_agent,
+    "message": say_in,
+    "answer": answer,
+    "note": lambda world: answer(world, internal=True),
+    "answer and close": lambda world: answer(world, then={"close": True}),
+    "tag": on("cnv", "PATCH", "/conversations/{}", {"tags": ["vip"]}),
+    "snooze": on("cnv", "PATCH", "/conversations/{}", {"snoozedUntil": "2030-01-01T00:00:00.000Z"}),
+    "title": on("cnv", "PATCH", "/conversations/{}", {"title": "Order"}),
+    "reveal": on("cnv", "PATCH", "/conversations/{}", {"visible": True}, by="backend"),
+    "assign": on("cnv", "POST", "/conversations/{}/assign", {"assignee": None}),
+    "close": on("cnv", "POST", "/conversations/{}/close"),
+    "reopen": on("cnv", "POST", "/conversations/{}/reopen"),
+    "read": on("cnv", "POST", "/conversations/{}/read"),
+    "seen": on("cnv", "PUT", "/conversations/{}/seen", {"index": 0}),
+    "type": on("cnv", "POST", "/conversations/{}/typing", {"typing": True}),
+    "type a note": on("cnv", "POST", "/conversations/{}/typing", {"typing": True, "internal": True}),
+    "contact types": on("cnv", "POST", "/conversations/{}/typing", {"typing": True}, by="backend"),
+    "network logs": on("cnv", "PUT", "/conversations/{}/network-logs", {"requests": [1]}, by="backend"),
+    "rate": on("cnv", "POST", "/conversations/{}/rating", {"rating": 3}, by="backend"),
+    "delete": on("cnv", "DELETE", "/conversations/{}"),
+    "rename contact": on("", "PUT", "/contacts/ada", {"name": "Ada Lovelace"}, by="backend"),
+    "erase contact": on("", "DELETE", "/contacts/bob", by="backend"),
+    "ticket": make_ticket,
+    "change ticket": on("tkt", "PATCH", "/tickets/{}", {"status": "DONE"}),
+    "delete ticket": on("tkt", "DELETE", "/tickets/{}"),
+    "team": make_team,
+    "change team": on("team", "PATCH", "/teams/{}", {"members": []}),
+    "delete team": on("team", "DELETE", "/teams/{}"),
+    "workflow": make_workflow,
+    "change workflow": on("wfl", "PATCH", "/workflows/{}", {"enabled": True}),
+    "delete workflow": on("wfl", "DELETE", "/workflows/{}"),
+    "survey": make_survey,
+    "change survey": on("srv", "PATCH", "/engagement/surveys/{}", {"name": "T"}),
+    "delete survey": on("srv", "DELETE", "/engagement/surveys/{}"),
+    "snippet": make_snippet,
+    "delete snippet": on("snp", "DELETE", "/snippets/{}"),
+    "translate": on("", "PUT", "/translations/entries/text%3Aa", {"language": "en", "fields": {"text": "A"}}),
+    "translate no more": on("", "DELETE", "/translations/entries/text%3Aa"),
+    "remember": on("con", "POST", "/sessions/{}/memory", {"name": "plan", "content": "Gold"}),
+    "remember otherwise": on("con", "PATCH", "/sessions/{}/memory/plan", {"content": "Silver"}),
+    "forget": on("con", "DELETE", "/sessions/{}/memory/plan"),
+    "forget all": on("con", "DELETE", "/sessions/{}/memory"),
+    "hire": hire,
+    "promote": promote,
+    "webhook": listen_more,
+    "change webhook": on("whk", "PATCH", "/webhooks/{}", {"description": "x"}, by="backend"),
+    "delete webhook": on("whk", "DELETE", "/webhooks/{}", by="backend"),
+}
+ALL: Final = sorted(DEEDS)
+
+
+@dataclass
+class Ears:
+    """Everybody who listens, and what they have heard."""
+
+    receivers: list[Receiver]
+    desk: Page
+    heard: list[Any] = field(default_factory=list)
+
+    async def consume(self, consumer: Consumer) -> None:
+        """Take what comes on one consumer's connection."""
+        while True:
+            message = orjson.loads(await consumer.socket.get_message())
+            if not message["event"].startswith("pusher"):
+                document = orjson.loads(message["data"])
+                assert document["type"] == message["event"]
+                self.heard.append(document)
+
+
+@asynccontextmanager
+async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
+    """A world in which somebody listens on each channel there is."""
+    async with AsyncExitStack() as stack:
+        first = await service.create("ada")
+        receivers = []
+        for events in ([], [*LISTABLE]):
+            receivers.append(await stack.enter_async_context(receiving()))
+            await register(service, receivers[-1].url, events=events)
+        ears = Ears(receivers, await stack.enter_async_context(page(service.dashboard)))
+        members = f"/organisations/{await organisation_of(service)}/members"
+        world = World(service, members, {"cnv": [first["id"]], "con": [first["contact"]["id"]]})
+        nursery = await stack.enter_async_context(trio.open_nursery())
+        for channel in (None, f"private-conversation-{first['id']}", "private-contact-ada"):
+            consumer = await stack.enter_async_context(consuming(service))
+            told = await consumer.subscribe("c", channel, typingEvents=True)
+            assert told["event"] == "pusher_internal:subscription_succeeded", told
+            nursery.start_soon(ears.consume, consumer)
+        yield world, ears
+        nursery.cancel_scope.cancel()
+
+
+async def play(deeds: list[str]) -> set[str]:
+    """Do all that, and look into every channel; the types of internal events that agents got."""
+    with TemporaryDirectory() as directory:
+        async with (
+            running(Path(directory), stream_ping_s=0.1) as service,
+            listened(service) as (world, ears),
+        ):
+            for deed in deeds:
+                await DEEDS[deed](world)
+            last = await service.say(await service.create("eve"), "the end")
+            told = [await ears.desk.event()]
+            while told[-1]["data"].get("message", {}).get("id") != last["id"]:
+                told.append(await ears.desk.event())
+            await settle(service, ears, last["id"])
+            await look(world, ears, told)
+            return {event["type"] for event in told if event["type"] in AGENTS}
+
+
+async def settle(service: Service, ears: Ears, last: str) -> None:
+    """Wait until each channel has had what it gets, and the consumers have confirmed it all."""
+
+    async def delivered() -> bool:
+        return all(
+            any(last.encode() in request.body for request in receiver.requests) for receiver in ears.receivers
+        )
+
+    async def heard() -> bool:
+        return any(last == each["data"].get("message", {}).get("id") for each in ears.heard)
+
+    async def confirmed() -> bool:
+        return not any(each["lag"] for each in await consumers(service))
+
+    with trio.fail_after(SETTLED_S):
+        for reached in (delivered, heard, confirmed):
+            while not await reached():  # noqa: ASYNC110  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)
+
+
+async def consumers(service: Service) -> list[Any]:
+    """The consumers of the stream, as they are listed."""
+    found: list[Any] = (await service.http.get("/s2s/stream/consumers")).json()["items"]
+    return found
+
+
+async def look(world: World, ears: Ears, told: list[Any]) -> None:
+    """Look into every channel and export."""
+    service = world.service
+    feed = await service.events()
+    assert all(event["type"] in CATALOG for event in feed)
+    shown = [event for event in told if event["type"] in CATALOG]
+    stored = [event for event in shown if event["id"] in {each["id"] for each in feed}]
+    assert stored == feed[len(feed) - len(stored) :], "agents get what the feed has, in its order"
+    internal = {event["id"] for event in told if event["type"] in AGENTS}
+    for receiver in ears.receivers:
+        for request in receiver.requests:
+            assert request.headers["Service-Event"] in CATALOG
+            assert orjson.loads(request.body)["id"] not in internal
+    numbers: dict[str, list[int]] = {}
+    for event in feed:
+        if event["sequence"] is not None:
+            numbers.setdefault(event["data"]["conversation"]["id"], []).append(event["sequence"])
+    for found in numbers.values():
+        assert found == list(range(found[0], found[0] + len(found))), "no holes"
+    assert {each["type"] for each in ears.heard} <= CATALOG.keys()
+    confirmed = [(each["lag"], each["confirmedEventId"] in internal) for each in await consumers(service)]
+    assert confirmed == [(0, False)] * 3
+    for conversation in world.made["cnv"]:
+        listed = await service.http.get(f"/s2s/conversations/{conversation}/events")
+        if listed.status_code == 200:
+            assert all(event["type"] in CATALOG for event in listed.json()["items"])
+    exports = [await service.http.get("/s2s/contacts/ada/export")]
+    exports += [await service.http.get("/s2s/events", params={"wait": "0", "limit": "200"})]
+    for answer_ in exports:
+        for name in AGENTS:
+            assert f'"{name}"' not in answer_.text
+    for items in (await service.http.get("/s2s/webhooks")).json()["items"]:
+        log = await service.http.get(f"/s2s/webhooks/{items['id']}/deliveries", params={"limit": "200"})
+        assert all(each["eventType"] in CATALOG for each in log.json()["items"])
+
+
+@pytest.mark.thorough
+@given(st.lists(st.sampled_from(ALL), min_size=5, max_size=30))
+@settings(max_examples=8, deadline=None, derandomize=True)
+def test_no_internal_event_reaches_anybody_but_agents(deeds: list[str]) -> None:
+    trio.run(play, deeds)
+
+
+def test_all_deeds_in_a_row_make_every_kind_of_internal_event_and_agents_get_them() -> None:
+    order = list(DEEDS)
+    assert trio.run(play, order) == set(AGENTS)
+
+
+async def test_no_endpoint_can_list_an_internal_event_and_no_feed_can_ask_for_one(service: Service) -> None:
+    for name in AGENTS:
+        answered = await service.http.post(
+            "/s2s/webhooks", json={"url": "http://localhost:9/", "events": [name]}
+        )
+        assert (answered.status_code, answered.json()["errors"][0]["code"]) == (422, "unknown_event_type")
+        asked = await service.http.get("/s2s/events", params={"types": name})
+        assert asked.status_code == 400

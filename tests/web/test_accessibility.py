@@ -1,0 +1,113 @@
+"""Axe finds nothing (WCAG 2.2 AA and its best practice), on each page and state, light, dark and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.harness.desk import NETWORK, Desk, axe_source
+from tests.web.harness.stage import Stage
+
+TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+WINDOWS: Final[dict[str, dict[str, Any]]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "forced colours": {"forced_colors": "active"},
+    "narrow": {"viewport": {"width": 390, "height": 800}},
+}
+
+
+@pytest.fixture(scope="module")
+def stage(shared_stage: Stage) -> Stage:
+    """A service whose inbox has a bit of everything."""
+    shared_stage.endpoint("crm")
+    shared_stage.endpoint("search", status=503)
+    for number in range(12):
+        conversation = shared_stage.converse(f"u{number}", "Hello!", "Are you there?", name=f"Ada {number}")
+        path = f"/conversations/{conversation['id']}"
+        shared_stage.owner.post(f"{path}/messages", json={"text": "I am."}).raise_for_status()
+        note = {"text": "Carrier asked, see https://carrier.example/1Z", "internal": True}
+        shared_stage.owner.post(f"{path}/messages", json=note).raise_for_status()
+        shared_stage.owner.patch(path, json={"tags": ["returns", "vip"]}).raise_for_status()
+    snippet = {"shortcut": "refund", "title": "Refund", "text": "It is on its way."}
+    shared_stage.owner.post("/snippets", json=snippet).raise_for_status()
+    return shared_stage
+
+
+@pytest.fixture(params=list(WINDOWS))
+def desk(request: pytest.FixtureRequest, window: Callable[..., Desk], stage: Stage) -> Iterator[Desk]:
+    """A window in each of the ways in which people have one."""
+    return window(stage, reduced_motion="reduce", **WINDOWS[request.param])
+
+
+def test_nothing_is_to_be_found_anywhere(desk: Desk) -> None:
+    problems: dict[str, list[str]] = {}
+    axe = axe_source(Path(__file__).parent / "tools")
+
+    def look(where: str) -> None:
+        desk.page.evaluate(axe)
+        found = desk.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
+        if found["violations"]:
+            problems[where] = [
+                f"{each['id']} ({each['impact']}): {[node['html'][:160] for node in each['nodes'][:3]]}"
+                for each in found["violations"]
+            ]
+
+    page, keyboard = desk.page, desk.page.keyboard
+    desk.open()
+    expect(page.get_by_label("Email")).to_be_visible()
+    look("sign-in")
+    desk.sign_in()
+    keyboard.press("g")
+    keyboard.press("a")
+    expect(page.get_by_role("option").first).to_be_visible()
+    look("list")
+    page.get_by_role("option").filter(has_text="Ada 3").click()
+    expect(desk.said("Are you there?")).to_be_visible()
+    look("thread")
+    desk.box.fill(";re")
+    desk.box.press("End")
+    look("composer with snippets")
+    desk.box.fill("")
+    keyboard.press("Escape")
+    for name, key in (
+        ("palette", "Control+k"),
+        ("help", "?"),
+        ("assign", "Shift+A"),
+        ("snooze", "z"),
+        ("tags", "t"),
+    ):
+        keyboard.press(key)
+        expect(page.get_by_role("dialog")).to_be_visible()
+        look(name)
+        keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    keyboard.press("c")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    look("new conversation")
+    keyboard.press("Escape")
+    desk.tolerated.append(NETWORK)
+    desk.context.set_offline(True)
+    desk.box.fill("Kept.")
+    desk.box.press("Control+Enter")
+    expect(desk.log.locator(".truth").last).to_contain_text("Kept here")
+    look("offline")
+    desk.context.set_offline(False)
+    assert problems == {}
+
+
+def test_nothing_needs_scrolling_sideways_at_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
+    desk = window(stage, viewport={"width": 320, "height": 640})
+    desk.sign_in()
+    wide = "() => document.documentElement.scrollWidth - innerWidth"
+    desk.page.keyboard.press("g")
+    desk.page.keyboard.press("a")
+    expect(desk.page.get_by_role("option").first).to_be_visible()
+    assert desk.page.evaluate(wide) <= 0
+    desk.page.get_by_role("option").first.click()
+    expect(desk.said("Are you there?")).to_be_visible()
+    assert desk.page.evaluate(wide) <= 0

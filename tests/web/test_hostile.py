@@ -1,0 +1,94 @@
+"""Whatever customers and colleagues write is shown as text, and the page stays quick."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.harness.desk import NETWORK, Desk
+from tests.web.harness.hostile import CONTROLS, FIRED, LONG_WORD, MARKUP, SCRIPTS
+from tests.web.harness.stage import Stage
+
+LONG_THREAD: Final = 5_000
+
+
+@pytest.fixture(scope="module")
+def stage(shared_stage: Stage) -> Stage:
+    """One service for all: each test has a contact of its own."""
+    return shared_stage
+
+
+def test_nothing_that_anybody_writes_becomes_markup(desk: Desk) -> None:
+    stage = desk.stage
+    texts = [*MARKUP, *CONTROLS, *SCRIPTS]
+    first = MARKUP[1]
+    conversation = stage.converse("hostile", *texts, name=first)
+    path = f"/conversations/{conversation['id']}"
+    attributes = {"plan": MARKUP[0], "url": MARKUP[7]}
+    stage.owner.patch(path, json={"title": MARKUP[2], "attributes": attributes}).raise_for_status()
+    stage.owner.patch(path, json={"tags": ["<b>tag</b>", "<img src=x>"]}).raise_for_status()
+    for text in MARKUP[:6]:
+        stage.owner.post(f"{path}/messages", json={"text": text, "internal": True}).raise_for_status()
+    memory = {"name": "preference", "value": MARKUP[3]}
+    stage.owner.post(f"/sessions/{conversation['contact']['id']}/memory", json=memory)
+    snippet = {"shortcut": "markup", "title": MARKUP[4], "text": MARKUP[1]}
+    stage.owner.post("/snippets", json=snippet).raise_for_status()
+    ticket = {"title": MARKUP[2], "conversationId": conversation["id"]}
+    stage.owner.post("/tickets", json=ticket)
+    desk.sign_in()
+    desk.view()
+    desk.page.get_by_role("option").first.click()
+    for text in MARKUP:
+        expect(desk.log).to_contain_text(text)
+    expect(desk.page.locator(".context")).to_contain_text(MARKUP[0])
+    desk.box.press_sequentially(";mark")
+    expect(desk.page.get_by_role("listbox", name="Snippets")).to_contain_text(MARKUP[4])
+    desk.box.fill("")
+    desk.page.get_by_role("searchbox").fill("script")
+    expect(desk.page.get_by_role("region", name="Conversations")).to_contain_text("script")
+    assert desk.page.evaluate(f"window.{FIRED} ?? null") is None
+    assert (
+        desk.page.locator(
+            "iframe, .log img, .log svg[onload], .log script, .log a[href^='javascript']"
+        ).count()
+        == 0
+    )
+    assert desk.page.locator(".log a:not([rel*=noopener])").count() == 0
+
+
+def test_a_word_without_end_and_five_thousand_messages_are_read_at_their_end(desk: Desk) -> None:
+    stage = desk.stage
+    conversation = stage.converse("long", "The first of all", name="Longfellow")
+    stage.flood([conversation], LONG_THREAD)
+    stage.say(conversation, LONG_WORD)
+    stage.say(conversation, "The last of all")
+    desk.sign_in()
+    desk.view()
+    desk.row("Longfellow").click()
+    expect(desk.said("The last of all")).to_be_visible()
+    log = desk.log
+    assert log.evaluate("el => el.scrollWidth <= el.clientWidth")
+    assert desk.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    desk.page.get_by_role("button", name="Show all of it").click()
+    assert log.evaluate("el => el.scrollWidth <= el.clientWidth")
+    shown = desk.page.locator(".log .message").count()
+    assert shown < LONG_THREAD / 10
+    for _ in range(3):
+        log.evaluate("el => el.scrollTo({top: -el.scrollHeight})")
+        expect(desk.page.locator(".log .message").nth(shown + 5)).to_be_attached()
+        shown = desk.page.locator(".log .message").count()
+    desk.reply("Still quick")
+    expect(desk.log.locator(".truth").last).to_contain_text("on disk")
+
+
+def test_a_text_that_is_too_long_is_refused_with_the_reason_and_stays(desk: Desk) -> None:
+    desk.stage.converse("toolong", "Hello!", name="Tolstoy")
+    desk.tolerated.append(NETWORK)
+    desk.sign_in()
+    desk.converse("Tolstoy")
+    desk.box.fill("x" * 20_001)
+    expect(desk.page.locator("#composer-hint")).to_contain_text("1 too many")
+    expect(desk.page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
+    assert len(desk.box.input_value()) == 20_001
