@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { apply, applyAll, asExpected, asHeld, comparison, delivered, loaded, matches, nothing, placed, present, sortKey, typed, withNewest, withOlder, withRows } = await import(new URL("state.js", desk));
+const { apply, applyAll, asExpected, asHeld, below, comparison, delivered, loaded, matches, nothing, placed, present, sortKey, typed, withNewest, withOlder, withRows } = await import(new URL("state.js", desk));
 
 const ME = "usr_me";
 const evt = (n) => `evt_${String(n).padStart(26, "0")}`;
@@ -226,6 +226,11 @@ test("a list that is kept in order row by row is the one that is sorted anew, fo
       }
     }
   }
+});
+
+test("a page that was asked for is shown below an order that is held, without what is there or has left", () => {
+  const page = ["b", "d", "e", "x"].map((id) => ({ id }));
+  assert.deepEqual(below(["c", "a", "b"], ["n", "a", "b", "c", "d", "e"], page), ["c", "a", "b", "d", "e"]);
 });
 
 test("while a list is held nothing moves, and what is fresh is counted", () => {
