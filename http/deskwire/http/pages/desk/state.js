@@ -319,6 +319,12 @@ export function asHeld(held, live, leaves) {
   return { ids, fresh: live.length - common.length + moved };
 }
 
+/** An order that is held, with a page below it that was asked for. @param {readonly string[]} held @param {readonly string[]} live @param {readonly Row[]} page @returns {string[]} */
+export function below(held, live, page) {
+  const [shown, there] = [new Set(held), new Set(live)];
+  return [...held, ...page.map((each) => each.id).filter((id) => there.has(id) && !shown.has(id))];
+}
+
 /** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @returns {ReadonlyMap<string, Typing[]>} */
 export function typed(known, { type, data }, now) {
   const who = data.agent ?? data.contact ?? {};
