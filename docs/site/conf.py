@@ -44,8 +44,10 @@ NAVIGATION = {
         "guide/surveys",
         "guide/translations",
         "guide/memory",
+        "guide/inbox",
         "guide/contacts-and-snippets",
         "guide/search",
+        "guide/inbox-writing",
     ),
     "Operate": (
         "guide/provisioning",

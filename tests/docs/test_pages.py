@@ -15,8 +15,8 @@ from deskwire.commands.reference.errors import CODES
 from deskwire.commands.reference.events import example_envelopes
 from deskwire.config.environment import CLIENT_VARIABLES
 from deskwire.config.settings import SETTINGS, VARIABLES
-from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.agents.passing import PASSING
+from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.events.types import AGENTS, CATALOG, REGISTRY
 from deskwire.http.api.app import ROUTES
 from tests.docs.pages import blocks, documents, guides, name, named_anchors, promises, prose
@@ -77,7 +77,9 @@ def test_every_event_type_that_is_named_is_one(page: Path) -> None:
 
 def test_the_guides_name_no_event_that_is_not_sent_but_those_that_one_must_ask_for() -> None:
     for page in guides():
-        unsent = set(EVENT.findall(page.read_text())) - set(example_envelopes()) - {*ACTIONS, *AGENTS, *PASSING}
+        unsent = (
+            set(EVENT.findall(page.read_text())) - set(example_envelopes()) - {*ACTIONS, *AGENTS, *PASSING}
+        )
         assert all(CATALOG[kind].opt_in for kind in unsent), name(page)
 
 

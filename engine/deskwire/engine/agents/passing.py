@@ -9,7 +9,6 @@ import orjson
 
 from deskwire.engine.core.record import value
 
-
 PASSING: Final = frozenset(
     {"presence", "me.seen", "delivery.changed", "contact.typing.started", "contact.typing.stopped"}
 )

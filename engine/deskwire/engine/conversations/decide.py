@@ -252,9 +252,7 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
         return changed(created, sequence=first, updated_at=created.updated_at if at is None else at)
     assert state is not None, "only Created starts a conversation"
     changes = _changes(state, fact)
-    changes["sequence"] = sequence = state.sequence + events_of(state, fact)
-    if is_turn(fact):
-        changes["last_turn"] = sequence
+    changes["sequence"] = state.sequence + events_of(state, fact)
     if at is not None:
         changes["revision"] = state.revision + 1
         if touches(fact):
@@ -267,13 +265,6 @@ def after(state: Conversation | None, facts: Iterable[Fact]) -> Conversation:
     state = reduce(evolve, facts, state)
     assert state is not None, "only Create may start a conversation"
     return state
-
-
-def is_turn(fact: Fact) -> bool:
-    """Tell whether a reply in preparation should know of `fact`: something was said, or the conversation was closed."""
-    if isinstance(fact, MessagePosted):
-        return not fact.message.internal and fact.message.author.type != "system"
-    return isinstance(fact, Closed | Revealed)
 
 
 def events_of(state: Conversation, fact: Fact) -> int:
@@ -300,9 +291,9 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case MessagePosted(message):
             return _with_message(state, message)
         case Revealed():
-            return {"visible": True}
+            return {"visible": True, "last_turn": state.sequence + 1 + state.messages}
         case Closed(by, at):
-            over = {"waiting_since": None, "snoozed_until": None}
+            over = {"waiting_since": None, "snoozed_until": None, "last_turn": state.sequence + state.visible}
             return {"status": "CLOSED", "closed_by": by, "closed_at": at, **over}
         case Reopened():
             return {"status": "OPEN", "closed_by": None, "closed_at": None, "snoozed_until": None}
@@ -323,21 +314,26 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
 
 
 def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
-    author = message.author.type
-    human = state.human or author == "agent"
+    """Return the fields that a message changes; none that it leaves as they are, as each costs the most frequent command."""
+    author, changes = message.author.type, dict[str, Any]()
+    if author == "agent" and not state.human:
+        changes["human"] = True
     if message.internal:
-        return {"human": human}
-    changes: dict[str, Any] = {
-        "human": human,
-        "unread": author != "contact",
-        "messages": state.messages + 1,
-        "contact_messages": state.contact_messages + (message.author.type == "contact"),
-        "last_message_at": message.created_at,
-    }
+        return changes
+    changes["messages"] = state.messages + 1
+    changes["last_message_at"] = message.created_at
     if author == "contact":
-        changes["snoozed_until"] = None
+        changes["unread"] = False
+        changes["contact_messages"] = state.contact_messages + 1
+        if state.snoozed_until is not None:
+            changes["snoozed_until"] = None
+    else:
+        changes["unread"] = True
     if author != "system":
-        changes["waiting_since"] = waiting_since(state.waiting_since, author, message.created_at)
+        changes["last_turn"] = state.sequence + state.visible
+        waiting = waiting_since(state.waiting_since, author, message.created_at)
+        if waiting is not state.waiting_since:
+            changes["waiting_since"] = waiting
     return changes
 
 

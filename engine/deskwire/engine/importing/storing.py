@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.decide import is_turn
 from deskwire.engine.conversations.emit import announce
 from deskwire.engine.conversations.facts import Created, MessagePosted
 from deskwire.engine.core.record import changed
@@ -55,7 +54,8 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
     for place, addition in enumerate(thread.additions):
         state = with_messages(thread.state, [addition.record])
         posted, sequence = MessagePosted(addition.message()), state.sequence + (not addition.record.internal)
-        turn = sequence if is_turn(posted) else state.last_turn
+        is_turn = not addition.record.internal and addition.record.author_type != "system"
+        turn = sequence if is_turn else state.last_turn
         thread.state = state = changed(state, sequence=sequence, last_turn=turn)
         if not addition.record.internal:
             thread.additions[place] = addition._replace(sequence=sequence)

@@ -2,7 +2,7 @@
 /** What can be done with conversations: by key, menu and palette; each looks done at once, and says so if it is taken back. */
 import { html, useEffect } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { clockTime, dialog, say } from "./parts.js";
+import { clockTime, dialog, say, setting } from "./parts.js";
 import { row, settle } from "./store.js";
 import { thread } from "./conversation.js";
 import { go, may, open, user } from "./session.js";
@@ -31,7 +31,10 @@ async function perform(ids, action, words, back) {
   say(words(steps.length), steps.some((each) => each.back) ? { action: t.actions.undo, run: undoAll, ms: 6000 } : {});
 }
 
-/** Where the open conversation goes when it is done: the next of the list. @param {string[]} ids */
+/** Whether the next conversation opens when one is closed. */
+export const advance = setting("advance", false);
+
+/** Where one goes when the open conversation is done: the next of the list. @param {string[]} ids */
 function moveOn(ids) {
   const { ids: all } = shown();
   const at = all.indexOf(ids[0] ?? "");
@@ -81,7 +84,7 @@ export function times() {
 async function close(ids) {
   const next = moveOn(ids);
   await perform(ids, (one) => (one.status === "CLOSED" ? null : { do: "close" }), (n) => t.actions.done.close(n), before);
-  if (next && ids.length === 1) (go(`c/${next}`), settle(filter.value));
+  if (advance.value && next && ids.length === 1) (go(`c/${next}`), settle(filter.value));
 }
 
 /** Leave what is marked unread, for looking at it would mark it read again. @param {string[]} ids */
@@ -111,9 +114,6 @@ const HANDLERS = {
   snooze: ask("snooze"),
   tag: ask("tags"),
   unread: on(unread),
-  start: () => void (dialog.value = { name: "start" }),
-  palette: () => void (dialog.value = { name: "palette", ids: targets() }),
-  help: () => void (dialog.value = { name: "help" }),
   context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
   timeline: () => {
     contextShown.value = true;

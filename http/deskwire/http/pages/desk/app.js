@@ -13,8 +13,8 @@ import * as store from "./store.js";
 import * as outbox from "./outbox.js";
 import { connection, retry } from "./feed.js";
 import { signedOut } from "./api.js";
-import { List, VIEWS, show, view } from "./list.js";
-import { run } from "./keys.js";
+import { List, VIEWS, show, targets, view } from "./list.js";
+import { handle, run } from "./keys.js";
 
 const SignIn = lazy(() => import("./signin.js"), "SignIn");
 const Thread = lazy(() => import("./thread.js"), "Thread");
@@ -34,6 +34,13 @@ effect(() => {
 
 effect(() => {
   if (connection.value.state === "ended" && connection.value.reason === "session_ended") signedOut.value = true;
+});
+
+// The other commands come with what they need; these are there at once.
+handle({
+  start: () => void (dialog.value = { name: "start" }),
+  palette: () => void (dialog.value = { name: "palette", ids: targets() }),
+  help: () => void (dialog.value = { name: "help" }),
 });
 
 const failure = signal(/** @type {any} */ (null));

@@ -7,6 +7,7 @@ import { signOut } from "./session.js";
 import { COMMANDS, singleKeys } from "./keys.js";
 import { theme, unsent } from "./app.js";
 import { undoSend } from "./composer.js";
+import { advance } from "./actions.js";
 
 const close = () => void (dialog.value = null);
 const GROUPS = /** @type {[string, string[]][]} */ ([
@@ -38,6 +39,7 @@ export function Settings() {
     <${Choice} name="theme" legend=${t.dialogs.theme} of=${t.dialogs.themes} value=${theme.value} set=${(/** @type {string} */ value) => (theme.value = value)} />
     <${Choice} name="undo" legend=${t.dialogs.undoSend} of=${t.dialogs.undoChoices} value=${String(undoSend.value)} set=${(/** @type {string} */ value) => (undoSend.value = value)} />
     <p class="muted">${t.dialogs.undoText}</p>
+    <label class="switch"><input type="checkbox" checked=${advance.value} onChange=${(/** @type {any} */ event) => (advance.value = event.target.checked)} /><span>${t.dialogs.advance}</span></label>
     <label class="switch"><input type="checkbox" checked=${singleKeys.value} onChange=${(/** @type {any} */ event) => (singleKeys.value = event.target.checked)} /><span>${t.dialogs.singleKeys}<br /><span class="muted">${t.dialogs.singleKeysText}</span></span></label>
   </div><//>`;
 }

@@ -212,6 +212,7 @@ export const t = {
     help: "Keyboard shortcuts", settings: "Settings", theme: "Appearance",
     themes: { system: "As the system", light: "Light", dark: "Dark" },
     singleKeys: "Shortcuts of a single key", singleKeysText: "Letters such as e and r act when no field has the focus.",
+    advance: "Open the next conversation when one is closed",
     undoSend: "Undo sending",
     undoChoices: { auto: "5 s for long replies", 0: "Off", 5: "5 s", 10: "10 s", 20: "20 s", 30: "30 s" },
     undoText: "How long a reply waits before it is sent, so that you can take it back.", signOut: "Sign out",
