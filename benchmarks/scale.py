@@ -30,6 +30,7 @@ class Scale:
         backlog: deliveries pending to a dead endpoint where its share of memory is measured.
         tickets, lists, list_s, bulk_calls: in the database where lists are timed, how many lists those are at most, for how
             long each, and changes of 1,000 tickets.
+        inbox: conversations in the database where an agent's lists are timed, of six messages each.
         imported: messages of an import.
         searched: conversations in the database where searches are timed, of six messages each.
     """
@@ -60,6 +61,7 @@ class Scale:
     list_s: float = 0.3
     bulk_calls: int = 40
     searched: int = 10_000
+    inbox: int = 10_000
     imported: int = 20_000
 
     def load(self, connections: int) -> dict[str, Any]:
@@ -92,11 +94,19 @@ QUICK: Final = Scale(
     lists=3,
     bulk_calls=2,
     searched=200,
+    inbox=200,
     imported=1_500,
     deliveries=40,
     flights=(1, 8),
     backlog=500,
 )
 FULL: Final = replace(
-    DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), tickets=100_000, imported=100_000, searched=100_000
+    DEFAULT,
+    rounds=5,
+    load_s=2.0,
+    live=(2_000, 20_000),
+    tickets=100_000,
+    imported=100_000,
+    searched=100_000,
+    inbox=100_000,
 )

@@ -44,6 +44,7 @@ NAVIGATION = {
         "guide/surveys",
         "guide/translations",
         "guide/memory",
+        "guide/inbox",
         "guide/contacts-and-snippets",
         "guide/search",
         "guide/inbox-writing",

@@ -42,6 +42,7 @@ SECTIONS = {
     "engine": ["engine"],
     "tickets": ["tickets", "bulk"],
     "search": ["search", "index"],
+    "inbox": ["inbox"],
     "import": ["import", "import-beside"],
     "attacks": ["attacks"],
 }

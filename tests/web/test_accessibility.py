@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ def stage(shared_stage: Stage) -> Stage:
 
 
 @pytest.fixture(params=list(WINDOWS))
-def desk(request: pytest.FixtureRequest, window: Callable[..., Desk], stage: Stage) -> Iterator[Desk]:
+def desk(request: pytest.FixtureRequest, window: Callable[..., Desk], stage: Stage) -> Desk:
     """A window in each of the ways in which people have one."""
     return window(stage, reduced_motion="reduce", **WINDOWS[request.param])
 

@@ -90,6 +90,22 @@ async def test_a_session_that_is_ended_from_elsewhere_is_refused_from_the_next_c
         assert len(await sessions(kept)) == 1
 
 
+async def test_signing_in_again_ends_the_session_that_the_browser_had(service: Service) -> None:
+    hired, other = await staff(service, "agent"), await staff(service, "viewer")
+    async with browser(service) as page:
+        for email in (hired["email"], hired["email"], other["email"]):
+            await enter(page, email)
+            before = {"Cookie": f"{NAME}={page.cookies[NAME]}"}
+            assert len(await sessions(page)) == 1
+        await enter(page, other["email"])
+        async with browser(service, before) as stale:
+            assert code(await stale.get("/users/me")) == (401, "session_ended")
+    ended = await trail(service, action="account.sessions_ended")
+    assert sorted((each["object"]["id"], each["count"]) for each in ended) == sorted(
+        [(hired["id"], 1), (hired["id"], 1), (other["id"], 1)]
+    )
+
+
 async def test_a_session_of_somebody_else_is_not_found(service: Service) -> None:
     async with browser(service) as page, person(service, "admin") as admin:
         await enter(page, (await staff(service, "agent"))["email"])

@@ -22,6 +22,7 @@ from deskwire.http.resources.workflows import WorkflowBody, WorkflowDraft
 from tests.support.api.route_guards import Guard, guards
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of, person
+from tests.support.log_leaks import plant
 
 WITH_CREDENTIAL: Final = [
     route for route in ROUTES if route.access.kind not in ("none", "visitor", "metrics")
@@ -58,6 +59,9 @@ def test_a_method_that_changes_something_never_needs_a_permission_to_read_only()
     assert {call for call in reading if not call.startswith("GET ")} == {  # these change nothing
         "POST /v3/engagement/surveys/{surveyId}/validate",
         "POST /v3/workflows/validate",
+        # These two change what is the user's own: what one shows at the moment, and how far one has read.
+        "PUT /v3/stream/{streamId}/view",
+        "PUT /v3/conversations/{conversationId}/seen",
     }
 
 
@@ -102,6 +106,15 @@ class Walk:
         demo = self.service.demo
         own = demo["serverKey"] if route.access.kind in ("server_key", "either") else demo["token"]
         return {"Authorization": f"Bearer {credential or own}", "project": demo["projectId"]}
+
+    async def status(self, route: Route, headers: Mapping[str, str]) -> int:
+        """The status that a call is answered with; what goes on for ever is not read."""
+        request = self.http.build_request(route.method, self.path(route), headers=headers)
+        answer = await self.http.send(request, stream=True)
+        if answer.headers.get("Content-Type") != "text/event-stream":
+            await answer.aread()
+        await answer.aclose()
+        return answer.status_code
 
     async def refused(self, route: Route, status: int, **request: Any) -> httpx.Response:
         """The answer to a call, which is this refusal, in its documented form."""
@@ -185,8 +198,26 @@ async def test_a_viewer_is_told_which_permission_is_lacking_and_reads_the_rest(w
                 assert document["code"] == "permission_denied", route.operation_id
                 assert permission in document["detail"]
             elif permission is not None:
-                answer = await walk.http.request(route.method, walk.path(route), headers=headers)
-                assert answer.status_code not in (401, 403), (route.operation_id, answer.text)
+                assert await walk.status(route, headers) not in (401, 403), route.operation_id
+
+
+async def test_every_call_of_users_takes_a_session_but_to_change_something_only_from_our_own_pages(
+    walk: Walk,
+) -> None:
+    demo = walk.service.demo
+    entered = await walk.http.post("/v3/auth/session", json=demo["user"])
+    walk.http.cookies.clear()
+    cookie = {"Cookie": f"deskwire={plant(entered.cookies['deskwire'])}", "project": demo["projectId"]}
+    for route in WITH_CREDENTIAL:
+        if route.access.kind == "server_key":
+            answer = await walk.refused(route, 401, headers=cookie)
+            assert answer.json()["code"] == "missing_credential"
+        elif route.method == "GET":
+            assert await walk.status(route, cookie) not in (401, 403), route.operation_id
+        else:
+            for page in ({}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}):
+                answer = await walk.refused(route, 403, headers=cookie | page)
+                assert answer.json()["code"] == "cross_site_request", route.operation_id
 
 
 async def test_a_body_over_its_bound_is_refused_by_every_route(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ NOT_IDEMPOTENT: Final = {
     "validate": "changes nothing",
     "refresh": "joins the one that is running",
     "revoke": "a second one changes nothing more",
-    "token, password": "give a new token each time",
+    "token, session, password": "give a new token each time, or a new cookie",
     "auth": "makes nothing",
     "voice-reply": "stores nothing",
     "import": "knows each of its records again by the id that it has elsewhere",

@@ -64,6 +64,11 @@ BROKEN = {
     "event_shown": "UPDATE events SET type = 'note.created' WHERE sequence = 3",
     "internal_delivery": "UPDATE deliveries SET type = 'note.created'",
     "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
+    "contact_message_count": "UPDATE conversations SET contact_messages = 9",
+    "message_sequence": "UPDATE messages SET sequence = 77",
+    "hour_of_activity": "UPDATE conversations SET hour = 7",
+    "seen_ahead": "INSERT INTO users (rowid, id, email, name, created_at) VALUES (1, 'usr_1', 'a', 'A', 0); "
+    "INSERT INTO agent_seen VALUES (1, 1, 99, 0, 0)",
     "routed_ahead": """UPDATE conversations SET routed = '{"1": 9}'""",
     "waiting_for_nothing": "UPDATE conversations SET waiting_since = 7",
     "tags_differ": "INSERT INTO conversation_tags VALUES (1, 'vip', 1)",
@@ -84,7 +89,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("code", BROKEN)
 def test_each_kind_of_problem_is_found(data: Path, code: str) -> None:
-    change(data, BROKEN[code])
+    change(data, *BROKEN[code].split("; "))
     assert code in codes(data)
 
 

@@ -21,6 +21,8 @@ class Guard:
 
 _TABLE: Final = """
 GET /                                                           | none         | -                    | -
+GET /desk                                                       | none         | -                    | -
+GET /desk/{place}                                               | none         | -                    | -
 GET /docs                                                       | none         | -                    | -
 GET /docs/{asset}                                               | none         | -                    | -
 GET /healthz                                                    | none         | -                    | -
@@ -43,6 +45,7 @@ PATCH /v3/conversations/{conversationId}                        | dashboard    |
 GET /v3/conversations/{conversationId}/activity                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/assign                  | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/close                   | dashboard    | conversations.manage | 8 KiB
+GET /v3/conversations/{conversationId}/context                  | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/deliveries               | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
@@ -50,6 +53,7 @@ POST /v3/conversations/{conversationId}/messages                | dashboard    |
 GET /v3/conversations/{conversationId}/network-logs             | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | 8 KiB
+PUT /v3/conversations/{conversationId}/seen                     | dashboard    | conversations.read   | 8 KiB
 POST /v3/conversations/{conversationId}/typing                  | dashboard    | conversations.reply  | 8 KiB
 GET /v3/conversations/{conversationId}/workflow                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/workflow/start          | dashboard    | conversations.manage | 8 KiB
@@ -70,6 +74,7 @@ POST /v3/engagement/surveys/{surveyId}/validate                 | dashboard    |
 GET /v3/engagement/surveys/{surveyId}/versions                  | dashboard    | surveys.read         | -
 POST /v3/engagement/surveys/{surveyId}/versions                 | dashboard    | surveys.manage       | body_limit_bytes
 GET /v3/engagement/surveys/{surveyId}/versions/{version}        | dashboard    | surveys.read         | -
+GET /v3/inbox/counters                                          | dashboard    | conversations.read   | -
 GET /v3/openapi.json                                            | none         | -                    | -
 GET /v3/organisations                                           | user         | -                    | -
 GET /v3/organisations/{organisationId}                          | organisation | -                    | -
@@ -79,9 +84,9 @@ GET /v3/organisations/{organisationId}/audit.ndjson             | organisation |
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB
-DELETE /v3/organisations/{organisationId}/members/{userId}/sessions| organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/members/{userId}         | organisation | -                    | -
 PATCH /v3/organisations/{organisationId}/members/{userId}       | organisation | members.manage       | 8 KiB
+DELETE /v3/organisations/{organisationId}/members/{userId}/sessions| organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/projects                 | organisation | -                    | -
 POST /v3/organisations/{organisationId}/projects                | organisation | projects.manage      | 64 KiB
 GET /v3/projects                                                | user         | -                    | -
@@ -133,20 +138,21 @@ GET /v3/s2s/webhooks/{endpointId}/deliveries                    | server_key   |
 POST /v3/s2s/webhooks/{endpointId}/recover                      | server_key   | -                    | 8 KiB
 POST /v3/s2s/webhooks/{endpointId}/rotate-secret                | server_key   | -                    | 8 KiB
 POST /v3/s2s/webhooks/{endpointId}/test                         | server_key   | -                    | 8 KiB
+GET /v3/search                                                  | dashboard    | conversations.read   | -
 DELETE /v3/sessions/{sessionId}/memory                          | dashboard    | memory.manage        | 8 KiB
 GET /v3/sessions/{sessionId}/memory                             | dashboard    | memory.read          | -
 POST /v3/sessions/{sessionId}/memory                            | dashboard    | memory.manage        | 512 KiB
 DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    | memory.manage        | 8 KiB
 GET /v3/sessions/{sessionId}/memory/{entryName}                 | dashboard    | memory.read          | -
 PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | 512 KiB
-GET /v3/stream                                                  | dashboard    | conversations.read   | -
-PUT /v3/stream/{streamId}/view                                  | dashboard    | conversations.read   | 8 KiB
-GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/snippets                                                | dashboard    | conversations.read   | -
 POST /v3/snippets                                               | dashboard    | snippets.manage      | 512 KiB
 DELETE /v3/snippets/{snippetId}                                 | dashboard    | snippets.manage      | 8 KiB
 GET /v3/snippets/{snippetId}                                    | dashboard    | conversations.read   | -
 PATCH /v3/snippets/{snippetId}                                  | dashboard    | snippets.manage      | 512 KiB
+GET /v3/stream                                                  | dashboard    | conversations.read   | -
+PUT /v3/stream/{streamId}/view                                  | dashboard    | conversations.read   | 8 KiB
+GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/teams                                                   | dashboard    | tickets.read         | -
 POST /v3/teams                                                  | dashboard    | members.manage       | 512 KiB
@@ -184,6 +190,7 @@ POST /v3/workflows/validate                                     | dashboard    |
 DELETE /v3/workflows/{workflowId}                               | dashboard    | projects.manage      | 8 KiB
 GET /v3/workflows/{workflowId}                                  | dashboard    | conversations.read   | -
 PATCH /v3/workflows/{workflowId}                                | dashboard    | projects.manage      | body_limit_bytes
+GET /web/{tree}/{file}                                          | none         | -                    | -
 """
 
 

@@ -55,7 +55,7 @@ class LoggedRequests(Shape):
 
 
 class ConversationContext(Shape):
-    """What is around a conversation, all of it at the moment of `asOf`. A part that your role may not read is null.
+    """The surroundings of a conversation, all of them at the moment of `asOf`. A part that your role may not read is null.
 
     `conversations` are other ones of the contact, newest activity first, `tickets` the contact's newest, five each. `memory`
     has the 20 newest entries, and is null, too, if the project has switched it off. `activity` has the 20 newest entries.

@@ -23,6 +23,8 @@ log: Final = structlog.get_logger(__name__)
 HEARTBEAT_S: Final = 15.0
 """Seconds without an event after which a comment is written; a page that hears nothing for 40 s calls the stream dead."""
 EVENT_STREAM: Final = "text/event-stream"
+_OVER_S: Final = 0.01
+"""What is left of a credential that is as good as over: clocks differ by so much."""
 _RETRY: Final = b"retry: 1000\n"
 _COMMENT: Final = b": still here\n\n"
 _RETRY_AFTER_MS: Final[dict[Bye, int]] = {
@@ -78,7 +80,7 @@ class Pieces(AsyncIterator[bytes]):
     async def _next(self, stream: AgentStream) -> bytes:
         with trio.move_on_at(min(trio.current_time() + HEARTBEAT_S, self._good_until)):
             return self._written(await stream.next())
-        if trio.current_time() >= self._good_until:
+        if trio.current_time() >= self._good_until - _OVER_S:
             await self._check(stream)
         return _COMMENT
 
@@ -86,8 +88,9 @@ class Pieces(AsyncIterator[bytes]):
         """End the stream if the credential is no longer good; a session's may have been used meanwhile."""
         good_for = await self._good_for()
         self._good_until = trio.current_time() + good_for
-        if not good_for:
+        if good_for < _OVER_S:
             self._streams.end(stream, "session_ended")
+            self._good_until = inf  # the goodbye is taken, however late that is
 
     def _hello(self, stream: AgentStream) -> bytes:
         start = stream.start

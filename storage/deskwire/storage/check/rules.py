@@ -129,6 +129,31 @@ RULES: Final = (
         "ON t.conversation = c.rowid WHERE c.tags <> coalesce(t.found, '[]')",
     ),
     Rule(
+        "contact_message_count",
+        "Conversation {} says that its contact wrote {} of its messages, who wrote {}.",
+        "SELECT c.id, c.contact_messages, count(m.number) FROM conversations c LEFT JOIN messages m "
+        "ON m.conversation = c.rowid AND m.internal = 0 AND m.author_type = 'contact' GROUP BY c.rowid "
+        "HAVING count(m.number) <> c.contact_messages",
+    ),
+    Rule(
+        "message_sequence",
+        "Message {} says that its event has sequence {}, and it has {}.",
+        "SELECT m.id, m.sequence, e.sequence FROM events e JOIN messages m "
+        "ON m.id = json_extract(CAST(e.body AS TEXT), '$.data.message.id') "
+        "WHERE e.type = 'message.created' AND m.sequence IS NOT NULL AND m.sequence <> e.sequence",
+    ),
+    Rule(
+        "hour_of_activity",
+        "Conversation {} stands in lists at hour {}, and its last activity was at {} ms.",
+        "SELECT id, hour, activity FROM conversations WHERE hour <> activity / 3600000",
+    ),
+    Rule(
+        "seen_ahead",
+        "User row {} has seen message {} of conversation {}, which is not there yet.",
+        "SELECT s.user, s.number, c.id FROM agent_seen s JOIN conversations c ON c.rowid = s.conversation "
+        "WHERE s.number >= c.messages OR s.contact_messages > c.contact_messages",
+    ),
+    Rule(
         "routed_ahead",
         "Conversation {} says that endpoint row {} was sent event {}, which is not there yet.",
         "SELECT c.id, j.key, j.value FROM conversations c, json_each(c.routed) j WHERE j.value > c.sequence",

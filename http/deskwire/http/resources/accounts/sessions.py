@@ -20,6 +20,7 @@ from deskwire.engine.accounts.sessions import (
 from deskwire.engine.audit.deeds import signed_in
 from deskwire.engine.audit.trail import Deed
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.record import value
 from deskwire.engine.ports import Transaction
@@ -45,17 +46,17 @@ _NEWEST: Final = (1 << 63) - 1
     body=LoginBody,
     answer=shapes.Session,
     errors=(*tokens.REFUSALS, "cross_site_request"),
-    records=("sign_in.succeeded", "sign_in.failed", "account.password_changed"),
+    records=("sign_in.succeeded", "sign_in.failed", "account.password_changed", "account.sessions_ended"),
 )
 async def start_session(call: Call[LoginBody, Query]) -> Answer:
     """Sign in with a browser. The response sets an HttpOnly cookie, which stands for the user from then on.
 
-    A call with the cookie that changes something is carried out for pages of this origin alone. A session ends when it was
+    The session that the browser had before ends. A call with the cookie that changes something is carried out for pages of this origin alone. A session ends when it was
     not used for 12 hours (`DESKWIRE_SESSION_IDLE_S`), at the latest after 30 days (`DESKWIRE_SESSION_MAX_S`), with
     a new password, and when it is ended.
     """
     sessions = call.services.sessions
-    if call.incoming.headers.get("sec-fetch-site") or call.incoming.headers.get("origin"):
+    if any(call.incoming.headers.get(name) is not None for name in ("sec-fetch-site", "origin")):
         sessions.require_own_page(call.incoming)
     user = await checked_user(call)
     started = await begin(call, user, signed_in(user))
@@ -106,13 +107,25 @@ async def begin(call: Call[Any, Any], user: User, *deeds: Deed) -> Started:
     now, secret = call.services.clock(), new_session_secret()
     client = client_name(call.incoming.headers.get("user-agent"))
     session = Session(new_id("ses", now), user.id, client, now, now)
+    before = await _before(call, now)
 
     def job(tx: Transaction) -> None:
+        owner = None if before is None else tx.user(before.user_id)
+        if before is not None and owner is not None:
+            tx.end_session(owner.rowid, before.id)
         begin_session(tx, user, session, hash_session_secret(secret))
         tx.record(*deeds)
 
     await call.signed(user).services.store.write(job)
     return Started(session, secret)
+
+
+async def _before(call: Call[Any, Any], at: int) -> Session | None:
+    """Return the session that the browser's cookie had so far, which nobody can use once there is another cookie."""
+    try:
+        return await call.services.sessions.of(call.incoming, at)
+    except (Forbidden, Unauthenticated):
+        return None
 
 
 def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Started) -> Page:

@@ -85,7 +85,7 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     body=PasswordBody,
     answer=shapes.AccessToken,
     errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
-    records=("account.password_changed", "sign_in.failed"),
+    records=("account.password_changed", "account.sessions_ended", "sign_in.failed"),
 )
 async def set_password(call: Call[PasswordBody, Query]) -> Answer:
     """Change the password. All access tokens issued before are revoked, and all sessions end; the response has a new token.

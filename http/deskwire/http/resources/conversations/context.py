@@ -1,4 +1,4 @@
-"""What is around a conversation: its contact with all that is known, its workflow, its activity."""
+"""The surroundings of a conversation: its contact with all that is known, its workflow, its activity."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ACTIVITY: Final = 20
 
 
 class ContextReader(InboxReader, TicketReader, MemoryReader, Protocol):
-    """Queries on what is around a conversation."""
+    """Queries on the surroundings of a conversation."""
 
 
 async def context_of(call: Call[Any, Any]) -> Answer:

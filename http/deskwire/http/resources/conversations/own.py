@@ -1,4 +1,4 @@
-"""What is one agent's own: the counters of the inbox, and the place in each conversation."""
+"""Each agent's own: the counters of the inbox, and the place in each conversation."""
 
 from __future__ import annotations
 

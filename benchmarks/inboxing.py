@@ -1,0 +1,146 @@
+"""The time that an agent waits for a page of conversations, and for the counters of the inbox."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from benchmarks import processes
+from benchmarks.filling import found
+from benchmarks.generator import load
+from benchmarks.job import Job
+from benchmarks.report import Section, median, percentile
+from benchmarks.scale import Scale
+from benchmarks.service import Server, deskwire
+from deskwire.engine.accounts.people import Assignee, Project, User
+from deskwire.engine.conversations.agent_view import Seen
+from deskwire.engine.conversations.commands import ContactRef
+from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.ports import Transaction
+from deskwire.storage.store import open_store
+
+_AT_ONCE: Final = 1_000
+"""Stored in one commit."""
+_MESSAGES: Final = 6
+"""Of each conversation, every second one of the contact."""
+_DAYS: Final = 365
+_DAY_MS: Final = 86_400_000
+_AGENTS: Final = 20
+"""Who share what is assigned, the user of the benchmark being one of them."""
+_LISTS: Final = (
+    ("all", "/v3/conversations?view=agent"),
+    ("open and pending", "/v3/conversations?view=agent&status=OPEN,PENDING"),
+    ("pending", "/v3/conversations?view=agent&status=PENDING"),
+    ("closed, oldest first", "/v3/conversations?view=agent&status=CLOSED&order=asc"),
+    ("mine", "/v3/conversations?view=agent&assignee=me&status=OPEN,PENDING"),
+    ("all that were ever mine, by creation", "/v3/conversations?view=agent&assignee=me&sort=created"),
+    ("nobody's", "/v3/conversations?view=agent&assignee=none&status=OPEN,PENDING"),
+    ("longest waiting", "/v3/conversations?view=agent&sort=waiting"),
+    ("mine, longest waiting", "/v3/conversations?view=agent&assignee=me&sort=waiting"),
+    ("unread, of which 1 in 20 open ones is", "/v3/conversations?view=agent&unread=true"),
+    ("a tag that 1 in 50 has", "/v3/conversations?view=agent&tag=vip"),
+    ("a tag that 1 in 3 has", "/v3/conversations?view=agent&tag=shop"),
+    ("snoozed", "/v3/conversations?view=agent&snoozed=true"),
+    ("hidden", "/v3/conversations?view=agent&visible=false"),
+    ("archived", "/v3/conversations?view=agent&archived=true"),
+    ("page of 200", "/v3/conversations?view=agent&limit=200"),
+    ("without the agent's view", "/v3/conversations"),
+    ("counters", "/v3/inbox/counters"),
+)
+
+
+def measure(scale: Scale, directory: Path) -> list[Section]:
+    """Ask for each list with one request under way."""
+    where = directory / "inbox"
+    where.mkdir()
+    processes.answer("benchmarks.inboxing", json.dumps([str(where), scale.inbox]), core=processes.SERVER)
+    with deskwire(where) as server:
+        rows = [_row(scale, server, name, path) for name, path in _LISTS[: scale.lists]]
+    columns = ("list", "answers/s", "p50 ms", "p95 ms")
+    title = f"The inbox with {scale.inbox:,} conversations, 50 a page"
+    note = "One request under way. A tenth of the conversations are open; the agent has seen most of them."
+    return [Section("inbox", title, columns, rows, note)]
+
+
+def _row(scale: Scale, server: Server, name: str, path: str) -> tuple[str, float, float, float]:
+    job = Job(
+        server.port,
+        [path],
+        method="GET",
+        key=server.token,
+        project=server.project,
+        warm_s=scale.warm_s,
+        for_s=scale.list_s,
+    )
+    taken = [load(job) for _ in range(scale.rounds)]
+    return (
+        name,
+        median(each.rate for each in taken),
+        median(percentile(each.latencies, 0.5) for each in taken),
+        median(percentile(each.latencies, 0.95) for each in taken),
+    )
+
+
+async def _fill(folder: str, count: int) -> None:
+    """Store that many conversations in a fresh directory, the oldest first."""
+    directory = Path(folder)
+    async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
+        project = await found(store, directory)
+        (user, *_) = await store.read(lambda reader: reader.users())
+        now = wall_clock()
+        for first in range(0, count, _AT_ONCE):
+            numbers = range(first, min(first + _AT_ONCE, count))
+            times = {number: now - _DAYS * _DAY_MS * (count - number) // count for number in numbers}
+            await store.write(partial(_store, project, user, times))
+    print("{}")
+
+
+def _store(project: Project, user: User, times: dict[int, int], tx: Transaction) -> None:
+    for number, at in times.items():
+        contact = put_contact(tx, project, ContactRef(f"user {number // 4}", {}), at)
+        state = tx.insert_conversation(_state(number, project, user, at), contact.rowid, {})
+        tx.put_conversation_tags(state)
+        for index in range(_MESSAGES):
+            author = Author("agent" if index % 2 else "contact")
+            message = Message(new_id("msg", at), author, "Where is my order? " * 5, at, index=index)
+            tx.insert_message(state.rowid, message, index + 2)
+        if number % 20:
+            tx.put_seen(user.rowid, state.rowid, Seen(_MESSAGES - 1, _MESSAGES // 2), at)
+
+
+def _state(number: int, project: Project, user: User, at: int) -> Conversation:
+    chance = random.Random(number)
+    still_open = number % 10 == 0
+    agent = number % _AGENTS
+    assignee = Assignee("user", user.id if agent == 0 else f"usr_{agent}", "Agent")
+    return Conversation(
+        id=new_id("cnv", at),
+        project=project.rowid,
+        created_at=at,
+        updated_at=at,
+        title="Where is my order?",
+        status=chance.choice(("OPEN", "OPEN", "PENDING")) if still_open else "CLOSED",
+        archived=not still_open and chance.random() < 0.5,
+        assignee=None if chance.random() < 0.2 else assignee,
+        visible=chance.random() > 0.01,
+        human=True,
+        messages=_MESSAGES,
+        contact_messages=_MESSAGES // 2,
+        last_message_at=at,
+        waiting_since=at if still_open and chance.random() < 0.5 else None,
+        snoozed_until=wall_clock() + _DAY_MS if still_open and chance.random() < 0.05 else None,
+        tags=tuple(tag for tag, share in (("shop", 0.33), ("vip", 0.02)) if chance.random() < share),
+    )
+
+
+if __name__ == "__main__":
+    trio.run(_fill, *json.loads(sys.stdin.read()))

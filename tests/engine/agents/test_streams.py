@@ -1,0 +1,255 @@
+"""Streams of agents without a wire: what their readers are handed, when, and what is left of them (ADR 51)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import orjson
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from deskwire.engine.accounts.people import User
+from deskwire.engine.agents.passing import passing
+from deskwire.engine.agents.presence import View
+from deskwire.engine.agents.rights import Viewer
+from deskwire.engine.agents.stream import AgentStream
+from deskwire.engine.agents.streams import EACH, AgentStreams
+from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.types import Agents, Draft, StoredEvent
+from deskwire.engine.ports import Transaction
+from deskwire.http.stream.sse import HEARTBEAT_S, Pieces
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore
+
+
+@dataclass
+class Office:
+    """Streams over a store, with two agents."""
+
+    store: InlineStore
+    log: EventLog
+    streams: AgentStreams
+    people: list[User]
+    dropped: list[str] = field(default_factory=list)
+
+    def viewer(self, number: int = 0, session: str | None = None) -> Viewer:
+        user = self.people[number]
+        return Viewer(user.rowid, user.id, user.name, user.generation, PROJECT, session)
+
+    async def open(
+        self, number: int = 0, after: str | None = None, session: str | None = None
+    ) -> AgentStream:
+        user = self.people[number]
+        return await self.streams.open(
+            self.viewer(number, session), after, lambda: self.dropped.append(user.name)
+        )
+
+    def commit(self, *drafts: Draft) -> None:
+        """Store events, and show them."""
+        made = [self.store.at_once(partial(_append, draft)) for draft in drafts]
+        self.log.publish(made)
+
+
+def _append(draft: Draft, tx: Transaction) -> StoredEvent:
+    return tx.append_event(PROJECT, draft, None, NOON)
+
+
+@asynccontextmanager
+async def opened(store: InlineStore, **bounds: int) -> AsyncIterator[Office]:
+    def hire(name: str) -> User:
+        user = store.at_once(lambda tx: tx.insert_user(f"usr_{name}", f"{name}@x.org", name, None, NOON))
+        store.at_once(lambda tx: tx.insert_membership(PROJECT.organisation, user.rowid, "agent", NOON))
+        return user
+
+    people = [hire("ada"), hire("ken")]
+    log = EventLog(store, 0, ring_events=1_000, ring_bytes=1 << 20)
+    async with trio.open_nursery() as nursery:
+        streams = AgentStreams(store, log, HandClock(), **bounds)
+        nursery.start_soon(streams.run)
+        yield Office(store, log, streams, people)
+        nursery.cancel_scope.cancel()
+
+
+NOTE = Draft("note.created", None, {"n": 1})
+SAID = Draft("contact.updated", None, {"n": 2})
+
+
+async def test_a_reader_gets_public_and_internal_events_in_their_order(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        stream = await office.open()
+        office.commit(SAID, NOTE, SAID)
+        batch = await stream.next()
+        assert [event.type for event in batch.events] == [SAID.type, NOTE.type, SAID.type]
+        assert stream.lag == 0
+        again = await office.open(after=batch.events[0].id)
+        assert (await again.next()).events == batch.events[1:]
+
+
+async def test_a_busy_project_wakes_a_reader_twenty_times_a_second_and_no_oftener(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        stream = await office.open()
+        began, batches, seen = trio.current_time(), 0, 0
+
+        async def write() -> None:
+            for _ in range(1_000):
+                office.commit(SAID)
+                await trio.sleep(0.001)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(write)
+            while seen < 1_000:
+                batch = await stream.next()
+                seen += len(batch.events)
+                batches += bool(batch.events)
+        assert batches <= 20 * (trio.current_time() - began) + 17, "64 at once, where there are more"
+
+
+async def test_a_slow_reader_keeps_the_newest_passing_events_and_the_truth_about_presence(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        slow, other = await office.open(0), await office.open(1)
+        for number in range(100):
+            office.streams.pass_on(PROJECT.rowid, passing("x", {"n": number}))
+            view = View((f"cnv_{number}",))
+            office.streams.view(other.id, other.viewer.user, PROJECT.rowid, view)
+            await trio.sleep(0.3)
+        batch = await slow.next()
+        assert [orjson.loads(each.body)["data"]["n"] for each in batch.passing] == list(range(68, 100))
+        told = {each["id"]: each for each in office.streams.present(PROJECT.rowid, batch.present)}
+        assert told["usr_ken"]["conversationIds"] == ["cnv_99"]
+
+
+async def test_events_are_passed_on_to_whom_they_are_for_and_nobody_else(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        ada, again, ken = await office.open(0), await office.open(0), await office.open(1)
+        office.streams.view(ken.id, ken.viewer.user, PROJECT.rowid, View(("cnv_1",)))
+        office.streams.view(again.id, ada.viewer.user, PROJECT.rowid, View(("cnv_1", "cnv_2")))
+        pass_on, project = office.streams.pass_on, PROJECT.rowid
+        pass_on(project, passing("all", {}))
+        pass_on(project, passing("ken", {}), to_user=ken.viewer.user)
+        pass_on(project, passing("viewing", {}), viewing="cnv_1")
+        pass_on(project, passing("adas", {}), viewing="cnv_1", to_user=ada.viewer.user)
+        pass_on(project, passing("nobody", {}), viewing="cnv_3")
+        pass_on(OTHER_PROJECT.rowid, passing("others", {}))
+        pass_on(OTHER_PROJECT.rowid, passing("others", {}), to_user=ken.viewer.user)
+
+        async def told(stream: AgentStream) -> list[str]:
+            return [orjson.loads(each.body)["type"] for each in (await stream.next()).passing]
+
+        assert await told(ada) == ["all"]
+        assert await told(again) == ["all", "viewing", "adas"]
+        assert await told(ken) == ["all", "ken", "viewing"]
+        assert office.streams.viewed(project, "cnv_1")
+        office.streams.close(ken)
+        office.streams.close(again)
+        assert not office.streams.viewed(project, "cnv_1")
+
+
+async def test_nothing_is_left_of_streams_that_were_closed_or_never_opened(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        streams = [await office.open(number % 2) for number in range(6)]
+        office.streams.view(streams[0].id, streams[0].viewer.user, PROJECT.rowid, View(("cnv_1",)))
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await office.open()
+        inline_store.read_failure = Unavailable("The disk is away.")
+        with pytest.raises(Unavailable):
+            await office.open()
+        assert len(office.streams) == 6
+        for stream in streams:
+            office.streams.close(stream)
+        assert len(office.streams) == 0
+        assert (office.streams._by_project, office.streams._by_user, office.streams._viewers) == ({}, {}, {})
+        assert office.log.recent(Agents(PROJECT.rowid), 0, 1) is None
+        with pytest.raises(NotFound):
+            office.streams.view(streams[0].id, streams[0].viewer.user, PROJECT.rowid, View())
+
+
+async def test_a_stream_that_comes_in_between_ends_with_too_many(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store, most=EACH + 1) as office:
+        for _ in range(EACH):
+            await office.open(0)
+        with pytest.raises(TooManyRequests):
+            office.streams.check_room(office.viewer(0))
+        assert (await (await office.open(0)).next()).bye == "too_many_streams"
+        with pytest.raises(TooManyRequests, match="DESKWIRE_AGENT_STREAMS"):
+            office.streams.check_room(office.viewer(1))
+
+
+async def test_a_stream_ends_when_its_session_does_and_others_go_on(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        mine, other = await office.open(session="ses_1"), await office.open(session="ses_2")
+        office.streams.end_sessions(["ses_1"])
+        assert (await mine.next()).bye == "session_ended"
+        office.commit(NOTE)
+        assert (await other.next()).events
+
+
+async def test_rights_that_could_not_be_read_are_read_again(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        stream = await office.open(1)
+        ken = office.people[1].rowid
+        inline_store.at_once(lambda tx: tx.delete_membership(PROJECT.organisation, ken))
+        inline_store.read_failure = Unavailable("The disk is away.")
+        office.streams.rights_changed_nowait()
+        while (bye := (await stream.next()).bye) is None:
+            pass
+        assert bye == "permission_lost"
+
+
+async def test_at_the_stop_who_does_not_take_the_goodbye_is_dropped(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        polite = await office.open(0)
+        await office.open(1)
+        office.streams.close_all()
+        assert (await polite.next()).bye == "shutdown"
+        office.streams.close(polite)
+        began = trio.current_time()
+        await office.streams.last_words()
+        assert (office.dropped, trio.current_time() - began < 2) == (["ken"], True)
+        assert (await (await office.open(0)).next()).bye == "shutdown", "it came later"
+
+
+async def test_a_quiet_stream_has_a_comment_now_and_then_and_ends_with_its_credential(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        until = trio.current_time() + 40
+
+        async def good_for() -> float:
+            return max(0.0, until - trio.current_time())
+
+        pieces = Pieces(office.streams, office.open, good_for)
+        assert b"event: hello" in await anext(pieces)
+        came, began = [], trio.current_time()
+        async for piece in pieces:
+            came.append((round(trio.current_time() - began), piece.split(b"\n")[0]))
+        quiet = [at for at, words in came if words.startswith(b":")]
+        assert all(b - a <= HEARTBEAT_S + 1 for a, b in itertools.pairwise([0, *quiet]))
+        assert (len(quiet) >= 2, came[-1]) == (True, (40, b"event: bye"))
+        await pieces.aclose()
+        await pieces.aclose()
+        await wait_all_tasks_blocked()
+        assert len(office.streams) == 0
