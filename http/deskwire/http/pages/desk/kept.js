@@ -56,7 +56,8 @@ async function within(name, work, otherwise) {
 }
 
 const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire outbox") : null;
-const changed = () => channel?.postMessage("changed");
+/** Tells other tabs to look. */
+export const changed = () => channel?.postMessage("changed");
 /** Registers who hears of changes by other tabs. @param {() => void} listener */
 export const onChange = (listener) => channel?.addEventListener("message", listener);
 

@@ -308,7 +308,7 @@ function Rows({ of }) {
   useLayoutEffect(() => window_.current?.style.setProperty("transform", `translateY(${start * HEIGHT}px)`), [start]);
   useEffect(() => {
     if (of.more && !of.loadingMore && of.state === "ready" && start + count >= ids.length - 12) more(filter.value).catch(() => {});
-  }, [start, count, ids.length, of.more, of.loadingMore]);
+  }, [start, count, ids.length, of.more]);
   const using = (/** @type {"pointer" | "focus"} */ how, /** @type {boolean} */ yes) => () => ((held.current[how] = yes), holding());
   const pressed = (/** @type {MouseEvent} */ event) => {
     const hit = /** @type {HTMLElement} */ (event.target).closest(".row");

@@ -150,7 +150,10 @@ export function end() {
   uploads.value = new Map();
 }
 
-session.parting(() => scope && kept.forget(scope));
+session.parting(async () => {
+  await ready;
+  if (scope) await kept.forget(scope);
+});
 effect(() => {
   if (!signedOut.value) untracked(() => void wake("signed_out"));
 });
@@ -172,12 +175,17 @@ export async function wake(reason) {
 
 /** Sends what is due, if this tab is the one that sends. @param {boolean} [first] what another tab was sending is ours now */
 async function pump(first = false) {
-  if (!leads || !scope) return;
+  clearTimeout(alarm);
+  if (!scope) return;
+  if (!leads) {
+    const { at } = due(entries.peek(), Date.now()); // timers of a tab in the background are late: remind the one that sends
+    if (at < Infinity) alarm = setTimeout(() => kept.changed(), Math.max(50, at - Date.now()));
+    return;
+  }
   if (first) {
     for (const each of entries.peek()) if (each.state === "sending" && !under.has(each.key)) await kept.change(each.key, (one) => ({ ...one, state: "kept", notBefore: 0 }));
     await refresh();
   }
-  clearTimeout(alarm);
   const now = Date.now();
   const { ready, at } = due(entries.peek(), now);
   const leaving = entries.peek().filter((each) => each.state === "stored").map((each) => (each.storedAt ?? 0) + SHOWN_MS);

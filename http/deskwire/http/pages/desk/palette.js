@@ -4,7 +4,8 @@ import { html, useEffect, useMemo, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Avatar, Dialog, Icon, Kbd, dialog } from "./parts.js";
 import { people, row } from "./store.js";
-import { user } from "./session.js";
+import { signOut, user } from "./session.js";
+import { unsent } from "./app.js";
 import { COMMANDS, run } from "./keys.js";
 import { show } from "./list.js";
 import { assign, mayAct, snooze, times } from "./actions.js";
@@ -19,6 +20,8 @@ const ICONS = /** @type {Record<string, string>} */ ({
 const HERE = ["reply", "note", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "select", "context", "timeline"];
 const WRITES = new Set(["reply", "note", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "start"]);
 const GO = ["viewMine", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
+
+const leave = () => void (unsent() ? (dialog.value = { name: "signOut" }) : signOut());
 
 /** @param {string[]} ids @returns {Choice[]} */
 function choices(ids) {
@@ -36,7 +39,7 @@ function choices(ids) {
     ...teams.map((each) => ({ group: t.palette.assign, label: each.name, icon: "people", press: () => void assign(ids, { type: "team", ...each }) })),
   ];
   const later = !ids.length || !writes ? [] : times().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
-  const desk = [...from(["start", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }];
+  const desk = [...from(["start", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: leave }];
   return [...here, ...from(GO, t.palette.go), ...places, ...later, ...whom, ...desk];
 }
 

@@ -125,7 +125,7 @@ class Step {
     if (this.rows.delete(id)) this.touched.add(id);
     this.threads.delete(id);
     this.wanted.delete(id);
-    this.gone.set(id, { reason: event.data.reason, at: event.created_at });
+    this.gone.set(id, { reason: event.data.reason, at: event.createdAt });
   }
 
   /** @param {Envelope} event */
@@ -171,7 +171,7 @@ function begun({ type, sequence, data }) {
 
 /** The row after an event that it does not have yet. @param {Row} row @param {Envelope} event @returns {Row} */
 function changed(row, event) {
-  const { type, data, created_at: at, id: asOf } = event;
+  const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
   const next = { ...row, ...data.conversation, mine: row.mine, asOf };
   switch (type) {
@@ -317,6 +317,12 @@ export function asHeld(held, live, leaves) {
     else furthest = place;
   }
   return { ids, fresh: live.length - common.length + moved };
+}
+
+/** An order that is held, with a page below it that was asked for. @param {readonly string[]} held @param {readonly string[]} live @param {readonly Row[]} page @returns {string[]} */
+export function below(held, live, page) {
+  const [shown, there] = [new Set(held), new Set(live)];
+  return [...held, ...page.map((each) => each.id).filter((id) => there.has(id) && !shown.has(id))];
 }
 
 /** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @returns {ReadonlyMap<string, Typing[]>} */

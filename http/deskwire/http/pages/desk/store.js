@@ -7,9 +7,9 @@
 import { batch, computed, effect, signal, untracked } from "./vendor/preact.js";
 import { Offline, Problem, get, patiently, signedOut } from "./api.js";
 import { connection, close, healed, open as openStream, retry, view } from "./feed.js";
-import { entries, rows } from "./outbox.js";
+import { entries, rows, wake } from "./outbox.js";
 import * as session from "./session.js";
-import { applyAll, asHeld, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
+import { applyAll, asHeld, below, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
 /** @import { State } from "./state.js" */
 /** @import { Counters, Envelope, Filter, Gone, ListView, Outgoing, Presence, Row } from "./types.js" */
 /** @import { ReadonlySignal, Signal } from "./vendor/preact.js" */
@@ -44,8 +44,7 @@ const parts = /** @type {Set<Part>} */ (new Set());
 export const join = (part) => (parts.add(part), part);
 
 const lists = /** @type {Map<string, Shown>} */ (new Map());
-/** @type {Set<string>} Conversations whose row is on its way. */
-const fetching = new Set();
+const fetching = /** @type {Set<string>} conversations whose row is on its way */ (new Set());
 /** How often a stream was opened, and its newest event then. */
 let opened = { times: 0, at: "" };
 /** @type {Envelope[]|null} What comes while everything is loaded anew. */
@@ -106,6 +105,7 @@ function greeted(hello) {
   if (hello.gap) void anew();
   else if (!hello.resumedAfter) for (const each of lists.values()) if (each.asOf < opened.at) each.late();
   for (const part of parts) part.hello?.();
+  void wake("offline");
   void count();
 }
 
@@ -213,8 +213,7 @@ async function anew() {
   }
 }
 
-/** @type {Map<string, ReadonlySignal<Row|undefined>>} */
-const rowsRead = new Map();
+const rowsRead = /** @type {Map<string, ReadonlySignal<Row|undefined>>} */ (new Map());
 
 /** The conversation, with what is on its way in the outbox already done. Reads a signal. @param {string} id @returns {Row|undefined} */
 export function row(id) {
@@ -328,8 +327,13 @@ class Shown {
       this.cursor = nextCursor;
       this.bound = nextCursor && last ? sortKey(last, this.filter) : null;
       became(withRows(known.peek(), items));
-      this.fill();
-      this.set({ more: nextCursor !== null, error: null });
+      batch(() => {
+        this.fill();
+        const { held, ids } = this.view.peek();
+        if (held) this.set({ ids: below(ids, this.live, items) });
+        this.show();
+        this.set({ more: nextCursor !== null, error: null });
+      });
     } catch (error) {
       if (still()) this.set({ error: /** @type {Error} */ (error) });
     } finally {
