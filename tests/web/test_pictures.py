@@ -93,7 +93,7 @@ STATES: Final[dict[str, tuple[dict[str, Any], Callable[[Desk], None]]]] = {
 
 
 def _version(browser: Browser) -> str:
-    return browser.version.partition(".")[0]
+    return str(browser.version).partition(".")[0]
 
 
 @pytest.mark.parametrize("state", STATES)
