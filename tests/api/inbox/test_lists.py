@@ -221,3 +221,5 @@ async def test_another_project_has_lists_of_its_own(service: Service) -> None:
     for path in ("context", "messages"):
         answer = await service.dashboard.get(f"/conversations/{made['id']}/{path}", headers=headers)
         assert answer.status_code == 404
+    path = f"/conversations/{made['id']}/seen"
+    assert (await service.dashboard.put(path, json={"index": 0}, headers=headers)).status_code == 404

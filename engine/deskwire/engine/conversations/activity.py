@@ -1,4 +1,4 @@
-"""Who did what in a conversation: an entry for each change that agents may ask about, made with the change itself.
+"""The activity of a conversation, which says who did what: an entry for each change that agents may ask about, made with the change itself.
 
 What a message brings about by itself has none, as the message names its author: that it reopens the conversation, or
 wakes it. Nor have attributes, ratings and what the contact has read, which come from outside and are in the events.
@@ -64,7 +64,7 @@ class Change:
 
 @value
 class Entry:
-    """What one fact has changed, and by whom; no changes of a conversation that was started."""
+    """The changes of one fact, and who made them; no changes of a conversation that was started."""
 
     by: Doer
     action: Action

@@ -83,7 +83,7 @@ class ConversationReader(Protocol):
         """The snapshot as it was sent."""
 
     def conversation_activity(self, conversation: int, before: int | None, limit: int) -> Sequence[Activity]:
-        """Who did what, newest first, in front of this row."""
+        """Return who did what, newest first, in front of this row."""
 
     def conversation_tags(self, project: int, after: str, limit: int) -> Sequence[tuple[str, int]]:
         """Return tags behind this one in their order, each with the number of conversations that have it."""

@@ -207,7 +207,7 @@ class AgentConversation(ToldConversation):
 
 
 class ActivityActor(Shape):
-    """Who did something, with the name at that time: a user, a server key with its label, a workflow, or the service itself."""
+    """The author of a change, with the name at that time: a user, a server key with its label, a workflow, or the service itself."""
 
     type: Literal["user", "key", "system", "contact", "bot"]
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None

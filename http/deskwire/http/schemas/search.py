@@ -1,4 +1,4 @@
-"""What a search has found, as the API shows it."""
+"""The result of a search as the API shows it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SearchMore(Shape):
 
 
 class SearchBehind(Shape):
-    """What the search does not know yet. It takes that in by itself, and says with `building` that it is being made anew."""
+    """The rows that the search does not know yet. It takes them in by itself; `building` is true while its index is made anew."""
 
     messages: Annotated[int, Field(ge=0, description="Messages and notes.", examples=[12])]
     conversations: Annotated[

@@ -1,4 +1,4 @@
-"""What only agents see of a conversation: since when it waits, tags, snooze, and who did what."""
+"""The fields of conversations that only agents see, such as tags, and their activity."""
 
 from typing import Final
 

@@ -125,7 +125,7 @@ class Step {
     if (this.rows.delete(id)) this.touched.add(id);
     this.threads.delete(id);
     this.wanted.delete(id);
-    this.gone.set(id, { reason: event.data.reason, at: event.created_at });
+    this.gone.set(id, { reason: event.data.reason, at: event.createdAt });
   }
 
   /** @param {Envelope} event */
@@ -171,7 +171,7 @@ function begun({ type, sequence, data }) {
 
 /** The row after an event that it does not have yet. @param {Row} row @param {Envelope} event @returns {Row} */
 function changed(row, event) {
-  const { type, data, created_at: at, id: asOf } = event;
+  const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
   const next = { ...row, ...data.conversation, mine: row.mine, asOf };
   switch (type) {

@@ -44,7 +44,7 @@ const parts = /** @type {Set<Part>} */ (new Set());
 export const join = (part) => (parts.add(part), part);
 
 const lists = /** @type {Map<string, Shown>} */ (new Map());
-const fetching = /** @type {Set<string>} Conversations whose row is on its way. */ (new Set());
+const fetching = /** @type {Set<string>} conversations whose row is on its way */ (new Set());
 /** How often a stream was opened, and its newest event then. */
 let opened = { times: 0, at: "" };
 let aside = /** @type {Envelope[]|null} What comes while everything is loaded anew. */ (null);

@@ -109,7 +109,7 @@
  * @property {string} id
  * @property {string} type
  * @property {number|null} sequence
- * @property {string} created_at
+ * @property {string} createdAt
  * @property {string} project_id
  * @property {any} data
  *

@@ -49,7 +49,7 @@ class AgentPatch(ConversationPatch):
 
 
 class Then(Body):
-    """What is to follow the message in the same commit. A null assignee unassigns, a null `snoozedUntil` ends a snooze."""
+    """The changes that are to follow the message in the same commit. A null assignee unassigns, a null `snoozedUntil` ends a snooze."""
 
     status: Literal["OPEN", "PENDING"] | None = None
     close: bool | None = None

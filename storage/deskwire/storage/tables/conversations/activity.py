@@ -1,4 +1,4 @@
-"""Who did what in conversations, their tags, and when those that are snoozed wake."""
+"""The activity of conversations, their tags, and the times at which those that are snoozed wake."""
 
 from __future__ import annotations
 
