@@ -14,7 +14,7 @@ import { FAILED, Run, Trouble, remember } from "./message.js";
 import { Composer } from "./composer.js";
 import { contextShown } from "./app.js";
 import { more as moreActions } from "./actions.js";
-/** @import { AgentMessage, Delivery } from "./types.js" */
+/** @import { AgentMessage, Delivery, Outgoing } from "./types.js" */
 
 const TOGETHER_MS = 5 * 60_000;
 /** Runs end at these places, so that they stay the same when older messages come before them. */
@@ -117,6 +117,10 @@ function Head({ id }) {
   </header>`;
 }
 
+/** Whether a message is what was sent from here: its event may come before the answer. @param {AgentMessage} message @param {Outgoing} out */
+const isOf = (message, out) =>
+  message.id === out.answer?.id || message.clientKey === out.key || (out.state === "sending" && message.author.id === out.userId && message.internal === out.internal && message.text === out.text && Date.parse(message.createdAt) > (out.sentAt ?? Infinity) - 2000);
+
 /** What was said, pinned to its end. @param {{id: string}} props */
 function Log({ id }) {
   const it = thread(id);
@@ -124,7 +128,8 @@ function Log({ id }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const atEnd = useRef(signal(true)).current;
   const seenUpTo = useRef(it.messages.at(-1)?.id);
-  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "held" && each.state !== "conflict" && !(each.state === "stored" && it.messages.some((message) => message.id === each.answer?.id)));
+  const newestFew = it.messages.slice(-30);
+  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "held" && each.state !== "conflict" && !newestFew.some((message) => isOf(message, each)));
   const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer);
   useEffect(() => arrived.forEach((each) => remember(each.answer.id, each.tookMs)), [arrived.length]);
   const all = chunks(parts(it.messages));
