@@ -93,7 +93,7 @@ function Status() {
 
 function Side() {
   const all = store.counters.value;
-  const { teams } = store.people();
+  const { teams } = session.people();
   const entry = (/** @type {import("./list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
     const here = view.value.key === to.key && view.value.team === to.team;
     const press = () => (show(to), session.open.value && innerWidth < 700 && session.go(""));
