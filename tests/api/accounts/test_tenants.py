@@ -27,6 +27,10 @@ BODIES: Final[Mapping[str, Any]] = {
     "MessageBody": {"text": "x"},
     "AgentMessageBody": {"text": "x"},
     "AssignBody": {"assignee": None},
+    "ContactTypingBody": {"typing": True},
+    "ViewBody": {"conversationIds": []},
+    "SeenBody": {"index": 1},
+    "AgentPatch": {"title": "x"},
     "RatingBody": {"rating": 5},
     "NetworkLogsBody": {"requests": []},
     "ContactPatch": {"name": "x"},
@@ -134,6 +138,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "project_id": project,
         "key_id": key["id"],
         "upload_id": "upl_00000000000000000000000000",
+        "stream_id": "str_00000000000000000000000000",
     }
 
 
@@ -204,6 +209,7 @@ async def test_no_list_shows_a_stranger_anything_of_ours(tmp_path: Path) -> None
         if route.method == "GET"
         and "<" not in route.path
         and route.access.kind in ("server_key", "dashboard")
+        and route.whole  # the agents' stream goes on for ever, and has tests of its own
         and not any(field.is_required() for field in route.query.model_fields.values())
     ]
     assert len(lists) > 8
