@@ -87,10 +87,11 @@ class Desk:
     def eventually(self, look: Callable[[], object], value: object) -> None:
         """Wait until a look at the service gives this value, as what is sent from here goes out in its time."""
         for _ in range(200):
-            if look() == value:
+            seen = look()
+            if seen == value:
                 return
             self.page.wait_for_timeout(50)
-        assert look() == value
+        raise AssertionError(f"{seen!r} is not {value!r}")
 
     def remaining(self) -> list[str]:
         """Return the complaints that the test did not provoke."""

@@ -93,7 +93,7 @@ function Status() {
 
 function Side() {
   const all = store.counters.value;
-  const { teams } = store.people();
+  const { teams } = session.people();
   const entry = (/** @type {import("./list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
     const here = view.value.key === to.key && view.value.team === to.team;
     const press = () => (show(to), session.open.value && innerWidth < 700 && session.go(""));
@@ -136,8 +136,8 @@ function Panes() {
   const open = session.open.value;
   const wide = contextShown.value ?? innerWidth >= 1180;
   return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
-    <${Side} /><${List} />
-    <main class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</main>
+    <${Side} />
+    <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</section></main>
     ${open && wide && !store.gone(open) && html`<${Context} key=${open} id=${open} />`}
   </div>`;
 }

@@ -3,9 +3,9 @@
 import { html, useMemo, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Avatar, Button, Dialog, Icon, cx, dialog, lazy } from "./parts.js";
-import { people, row } from "./store.js";
+import { row } from "./store.js";
 import { tags } from "./conversation.js";
-import { user } from "./session.js";
+import { people, user } from "./session.js";
 import { assign, snooze, tag, times } from "./actions.js";
 
 const Palette = lazy(() => import("./palette.js"), "Palette");

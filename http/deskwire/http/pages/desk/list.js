@@ -3,8 +3,8 @@
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Avatar, Button, Empty, Icon, Kbd, Menu, Name, ago, announce, cx, dialog, lazy, now, say, setting, soon } from "./parts.js";
-import { counters, hold, list, more, people, reload, row, settle, viewers } from "./store.js";
-import { go, may, open, user } from "./session.js";
+import { counters, hold, list, more, reload, row, settle, viewers } from "./store.js";
+import { go, may, open, people, user } from "./session.js";
 import { handle, run } from "./keys.js";
 /** @import { Filter, ListView, Row } from "./types.js" */
 

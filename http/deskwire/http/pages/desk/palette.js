@@ -3,8 +3,8 @@
 import { html, useEffect, useMemo, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Avatar, Dialog, Icon, Kbd, dialog } from "./parts.js";
-import { people, row } from "./store.js";
-import { signOut, user } from "./session.js";
+import { row } from "./store.js";
+import { people, signOut, user } from "./session.js";
 import { unsent } from "./app.js";
 import { COMMANDS, run } from "./keys.js";
 import { show } from "./list.js";

@@ -9,16 +9,15 @@ import { Offline, Problem, get, patiently, signedOut } from "./api.js";
 import { connection, close, healed, open as openStream, retry, view } from "./feed.js";
 import { entries, rows, wake } from "./outbox.js";
 import * as session from "./session.js";
-import { applyAll, asHeld, below, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
+import { applyAll, asExpected, asHeld, below, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
 /** @import { State } from "./state.js" */
-/** @import { Counters, Envelope, Filter, Gone, ListView, Outgoing, Presence, Row } from "./types.js" */
+/** @import { Counters, Envelope, Filter, Gone, ListView, Presence, Row } from "./types.js" */
 /** @import { ReadonlySignal, Signal } from "./vendor/preact.js" */
 
 const PAGE = 50;
 const WANTED_MAX = 20;
 const COUNTERS_MS = 2_000;
 const HIDDEN_MS = 60_000;
-const SETTLED_MS = 10_000;
 
 /** All that is known; see state.js. */
 export const known = signal(nothing(""));
@@ -44,11 +43,10 @@ const parts = /** @type {Set<Part>} */ (new Set());
 export const join = (part) => (parts.add(part), part);
 
 const lists = /** @type {Map<string, Shown>} */ (new Map());
-const fetching = /** @type {Set<string>} conversations whose row is on its way */ (new Set());
+const fetching = /** @type {Set<string>} Conversations whose row is on its way. */ (new Set());
 /** How often a stream was opened, and its newest event then. */
 let opened = { times: 0, at: "" };
-/** @type {Envelope[]|null} What comes while everything is loaded anew. */
-let aside = null;
+let aside = /** @type {Envelope[]|null} What comes while everything is loaded anew. */ (null);
 /** A number for what is begun; what was asked for before an `end` is of no use after it. */
 let run = 0;
 /** Tells, later, whether the store is still the same. @returns {() => boolean} */
@@ -229,14 +227,7 @@ const underway = computed(() => Map.groupBy(entries.value.filter((each) => each.
 function shownRow(id) {
   const row = known.value.rows.get(id);
   const expected = underway.value.get(id);
-  if (!row || !expected) return row;
-  return expected.reduce((shown, each) => (counts(each, row) ? { ...shown, ...each.expect } : shown), row);
-}
-
-/** Whether what an entry expects is not in the row yet. @param {Outgoing} entry @param {Row} row */
-function counts({ state, storedAt, storedAsOf }, row) {
-  if (state === "stored") return row.asOf <= (storedAsOf ?? "") && Date.now() - (storedAt ?? 0) < SETTLED_MS;
-  return state === "held" || state === "kept" || state === "sending";
+  return row && expected ? asExpected(row, expected, Date.now()) : row;
 }
 
 rows.asOf = (id) => known.peek().rows.get(id)?.asOf ?? "";
@@ -264,10 +255,8 @@ class Shown {
     this.asOf = "";
     /** @type {string|null} The key of the last row that is loaded; null if all are. */
     this.bound = "";
-    /** @type {string|null} */
-    this.cursor = null;
-    /** @type {readonly string[]} */
-    this.live = [];
+    this.cursor = /** @type {string|null} */ (null);
+    this.live = /** @type {readonly string[]} */ ([]);
     this.asked = 0;
     /** @type {Signal<ListView>} */
     this.view = signal({ key: JSON.stringify(filter), filter, ids: [], fresh: 0, held: false, state: "loading", more: false, loadingMore: false, error: null });
@@ -330,9 +319,8 @@ class Shown {
       batch(() => {
         this.fill();
         const { held, ids } = this.view.peek();
-        if (held) this.set({ ids: below(ids, this.live, items) });
+        this.set({ more: nextCursor !== null, error: null, ids: held ? below(ids, this.live, items) : ids });
         this.show();
-        this.set({ more: nextCursor !== null, error: null });
       });
     } catch (error) {
       if (still()) this.set({ error: /** @type {Error} */ (error) });
@@ -401,4 +389,3 @@ export function hold(filter, held) {
 }
 /** Puts what is fresh in its place, though the list is held. @param {Filter} filter */
 export const settle = (filter) => shown(filter).set({ ids: [...shown(filter).live], fresh: 0 });
-export { people } from "./session.js";
