@@ -200,6 +200,8 @@ async def test_a_stream_ends_with_its_members_rights(service: Service) -> None:
         ken.http.headers["project"] = service.demo["projectId"]
         async with page(ken.http) as desk:
             await service.dashboard.patch(f"{members}/{ken.id}", json={"role": "viewer"})
+            told = await desk.event()
+            assert (told["type"], told["data"]) == ("settings.changed", {"what": "members", "id": ken.id})
             await service.create()
             assert (await desk.event())["type"] == "conversation.created", "a viewer may look on"
             await service.dashboard.delete(f"{members}/{ken.id}")
