@@ -71,6 +71,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0017_events_for_agents_alone",
         "m0018_what_agents_note",
         "m0019_the_agents_inbox",
+        "m0020_what_the_search_has_to_look_at",
         "m0021_finding_contacts",
         "m0022_snippets",
         "m0023_deliveries_by_sequence",

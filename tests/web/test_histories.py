@@ -80,7 +80,8 @@ def rows(desk: Desk) -> list[str]:
 
 def said(desk: Desk) -> list[str]:
     """Return the texts of the thread."""
-    return desk.log.locator(".message").all_inner_texts()
+    texts: list[str] = desk.log.locator(".message").all_inner_texts()
+    return texts
 
 
 @pytest.mark.parametrize("seed", [1, 2])

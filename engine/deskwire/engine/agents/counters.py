@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class StreamCounters:
-    """What was taken by the readers of agents' streams since the start, and how many streams were ended.
+    """Counts since the start: what the readers of agents' streams have taken, and how streams have ended.
 
     Args:
         events: stored events.

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import orjson
 
 from deskwire.engine.core.record import value
+
+PASSING: Final = frozenset(
+    {"presence", "me.seen", "delivery.changed", "contact.typing.started", "contact.typing.stopped"}
+)
+"""The types of passing events that there are, beside those of typing that others may have, too."""
 
 
 class Passing(Protocol):

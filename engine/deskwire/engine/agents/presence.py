@@ -16,7 +16,7 @@ VIEWED_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one page shows: the conversations, and the one in which its agent writes."""
+    """The view of one page: the conversations that it shows, and the one in which its agent writes."""
 
     conversations: tuple[str, ...] = ()
     composing: str | None = None

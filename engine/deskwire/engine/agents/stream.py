@@ -46,7 +46,7 @@ class Start(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What is to be written next: events in commit order, passing ones, agents whose presence is another, or the end."""
+    """The things to be written next: events in commit order, passing ones, agents whose presence is another, or the end."""
 
     events: Sequence[StoredEvent] = ()
     passing: Sequence[Passing] = ()

@@ -176,7 +176,7 @@ class AgentStreams:
 
     @property
     def anybody(self) -> bool:
-        """Whether any page shows any conversation now."""
+        """True if any page shows any conversation now."""
         return bool(self._viewers)
 
     def offer_ephemeral(self, event: EphemeralEvent) -> None:

@@ -191,7 +191,7 @@ class StoredEvent:
 
     @property
     def internal(self) -> bool:
-        """Whether agents alone are told of it."""
+        """True if agents alone are told of it."""
         return self.type in AGENTS
 
 

@@ -1,4 +1,4 @@
-"""What agents are told of tickets, in the transaction of the change."""
+"""The events by which agents are told of tickets, in the transaction of the change."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ _NOTED: Final = 5_000
 
 
 class Viewers(Protocol):
-    """Those who look at conversations now."""
+    """The people who look at conversations now."""
 
     @property
     def anybody(self) -> bool:
-        """Whether anybody looks at any; asked for each delivery."""
+        """Tell whether anybody looks at any; asked for each delivery."""
 
     def viewed(self, project: int, conversation: str) -> bool:
         """Return whether anybody looks at this one."""

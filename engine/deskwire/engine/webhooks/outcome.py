@@ -1,4 +1,4 @@
-"""What became of an event at an endpoint, in the words of those who answer customers.
+"""The outcome of an event at an endpoint, in the words of those who answer customers.
 
 They are not told where an endpoint is and what it answers: it has a name, and a failure is one of a few kinds.
 """

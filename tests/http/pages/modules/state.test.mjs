@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { apply, applyAll, asHeld, below, comparison, delivered, loaded, matches, nothing, placed, present, sortKey, typed, withNewest, withOlder, withRows } = await import(new URL("state.js", desk));
+const { apply, applyAll, asExpected, asHeld, below, comparison, delivered, loaded, matches, nothing, placed, present, sortKey, typed, withNewest, withOlder, withRows } = await import(new URL("state.js", desk));
 
 const ME = "usr_me";
 const evt = (n) => `evt_${String(n).padStart(26, "0")}`;
@@ -253,4 +253,17 @@ test("typing ends by a word or by itself, presence by going, and deliveries are 
   const receipt = (endpointId, status) => ({ sequence: 3, endpointId, endpoint: endpointId, status });
   const known = delivered(delivered(undefined, [receipt("b", "pending"), receipt("a", "pending")]), [receipt("b", "delivered")]);
   assert.deepEqual(known.get(3).map((each) => `${each.endpointId} ${each.status}`), ["a pending", "b delivered"]);
+});
+
+test("what is in the outbox looks done until it is refused, or an event tells how it is", () => {
+  const { state } = begun();
+  const row = state.rows.get("cnv_a");
+  const entry = (changes) => ({ expect: { status: "CLOSED" }, ...changes });
+  const status = (entry, now = 0) => asExpected(row, [entry], now).status;
+  for (const pending of ["held", "kept", "sending"]) assert.equal(status(entry({ state: pending })), "CLOSED");
+  for (const over of ["refused", "conflict"]) assert.equal(status(entry({ state: over })), "OPEN");
+  const done = entry({ state: "stored", storedAt: 0, storedAsOf: row.asOf });
+  assert.equal(status(done), "CLOSED");
+  assert.equal(status(done, 60_000), "OPEN");
+  assert.equal(status({ ...done, storedAsOf: evt(0) }), "OPEN");
 });

@@ -52,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What was made: for each colleague the password, and how much there is."""
+    """The passwords of the colleagues, and how much there is of everything."""
 
     passwords: Mapping[str, str] = field(repr=False)
     contacts: int
@@ -176,7 +176,7 @@ async def _ask(backend: Person, owner: Person) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What happens now."""
+    """The stage for what happens now."""
 
     backend: Person
     staff: Sequence[_Agent]

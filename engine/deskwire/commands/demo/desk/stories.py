@@ -64,12 +64,12 @@ class Planned:
 
     @property
     def snoozed(self) -> bool:
-        """Whether it is snoozed."""
+        """Tell whether it is snoozed."""
         return self.status != "CLOSED" and self.number % 13 == 0
 
     @property
     def assigned(self) -> Literal["nobody", "user", "team"]:
-        """To whom it is assigned."""
+        """Name the kind of its assignee."""
         if self.status != "CLOSED" and self.number % 3 == 0:
             return "nobody"
         return "team" if self.number % 5 == 0 else "user"

@@ -136,8 +136,8 @@ function Panes() {
   const open = session.open.value;
   const wide = contextShown.value ?? innerWidth >= 1180;
   return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
-    <${Side} /><${List} />
-    <main class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</main>
+    <${Side} />
+    <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</section></main>
     ${open && wide && !store.gone(open) && html`<${Context} key=${open} id=${open} />`}
   </div>`;
 }

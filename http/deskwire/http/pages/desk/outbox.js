@@ -161,13 +161,14 @@ if (typeof addEventListener === "function") addEventListener("online", () => voi
 
 async function refresh() {
   const mine = scope;
-  if (!mine) return;
+  if (!mine || !kept) return;
   const all = await kept.all(mine);
   if (mine === scope) entries.value = all.sort((a, b) => a.order - b.order);
 }
 
 /** Sends what waits for this now. @param {string} reason */
 export async function wake(reason) {
+  await ready;
   for (const each of entries.peek()) if (each.waitsFor === reason) await kept.change(each.key, (one) => (one.state === "kept" ? { ...one, notBefore: 0 } : one));
   await refresh();
   void pump();

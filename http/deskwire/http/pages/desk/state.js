@@ -5,7 +5,7 @@
  * An event changes a row only if its id is greater than the row's `asOf`, so a second copy of an event does nothing, and it
  * makes no difference whether a list was read before an event came or after it.
  */
-/** @import { AgentMessage, Delivery, Envelope, Filter, Gone, Presence, Row, Typing } from "./types.js" */
+/** @import { AgentMessage, Delivery, Envelope, Filter, Gone, Outgoing, Presence, Row, Typing } from "./types.js" */
 
 /** The id that is smaller than that of any event. */
 export const NO_EVENT = "evt_" + "0".repeat(26);
@@ -323,6 +323,16 @@ export function asHeld(held, live, leaves) {
 export function below(held, live, page) {
   const [shown, there] = [new Set(held), new Set(live)];
   return [...held, ...page.map((each) => each.id).filter((id) => there.has(id) && !shown.has(id))];
+}
+
+/** How long a row is shown as a stored entry expects it, if no event comes. */
+const SETTLED_MS = 10_000;
+
+/** The row with what is in the outbox already done, unless an event has told of it. @param {Row} row @param {readonly Outgoing[]} entries @param {number} now @returns {Row} */
+export function asExpected(row, entries, now) {
+  const counts = (/** @type {Outgoing} */ { state, storedAt, storedAsOf }) =>
+    state === "stored" ? row.asOf <= (storedAsOf ?? "") && now - (storedAt ?? 0) < SETTLED_MS : state === "held" || state === "kept" || state === "sending";
+  return entries.reduce((shown, each) => (counts(each) ? { ...shown, ...each.expect } : shown), row);
 }
 
 /** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @returns {ReadonlyMap<string, Typing[]>} */

@@ -9,16 +9,15 @@ import { Offline, Problem, get, patiently, signedOut } from "./api.js";
 import { connection, close, healed, open as openStream, retry, view } from "./feed.js";
 import { entries, rows, wake } from "./outbox.js";
 import * as session from "./session.js";
-import { applyAll, asHeld, below, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
+import { applyAll, asExpected, asHeld, below, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
 /** @import { State } from "./state.js" */
-/** @import { Counters, Envelope, Filter, Gone, ListView, Outgoing, Presence, Row } from "./types.js" */
+/** @import { Counters, Envelope, Filter, Gone, ListView, Presence, Row } from "./types.js" */
 /** @import { ReadonlySignal, Signal } from "./vendor/preact.js" */
 
 const PAGE = 50;
 const WANTED_MAX = 20;
 const COUNTERS_MS = 2_000;
 const HIDDEN_MS = 60_000;
-const SETTLED_MS = 10_000;
 
 /** All that is known; see state.js. */
 export const known = signal(nothing(""));
@@ -44,7 +43,7 @@ const parts = /** @type {Set<Part>} */ (new Set());
 export const join = (part) => (parts.add(part), part);
 
 const lists = /** @type {Map<string, Shown>} */ (new Map());
-const fetching = /** @type {Set<string>} conversations whose row is on its way */ (new Set());
+const fetching = /** @type {Set<string>} Conversations whose row is on its way. */ (new Set());
 /** How often a stream was opened, and its newest event then. */
 let opened = { times: 0, at: "" };
 let aside = /** @type {Envelope[]|null} What comes while everything is loaded anew. */ (null);
@@ -228,14 +227,7 @@ const underway = computed(() => Map.groupBy(entries.value.filter((each) => each.
 function shownRow(id) {
   const row = known.value.rows.get(id);
   const expected = underway.value.get(id);
-  if (!row || !expected) return row;
-  return expected.reduce((shown, each) => (counts(each, row) ? { ...shown, ...each.expect } : shown), row);
-}
-
-/** Whether what an entry expects is not in the row yet. @param {Outgoing} entry @param {Row} row */
-function counts({ state, storedAt, storedAsOf }, row) {
-  if (state === "stored") return row.asOf <= (storedAsOf ?? "") && Date.now() - (storedAt ?? 0) < SETTLED_MS;
-  return state === "held" || state === "kept" || state === "sending";
+  return row && expected ? asExpected(row, expected, Date.now()) : row;
 }
 
 rows.asOf = (id) => known.peek().rows.get(id)?.asOf ?? "";

@@ -1,4 +1,4 @@
-"""What became of a conversation's events at the project's webhook endpoints, for agents (ADR 55)."""
+"""Outcomes of a conversation's events at the project's webhook endpoints, for agents (ADR 55)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class StreamQuery(Query):
 
 
 class ViewBody(Body):
-    """What a page shows."""
+    """The conversations that a page shows, and the one in which its agent writes."""
 
     conversation_ids: Annotated[list[ConversationId], Field(max_length=VIEWED_MAX)]
     composing: ConversationId | None = None

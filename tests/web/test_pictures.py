@@ -1,0 +1,124 @@
+"""Pictures of the desk's states, compared with those that somebody has looked at.
+
+`make web ARGS="-k pictures" PICTURES=renew` takes them anew; look at each before it is committed. Times, faces and deliveries are
+covered, as they differ each time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from PIL import Image, ImageChops
+from playwright.sync_api import Browser, expect
+
+from tests.web.harness.desk import Desk
+from tests.web.harness.stage import Stage
+
+PICTURES: Final = Path(__file__).parent / "pictures"
+MADE_BY: Final = PICTURES / "browser.txt"
+"""The major version of the browser that made them: another draws letters differently."""
+DIFFERENT: Final = 40
+"""How much a channel of a pixel must differ to count, of 255."""
+SHARE: Final = 0.001
+"""The share of the pixels that may differ."""
+COVERED: Final = "time, .avatar, .truth, .trouble, .when, .chip, #timeline, .context dd, nav .dot"
+NARROW: Final[dict[str, Any]] = {"viewport": {"width": 390, "height": 800}}
+
+
+@pytest.fixture(scope="module")
+def stage(shared_stage: Stage) -> Stage:
+    """A service with a few conversations."""
+    for number, (name, text) in enumerate(
+        (
+            ("Alan Turing", "It does not halt."),
+            ("Mónica Núñez", "¿Dónde está mi pedido?"),
+            ("Barbara Liskov", "Can I have another one in its place?"),
+            ("Ada Lovelace", "Where is my order?"),
+        )
+    ):
+        conversation = shared_stage.converse(f"u{number}", text, name=name, email=f"u{number}@example.org")
+        path = f"/conversations/{conversation['id']}"
+        shared_stage.owner.patch(path, json={"tags": ["returns"]}).raise_for_status()
+        note = {"text": "The carrier was asked: it comes tomorrow.", "internal": True}
+        shared_stage.owner.post(f"{path}/messages", json=note).raise_for_status()
+        shared_stage.owner.post(f"{path}/messages", json={"text": "It left us today."}).raise_for_status()
+    return shared_stage
+
+
+def _opened(desk: Desk) -> None:
+    desk.page.keyboard.press("g")
+    desk.page.keyboard.press("a")
+    desk.row("Ada Lovelace").click()
+    expect(desk.said("It left us today.")).to_be_visible()
+    desk.page.mouse.move(700, 300)
+
+
+def _list(desk: Desk) -> None:
+    desk.page.keyboard.press("g")
+    desk.page.keyboard.press("a")
+    expect(desk.row("Ada Lovelace")).to_be_visible()
+
+
+def _note(desk: Desk) -> None:
+    _opened(desk)
+    desk.page.keyboard.press("Escape")
+    desk.page.keyboard.press("Enter")
+    desk.page.keyboard.press("n")
+    desk.box.fill("Only for us.")
+
+
+def _palette(desk: Desk) -> None:
+    _opened(desk)
+    desk.page.keyboard.press("Control+k")
+    expect(desk.page.get_by_role("dialog")).to_be_visible()
+
+
+def _empty(desk: Desk) -> None:
+    expect(desk.page.get_by_text("Nothing is yours to do")).to_be_visible()
+
+
+STATES: Final[dict[str, tuple[dict[str, Any], Callable[[Desk], None]]]] = {
+    "empty": ({}, _empty),
+    "thread": ({}, _opened),
+    "thread-dark": ({"color_scheme": "dark"}, _opened),
+    "note": ({}, _note),
+    "palette": ({}, _palette),
+    "list-narrow": (NARROW, _list),
+    "thread-narrow": (NARROW, _opened),
+}
+
+
+def _version(browser: Browser) -> str:
+    return str(browser.version).partition(".")[0]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_desk_looks_as_it_was_looked_at(
+    window: Callable[..., Desk], stage: Stage, browser: Browser, tmp_path: Path, state: str
+) -> None:
+    renew = os.environ.get("PICTURES") == "renew"
+    if not renew and (made_by := MADE_BY.read_text().strip()) != _version(browser):
+        pytest.skip(f"the pictures were made by version {made_by} of Chromium, this is {_version(browser)}")
+    options, reach = STATES[state]
+    desk = window(stage, reduced_motion="reduce", **options)
+    desk.sign_in()
+    reach(desk)
+    taken = tmp_path / "taken.png"
+    covered = [desk.page.locator(COVERED)]
+    desk.page.screenshot(path=taken, mask=covered, mask_color="#888888", caret="hide", animations="disabled")
+    kept = PICTURES / f"{state}.png"
+    if renew:
+        PICTURES.mkdir(exist_ok=True)
+        MADE_BY.write_text(f"{_version(browser)}\n")
+        Image.open(taken).convert("P", palette=Image.Palette.ADAPTIVE, colors=128).save(kept, optimize=True)
+    before, now = Image.open(kept).convert("RGB"), Image.open(taken).convert("RGB")
+    assert before.size == now.size
+    difference = (
+        ImageChops.difference(before, now).convert("L").point([0] * DIFFERENT + [255] * (256 - DIFFERENT))
+    )
+    share = difference.histogram()[255] / (now.width * now.height)
+    assert share <= SHARE, f"{share:.2%} of the pixels differ; the picture is {taken}"
