@@ -60,7 +60,7 @@ class Wakings(ScheduledTask[CommitReader, CommitTransaction]):
         except Unavailable as refusal:
             refused.append(refusal)
         except ActorFailed:  # a bug, which the actor has logged; it is tried again
-            refused.append(Unavailable("A conversation could not be woken.", code="waking_failed"))
+            refused.append(Unavailable("A conversation could not be woken.", code="conversation_busy"))
 
 
 def _due(reader: CommitReader, now: int) -> list[tuple[Project, str]]:
