@@ -29,6 +29,7 @@ def unknown(variables: Iterable[str], settings: frozenset[str]) -> Iterator[str]
     known = settings | CLIENT_VARIABLES.keys()
     for variable in sorted(variables):
         if variable.startswith(PREFIX) and variable not in known:
-            close = difflib.get_close_matches(variable, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
+            names = {name.removeprefix(PREFIX): name for name in known}
+            close = difflib.get_close_matches(variable.removeprefix(PREFIX), names, n=1)
+            hint = f"; did you mean {names[close[0]]}?" if close else "; `deskwire config` lists them all"
             yield f"{variable} is not a setting{hint}"

@@ -114,7 +114,6 @@ class Config:
         None,
         optional(path),
         "Folder to read the desk's files from at each request, for those who change them; unset: the package's own.",
-        variable="DESKWIRE_WEB",
         option="--web",
     )
     demo: bool = setting(  # decisions 2

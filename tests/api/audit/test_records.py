@@ -16,6 +16,7 @@ from deskwire.engine.audit.actions import ACTIONS
 from deskwire.http.api.app import ROUTES
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.audit_trail import Record, trail, whole
+from tests.support.api.browsers import PAGE, browser, enter, staff
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, client, hire, organisation_of, person, sign_in
 from tests.support.log_leaks import plant
@@ -187,6 +188,60 @@ async def issue_token(stage: Stage) -> Any:
     return done(lambda: sign_in(stage.service, user["email"], user["password"]), "user")
 
 
+async def signed_in_page(stage: Stage) -> httpx.AsyncClient:
+    """A browser in which the owner is signed in; use it as a context."""
+    user = stage.service.demo["user"]
+    page = browser(stage.service, {**PAGE, "X-Forwarded-For": CLIENT})
+    assert (await enter(page, user["email"], user["password"])).status_code == 200
+    return page
+
+
+async def start_session(stage: Stage) -> Any:
+    user = stage.service.demo["user"]
+
+    async def start() -> httpx.Response:
+        async with browser(stage.service, {**PAGE, "X-Forwarded-For": CLIENT}) as page:
+            return await enter(page, user["email"], user["password"])
+
+    return done(start, "user")
+
+
+async def end_session(stage: Stage) -> Any:
+    page = await signed_in_page(stage)
+
+    async def end() -> httpx.Response:
+        async with page:
+            return await page.delete("/auth/session")
+
+    return done(end, "user")
+
+
+async def end_session_by_id(stage: Stage) -> Any:
+    async with await signed_in_page(stage) as page:
+        (session,) = (await page.get("/users/me/sessions")).json()["items"]
+    return done(lambda: stage.owner.delete(f"/users/me/sessions/{session['id']}"), "user")
+
+
+async def end_sessions(stage: Stage) -> Any:
+    async with await signed_in_page(stage):
+        pass
+    page = await signed_in_page(stage)
+
+    async def end() -> httpx.Response:
+        async with page:
+            return await page.delete("/users/me/sessions", params={"others": "true"})
+
+    return done(end, "user")
+
+
+async def end_member_sessions(stage: Stage) -> Any:
+    hired = await staff(stage.service, "agent")
+    async with browser(stage.service) as page:
+        assert (await enter(page, hired["email"])).status_code == 200
+    path = f"{await stage.members()}/{hired['id']}/sessions"
+    return done(lambda: stage.owner.delete(path), "user")
+
+
 async def create_endpoint(stage: Stage) -> Any:
     url, _, _ = stage.receiver.partition("?")
     body = {"url": f"{url}?token=hidden", "description": "CRM"}
@@ -280,6 +335,11 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteMe": (delete_me, "member.removed"),
     "setPassword": (set_password, "account.password_changed"),
     "issueToken": (issue_token, "sign_in.succeeded"),
+    "startSession": (start_session, "sign_in.succeeded"),
+    "endSession": (end_session, "account.sessions_ended"),
+    "endSessionById": (end_session_by_id, "account.sessions_ended"),
+    "endSessions": (end_sessions, "account.sessions_ended"),
+    "endMemberSessions": (end_member_sessions, "account.sessions_ended"),
     "createEndpoint": (create_endpoint, "webhook.created"),
     "changeEndpoint": (change_endpoint, "webhook.changed"),
     "rotateSecret": (rotate_secret, "webhook.secret_rotated"),

@@ -85,6 +85,7 @@ async def requests(service: Service) -> Requests:
         "/s2s/deliveries/<delivery_id>/redeliver": (backend, f"/s2s/deliveries/{delivery}/redeliver", {}),
         "/tickets": (agent, "/tickets", {"title": "A", "conversationId": conversation["id"]}),
         "/teams": (agent, "/teams", {"name": "Night shift"}),
+        "/conversations": (agent, "/conversations", {"contact": {"userId": "u1"}, "message": {"text": "Hi"}}),
         "/snippets": (agent, "/snippets", {"shortcut": "hi", "title": "Hello", "text": "Hello"}),
         "/workflows": (agent, "/workflows", {"name": "W", "trigger": {"type": "manual"}, "flows": FLOWS}),
         "/s2s/conversations/<conversation_id>/workflow/start": (

@@ -41,8 +41,9 @@ async def next_types(consumer: Consumer, count: int) -> list[str]:
 
 def test_typing_needs_the_permission_to_reply() -> None:
     """Decisions 3."""
-    (access,) = (route.access for route in ROUTES if route.path.endswith("/typing"))
-    assert (access.kind, access.permission) == ("dashboard", "conversations.reply")
+    agents, backend = (route.access for route in ROUTES if route.path.endswith("/typing"))
+    assert (agents.kind, agents.permission) == ("dashboard", "conversations.reply")
+    assert backend.kind == "s2s"
 
 
 async def test_typing_answers_the_conversation_and_changes_nothing_of_it(service: Service) -> None:

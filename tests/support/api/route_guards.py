@@ -151,7 +151,7 @@ DELETE /v3/snippets/{snippetId}                                 | dashboard    |
 GET /v3/snippets/{snippetId}                                    | dashboard    | conversations.read   | -
 PATCH /v3/snippets/{snippetId}                                  | dashboard    | snippets.manage      | 512 KiB
 GET /v3/stream                                                  | dashboard    | conversations.read   | -
-PUT /v3/stream/{streamId}/view                                  | dashboard    | conversations.read   | 8 KiB
+PUT /v3/stream/{streamId}/view                                  | dashboard    | conversations.read   | 16 KiB
 GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/teams                                                   | dashboard    | tickets.read         | -

@@ -85,9 +85,9 @@ def ticket_event(
     return Draft(f"ticket.{what}", None, data)
 
 
-def memory_changed(contact_id: str, name: str | None, *, deleted: bool) -> Draft:
-    """Return the event of what is remembered of a contact; without a name it is all of it."""
-    return Draft("memory.changed", None, {"contactId": contact_id, "name": name, "deleted": deleted})
+def memory_changed(contact_id: str, *, deleted: bool) -> Draft:
+    """Return the event of what is remembered of a contact. It names no entry: what is forgotten leaves no byte."""
+    return Draft("memory.changed", None, {"contactId": contact_id, "deleted": deleted})
 
 
 def settings_changed(what: Setting, object_id: str | None) -> Draft:

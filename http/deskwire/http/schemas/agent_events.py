@@ -72,10 +72,9 @@ class RemovedTicketData(Shape):
 
 
 class MemoryData(Shape):
-    """The contact, and the name of what is remembered; null if all of it was deleted."""
+    """The contact of whom something is remembered, or was forgotten."""
 
     contact_id: ContactId
-    name: Annotated[str, Field(examples=["plan"])] | None
     deleted: bool
 
 

@@ -101,7 +101,7 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     body, now, find, tell = call.body, call.services.clock(), _session(call), _telling(call)
 
     def put(tx: Transaction) -> MemoryEntry:
-        contact = tell(tx, find(tx), body.name)
+        contact = tell(tx, find(tx))
         known = tx.memory_entry(contact, body.name)
         if known is not None:
             changed = replace(known, content=body.content, description=body.description, updated_at=now)
@@ -124,7 +124,7 @@ async def clear_memory(call: Call[Body, Query]) -> Answer:
     if not await _enabled(call):
         return {**_DISABLED, "consolidationEnqueued": False, "entries": 0}
     tell = _telling(call, deleted=True)
-    entries = await call.services.store.write(lambda tx: tx.clear_memory(tell(tx, find(tx), None)))
+    entries = await call.services.store.write(lambda tx: tx.clear_memory(tell(tx, find(tx))))
     return {"ok": True, "consolidationEnqueued": False, "entries": entries}
 
 
@@ -158,7 +158,7 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
         changed = replace(entry, **changes)
         if changed == entry:
             return entry
-        return tx.put_memory_entry(tell(tx, contact, entry.name), replace(changed, updated_at=now))
+        return tx.put_memory_entry(tell(tx, contact), replace(changed, updated_at=now))
 
     if not await _enabled(call):
         return _DISABLED
@@ -176,7 +176,7 @@ async def delete_memory(call: Call[Body, Query]) -> Answer:
 
     def delete(tx: Transaction) -> MemoryEntry:
         contact, entry = find(tx)
-        tell(tx, contact, entry.name)
+        tell(tx, contact)
         tx.delete_memory_entry(entry)
         return entry
 
@@ -204,12 +204,12 @@ def _session(call: Call[B, Q]) -> Callable[[ContactReader], Contact]:
     return find
 
 
-def _telling(call: Call[B, Q], *, deleted: bool = False) -> Callable[[Transaction, Contact, str | None], int]:
-    """Return what tells agents of a contact's entry, or of all of them; it returns the contact's storage key."""
+def _telling(call: Call[B, Q], *, deleted: bool = False) -> Callable[[Transaction, Contact], int]:
+    """Return what tells agents that a contact's memory changed; it returns the contact's storage key."""
     project, now = call.project, call.services.clock()
 
-    def tell(tx: Transaction, contact: Contact, name: str | None) -> int:
-        draft = memory_changed(contact.id, name, deleted=deleted)
+    def tell(tx: Transaction, contact: Contact) -> int:
+        draft = memory_changed(contact.id, deleted=deleted)
         tell_agents(tx, project, draft, contact_lane(contact.rowid), now)
         return contact.rowid
 

@@ -90,6 +90,7 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     "/stream/<stream_id>/view",
     operation_id="showView",
     body=ViewBody,
+    limit=16 * 1024,
     answer=NOTHING,
     errors=("stream_not_found",),
 )

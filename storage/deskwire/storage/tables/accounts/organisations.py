@@ -39,6 +39,8 @@ _OWN: Final = frozenset({"consumers", "server_keys", "teams"})
 """Tables that may refer to a project which is removed."""
 _UNREFERENCED: Final = ("conversations", "events")
 """Tables with a project's rows that do not refer to it."""
+_BUT: Final = {"events": " AND internal = 0"}
+"""What may be there of a project which is removed: what agents were told of its settings."""
 
 
 class OrganisationReads:
@@ -121,7 +123,9 @@ class OrganisationReads:
         holding = [(table, column) for table, column in referring if table not in _OWN]
         holding += [(table, "project") for table in _UNREFERENCED]
         return any(
-            self.conn.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (project,)).fetchone()
+            self.conn.execute(
+                f"SELECT 1 FROM {table} WHERE {column} = ?{_BUT.get(table, '')} LIMIT 1", (project,)
+            ).fetchone()
             for table, column in holding
         )
 
