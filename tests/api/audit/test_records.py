@@ -188,47 +188,57 @@ async def issue_token(stage: Stage) -> Any:
     return done(lambda: sign_in(stage.service, user["email"], user["password"]), "user")
 
 
-async def signed_in_page(stage: Stage) -> httpx.AsyncClient:
-    """A browser in which the owner is signed in; use it as a context."""
-    user = stage.service.demo["user"]
+def page_of(stage: Stage, cookies: httpx.Cookies | None = None) -> httpx.AsyncClient:
+    """A browser with these cookies; use it as a context."""
     page = browser(stage.service, {**PAGE, "X-Forwarded-For": CLIENT})
-    assert (await enter(page, user["email"], user["password"])).status_code == 200
+    page.cookies.update(cookies)
     return page
+
+
+async def session_of(stage: Stage, email: str, password: str = PASSWORD) -> httpx.Cookies:
+    """The cookies of somebody who has signed in with a browser."""
+    async with page_of(stage) as page:
+        assert (await enter(page, email, password)).status_code == 200
+        return page.cookies
+
+
+async def owners_session(stage: Stage) -> httpx.Cookies:
+    user = stage.service.demo["user"]
+    return await session_of(stage, user["email"], user["password"])
 
 
 async def start_session(stage: Stage) -> Any:
     user = stage.service.demo["user"]
 
     async def start() -> httpx.Response:
-        async with browser(stage.service, {**PAGE, "X-Forwarded-For": CLIENT}) as page:
+        async with page_of(stage) as page:
             return await enter(page, user["email"], user["password"])
 
     return done(start, "user")
 
 
 async def end_session(stage: Stage) -> Any:
-    page = await signed_in_page(stage)
+    cookies = await owners_session(stage)
 
     async def end() -> httpx.Response:
-        async with page:
+        async with page_of(stage, cookies) as page:
             return await page.delete("/auth/session")
 
     return done(end, "user")
 
 
 async def end_session_by_id(stage: Stage) -> Any:
-    async with await signed_in_page(stage) as page:
-        (session,) = (await page.get("/users/me/sessions")).json()["items"]
+    await owners_session(stage)
+    (session,) = (await stage.owner.get("/users/me/sessions")).json()["items"]
     return done(lambda: stage.owner.delete(f"/users/me/sessions/{session['id']}"), "user")
 
 
 async def end_sessions(stage: Stage) -> Any:
-    async with await signed_in_page(stage):
-        pass
-    page = await signed_in_page(stage)
+    await owners_session(stage)
+    cookies = await owners_session(stage)
 
     async def end() -> httpx.Response:
-        async with page:
+        async with page_of(stage, cookies) as page:
             return await page.delete("/users/me/sessions", params={"others": "true"})
 
     return done(end, "user")
@@ -236,8 +246,7 @@ async def end_sessions(stage: Stage) -> Any:
 
 async def end_member_sessions(stage: Stage) -> Any:
     hired = await staff(stage.service, "agent")
-    async with browser(stage.service) as page:
-        assert (await enter(page, hired["email"])).status_code == 200
+    await session_of(stage, hired["email"])
     path = f"{await stage.members()}/{hired['id']}/sessions"
     return done(lambda: stage.owner.delete(path), "user")
 

@@ -41,9 +41,9 @@ async def next_types(consumer: Consumer, count: int) -> list[str]:
 
 def test_typing_needs_the_permission_to_reply() -> None:
     """Decisions 3."""
-    agents, backend = (route.access for route in ROUTES if route.path.endswith("/typing"))
+    backend, agents = (route.access for route in ROUTES if route.path.endswith("/typing"))
     assert (agents.kind, agents.permission) == ("dashboard", "conversations.reply")
-    assert backend.kind == "s2s"
+    assert backend.kind == "server_key"
 
 
 async def test_typing_answers_the_conversation_and_changes_nothing_of_it(service: Service) -> None:

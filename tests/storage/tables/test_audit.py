@@ -34,6 +34,7 @@ SILENT: Final = {
     "forget_old_secrets": "what was announced at the rotation",
     "renew_seals": "the same secrets under another seal; the rotation is recorded",
     "_delete_endpoint": "the rest of an endpoint whose removal is recorded",
+    "__init__": "a trigger that says when rights change",
     "insert_contact": "content",
     "save_contact": "content",
     "erase_contact_row": "the end of an erasure whose begin is recorded",
