@@ -37,13 +37,13 @@ SECTIONS = {
     "fan-out": ["fan-out-1", "fan-out-100", "consumer"],
     "drain": ["drain"],
     "isolation": ["isolation"],
-    "agents": ["agents", "agents-away"],
     "backlog": ["backlog"],
     "engine": ["engine"],
     "tickets": ["tickets", "bulk"],
     "search": ["search", "index"],
     "inbox": ["inbox"],
     "import": ["import", "import-beside"],
+    "agents": ["agents", "agents-away"],
     "attacks": ["attacks"],
 }
 """What each benchmark leaves."""

@@ -88,7 +88,7 @@ def by_lane(head: h11.Response) -> bool:
 
 @pytest.fixture
 async def walk(tmp_path: Path) -> AsyncIterator[Walk]:
-    async with walking(tmp_path) as started:
+    async with walking(tmp_path, user_rate_limit_per_minute=0) as started:
         yield started
 
 

@@ -24,7 +24,8 @@ PATIENCE_S: Final = 300.0
 """A request with a key is not sent again so shortly before the key may be forgotten."""
 
 _RECOVERED: Final = (
-    "SELECT position, id, type, project, conversation, sequence, body FROM events WHERE position > ?"
+    "SELECT position, id, type, project, conversation, sequence, body FROM events "
+    "WHERE internal = 0 AND position > ?"
 )
 
 

@@ -20,7 +20,7 @@ import trio
 from deskwire.engine.core.http1 import plain_request
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
-from deskwire.http.server.route_trie import Table
+from deskwire.http.server.route_trie import Place, Table
 from tests.api.operating.test_metrics import scrape
 from tests.support.api.request_paths import ask
 from tests.support.api.service import Service, running
@@ -89,6 +89,8 @@ def aliases() -> Iterator[tuple[Route, str]]:
         target = how(path)
         if target == path or (target == f"{path}/" and "<path:" in route.path):
             continue  # there is no slash within /healthz, and a translation's key may end with one
+        if route.path.startswith("/desk") and target.startswith("/desk/"):
+            continue  # the page itself knows its places; whatever stands behind /desk/ is the page
         yield route, target
 
 
@@ -119,11 +121,17 @@ async def test_no_route_has_a_second_path(service: Service) -> None:
     assert reached - {"/docs/{asset}"} == {"none"}  # a dot is the name of a file that there is not
 
 
+def _names_a_file(place: Place) -> bool:
+    """Whether the routes there serve packaged files, where a dot is the name of a file that there is not."""
+    return place.names[-1:] in (("asset",), ("file",))
+
+
 def test_the_lane_takes_none_of_them_for_a_route() -> None:
     lanes = Table(ROUTES, direct=True)
     for route, target in aliases():
         head = plain_request(f"{route.method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        assert head is None or lanes.find(head.path.split("/")) is None, target
+        found = None if head is None else lanes.find(head.path.split("/"))
+        assert found is None or _names_a_file(found[0]), target
 
 
 @pytest.mark.parametrize("how", SAME.values(), ids=SAME)

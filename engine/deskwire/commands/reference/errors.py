@@ -312,6 +312,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "audio_unreadable": "The file can't be read as a recording.",
     "bad_cursor": "The cursor is not from this list.",
     "bad_event_id": "An event id is `evt_` and 26 characters.",
+    "bad_project_id": "A project id is `prj_` and 26 characters.",
     "conflict": "The object with this id was imported before with other content.",
     "duplicate": "An item is in the list more than once.",
     "duplicate_id": "An earlier item of the list has the same id.",

@@ -47,9 +47,14 @@ class StreamQuery(Query):
 
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
-        """Check the event id. Raises BadRequest."""
+        """Check the ids. Raises BadRequest."""
+        problems = []
+        if "project" in given and not is_id(given["project"], "prj"):
+            problems.append(Problem("?project", "bad_project_id", "A project id is prj_ and 26 characters."))
         if "after" in given and not is_id(given["after"], "evt"):
-            raise bad_query(Problem("?after", "bad_event_id", "An event id is evt_ and 26 characters."))
+            problems.append(Problem("?after", "bad_event_id", "An event id is evt_ and 26 characters."))
+        if problems:
+            raise bad_query(*problems)
 
 
 class ViewBody(Body):
