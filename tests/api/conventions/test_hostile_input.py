@@ -72,6 +72,8 @@ async def test_no_text_in_a_path_or_a_query_is_an_error_of_ours(walk: Walk) -> N
         walk.names = names
         for text in (*PATHS, "") if route.method == "GET" and route.query.model_fields else ():
             given = [f"{name}={text}" for name in route.query.model_fields]
-            for some in (given[at : at + 8] for at in range(0, len(given), 8)):  # all of them are too long an URL
+            for some in (
+                given[at : at + 8] for at in range(0, len(given), 8)
+            ):  # all of them are too long an URL
                 answer = await walk.http.get(f"{walk.path(route)}?{'&'.join(some)}", headers=headers)
                 assert answer.status_code < 500, (route.operation_id, text, answer.text)
