@@ -30,6 +30,7 @@ needs_tools = pytest.mark.skipif(not TOOLS, reason="bash, curl or python3 is not
 NOT_RUN = {
     "README.md": "its targets are what the suite, the demo's tests and the developer run",
     "docs/quickstart.md": "starts the server that is there already; the stream's client is run by the interop tests",
+    "docs/guide/agents-stream.md": "follows events until it is cut off; the tests of the stream do that",
     "docs/guide/backup.md": "needs a recipient of one's own, and a copy that an upgrade has left",
     "docs/guide/deploy.md": "installs on a machine of its own, as root; the tests of its files say what is tried",
     "docs/guide/listen.md": "runs until it is stopped; the tests of `listen` do that",

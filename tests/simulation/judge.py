@@ -136,8 +136,10 @@ class Judge:
     # What is there to receive
 
     def committed(self, commit: Commit) -> None:
-        """Events are on the disk, and others are not any more."""
+        """Events are on the disk, and others are not any more. What agents alone are told of is nobody's here."""
         for event in commit.events:
+            if event.internal:
+                continue
             self._positions[event.id] = event.position
             self._made_at[event.position] = trio.current_time()
             if event.conversation is not None:

@@ -122,7 +122,7 @@ export function Context({ id }) {
   const known = context(id);
   const failed = known?.failed;
   const list = (/** @type {any} */ part) => part?.items ?? part ?? [];
-  const memory = known?.memory && (Array.isArray(list(known.memory)) ? list(known.memory).map((/** @type {any} */ each) => [each.name, each.value]) : Object.entries(known.memory));
+  const memory = known?.memory && list(known.memory).map((/** @type {any} */ each) => [each.name, each.content]);
   const others = list(known?.conversations).filter((/** @type {any} */ each) => each.id !== id);
   return html`<aside class="context" aria-label=${t.context.label}>
     <${Contact} known=${known} id=${id} />
