@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -69,15 +68,6 @@ class History:
             )
 
 
-def rows(desk: Desk) -> list[str]:
-    """Return what the rows of the list say, in their order, without times that pass."""
-    settle = desk.page.get_by_role("button", name=re.compile(r"^\d+ new"))
-    if settle.count():
-        settle.first.click()
-    texts = desk.page.locator("[role=option] .line").all_inner_texts()
-    return [re.sub(r"\s+", " ", re.sub(r"\b(now|\d+ (m|h|d|s))\b", "", text)) for text in texts]
-
-
 def said(desk: Desk) -> list[str]:
     """Return the texts of the thread."""
     texts: list[str] = desk.log.locator(".message").all_inner_texts()
@@ -111,7 +101,7 @@ def test_a_page_that_lives_through_breaks_shows_what_a_fresh_one_does(desk: Desk
     fresh.view()
     expect(fresh.page.get_by_role("option").first).to_be_visible()
     expect(fresh.said(f"Step {STEPS - 5}")).to_be_visible()
-    shown, thread = rows(fresh), said(fresh)
+    shown, thread = fresh.rows(), said(fresh)
     desk.page.bring_to_front()
-    desk.eventually(lambda: rows(desk), shown)
+    desk.eventually(desk.rows, shown)
     desk.eventually(lambda: said(desk)[-len(thread) :], thread)

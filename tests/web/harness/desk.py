@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -64,6 +65,14 @@ class Desk:
         self.view()
         self.row(text).click()
         expect(self.box).to_be_visible()
+
+    def rows(self) -> list[str]:
+        """Return what the rows of the list say, line by line in their order, without times that pass."""
+        fresh = self.page.get_by_role("button", name=re.compile(r"^\d+ new"))
+        if fresh.count():
+            fresh.first.click()
+        texts = self.page.locator("[role=option] .line").all_inner_texts()
+        return [re.sub(r"\s+", " ", re.sub(r"\b(now|\d+ (m|h|d|s))\b", "", text)).strip() for text in texts]
 
     @property
     def log(self) -> Locator:
