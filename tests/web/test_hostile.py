@@ -92,3 +92,28 @@ def test_a_text_that_is_too_long_is_refused_with_the_reason_and_stays(desk: Desk
     expect(desk.page.locator("#composer-hint")).to_contain_text("1 too many")
     expect(desk.page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
     assert len(desk.box.input_value()) == 20_001
+
+
+def test_a_hundred_attachments_with_hostile_names_are_files_and_nothing_else(desk: Desk) -> None:
+    stage = desk.stage
+    conversation = stage.converse("files", "Look at these", name="Filer")
+    names = [f"{number} <img src=x onerror=window.{FIRED}=1>\u202egnp.html" for number in range(10)]
+    uploads = [
+        stage.s2s.post("/uploads", files={"file": (name, b"<script>alert(1)</script>", "text/html")})
+        .raise_for_status()
+        .json()["id"]
+        for name in names
+    ]
+    for _ in range(10):
+        body = {"text": "Ten more", "attachments": uploads}
+        path = f"/s2s/conversations/{conversation['id']}/messages"
+        stage.s2s.post(path, json=body).raise_for_status()
+    desk.sign_in()
+    desk.converse("Filer")
+    links = desk.log.locator("a.file")
+    expect(links).to_have_count(100)
+    expect(links.first).to_contain_text("<img src=x")
+    with desk.page.expect_download() as download:
+        links.first.click()
+    assert download.value.path().read_bytes() == b"<script>alert(1)</script>"
+    assert desk.page.evaluate(f"window.{FIRED} ?? null") is None

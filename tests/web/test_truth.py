@@ -209,3 +209,48 @@ def test_a_conversation_that_goes_while_it_is_open_says_why_and_gives_the_draft_
     expect(gone).to_contain_text(why)
     expect(gone).to_contain_text("What I had written")
     expect(desk.row("Ada")).to_have_count(0)
+
+
+def test_eight_tabs_of_a_browser_are_live_and_what_is_kept_goes_out_once(desk: Desk) -> None:
+    conversation = desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.tolerated.append(NETWORK)
+    desk.sign_in()
+    desk.converse("Ada")
+    tabs = [desk]
+    for _ in range(7):
+        tab = Desk(desk.stage, desk.context, desk.context.new_page(), desk.tolerated, desk.complaints)
+        tab.watch(tab.page)
+        tab.page.goto(desk.page.url)
+        tabs.append(tab)
+    for tab in tabs:
+        expect(tab.said("Hello!")).to_be_visible()
+    desk.context.set_offline(True)
+    desk.page.bring_to_front()
+    desk.reply("From one of eight.")
+    expect(desk.log.locator(".truth").last).to_contain_text("Kept here")
+    desk.context.set_offline(False)
+    for tab in tabs:
+        expect(tab.said("From one of eight.")).to_have_count(1)
+    assert desk.stage.messages(conversation) == ["Hello!", "From one of eight."]
+    desk.stage.say(conversation, "Thank you all")
+    for tab in tabs:
+        expect(tab.said("Thank you all")).to_be_visible()
+
+
+def test_who_signs_in_next_on_the_same_computer_finds_nothing_of_the_one_before(
+    window: Callable[..., Desk], stage: Stage
+) -> None:
+    stage.converse("u1", "Hello!", name="Ada")
+    desk = window(stage)
+    desk.sign_in(stage.person("Grace", "agent"), PASSWORD)
+    desk.converse("Ada")
+    desk.box.fill("A draft of Grace")
+    desk.page.get_by_role("button", name=re.compile("You and your settings")).click()
+    desk.page.get_by_role("menuitem", name="Sign out").click()
+    dialog = desk.page.get_by_role("dialog")
+    if dialog.count():
+        dialog.get_by_role("button", name="Sign out").click()
+    expect(desk.page.get_by_label("Email")).to_be_visible()
+    desk.sign_in(stage.person("Ken", "agent"), PASSWORD)
+    desk.converse("Ada")
+    expect(desk.box).to_have_value("")

@@ -83,7 +83,8 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     """
     streams, viewer = call.services.agents, _viewer(call)
     after = call.incoming.headers.get("last-event-id") or call.query.after
-    call.query.further({"after": after} if after is not None else {})
+    given = {"project": call.query.project, "after": after}
+    call.query.further({name: each for name, each in given.items() if each is not None})
     streams.check_room(viewer)
     call.incoming.expect_reader()
     opening = partial(streams.open, viewer, after, call.incoming.drop)
