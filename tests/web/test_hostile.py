@@ -112,7 +112,7 @@ def test_a_hundred_attachments_with_hostile_names_are_files_and_nothing_else(des
     desk.converse("Filer")
     links = desk.log.locator("a.file")
     expect(links).to_have_count(100)
-    expect(links.first).to_contain_text("<img src=x")
+    expect(links.first).to_contain_text("_img src=x")  # no name has what is special in paths
     with desk.page.expect_download() as download:
         links.first.click()
     assert download.value.path().read_bytes() == b"<script>alert(1)</script>"

@@ -69,6 +69,9 @@ async def test_what_is_wrong_with_a_request_is_said(service: Service) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "bad_event_id")
     answer = await service.dashboard.get("/stream", params={"project": "", "after": "y"})
     assert [each["code"] for each in answer.json()["errors"]] == ["bad_project_id", "bad_event_id"]
+    good = {"Last-Event-ID": "evt_01KZ00000000000000000000E1"}
+    answer = await service.dashboard.get("/stream", params={"after": ""}, headers=good)
+    assert [each["code"] for each in answer.json()["errors"]] == ["bad_event_id"]
     answer = await service.dashboard.get("/stream", params={"since": "x", "after": "y"})
     assert {each["code"] for each in answer.json()["errors"]} == {"unknown_parameter", "bad_event_id"}
     token = {"authorization": f"Bearer {service.demo['token']}"}

@@ -82,9 +82,11 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     stored, so fetch everything anew. Typing, presence and the like come as `passing`, and the last event is `bye`.
     """
     streams, viewer = call.services.agents, _viewer(call)
-    after = call.incoming.headers.get("last-event-id") or call.query.after
-    given = {"project": call.query.project, "after": after}
-    call.query.further({name: each for name, each in given.items() if each is not None})
+    query, resumed = call.query, call.incoming.headers.get("last-event-id")
+    query.further(query.model_dump(exclude_none=True))
+    if resumed:
+        query.further({"after": resumed})
+    after = resumed or query.after
     streams.check_room(viewer)
     call.incoming.expect_reader()
     opening = partial(streams.open, viewer, after, call.incoming.drop)
