@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -205,7 +206,8 @@ def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> s
     Args:
         desk: whether the service shows the desk.
     """
-    fill = f"deskwire demo --desk --data {shlex.quote(str(written.parent))}"
+    program = sys.argv[0] if Path(sys.argv[0]).name == "deskwire" else "deskwire"
+    fill = f"{shlex.quote(program)} demo --desk --data {shlex.quote(str(written.parent))}"
     look = f"""
   Sign in with user and password at {base_url}/desk
   To fill its inbox with a demo, leave this running and call: {fill}

@@ -43,6 +43,7 @@ from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 
 class SqliteReader(
+    SearchReads,  # first, as it needs those of conversations
     ConversationReads,
     ConversationListReads,
     ActivityReads,
@@ -73,7 +74,6 @@ class SqliteReader(
     ImportReads,
     AuditReads,
     SearchSourceReads,
-    SearchReads,
 ):
     """`ports.Reader` on one connection."""
 

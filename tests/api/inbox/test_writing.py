@@ -37,7 +37,7 @@ async def until_awake(service: Service, conversation: dict[str, Any]) -> None:
         while True:
             if (await view(service, conversation))["snoozedUntil"] is None:
                 return
-            await trio.sleep(0.05)
+            await trio.sleep(0.05)  # looks again: nothing announces it
 
 
 async def view(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.search.ports import Behind, Found
 from deskwire.storage.search.blocks import BITS, SIZE, Conversations, common, count, newest, united
 from deskwire.storage.search.index import length_for
+from deskwire.storage.tables.conversations.conversations import ConversationReads
 
 SORTED_MAX: Final = 1_000
 """Conversations that are put in order one by one; some milliseconds."""
@@ -30,7 +31,7 @@ _LAST: Final = "\U0010ffff"
 """The character behind which none comes."""
 
 
-class SearchReads:
+class SearchReads(ConversationReads):
     """Queries on a connection to which the index is attached; the methods are those of `engine.search.ports.SearchReader`."""
 
     conn: sqlite3.Connection
@@ -70,10 +71,6 @@ class SearchReads:
         found = self.conversation(project, name)
         assert found is not None, "it was found in this very query"
         return found
-
-    def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
-        """See `ConversationReader`; another group of tables has it."""
-        raise NotImplementedError
 
     def _with_all(self, project: int, words: Sequence[str]) -> Conversations:
         found: Conversations | None = None

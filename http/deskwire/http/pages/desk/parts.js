@@ -328,17 +328,6 @@ export const Name = (props) => html`<bdi class=${cx("ellipsis", props.class)}>${
 /** What is there when there is nothing. @param {{icon: string, title: string, text?: any, action?: any}} props */
 export const Empty = (props) => html`<div class="empty"><${Icon} name=${props.icon} /><h2>${props.title}</h2>${props.text && html`<p>${props.text}</p>`}${props.action}</div>`;
 
-/** Run something on each press of a key while a view is there. @param {(event: KeyboardEvent) => void} act */
-export function useKeys(act) {
-  const latest = useRef(act);
-  latest.current = act;
-  useEffect(() => {
-    const heard = (/** @type {KeyboardEvent} */ event) => latest.current(event);
-    addEventListener("keydown", heard);
-    return () => removeEventListener("keydown", heard);
-  }, []);
-}
-
 /**
  * A component of a module that is fetched when it is first shown; until then, nothing is there.
  * @param {() => Promise<any>} load @param {string} name @returns {(props: any) => any}
