@@ -123,6 +123,9 @@ class DiskFiles:
                     if _SHA256.fullmatch(path.name):
                         yield Content(int(project.name), path.name)
 
+    def close(self) -> None:
+        """See `Files.close`. Nothing is."""
+
     def place(self, content: Content) -> Path:
         """Return the path of a content that is kept."""
         return self._root / str(content.project) / content.sha256[:2] / content.sha256

@@ -18,11 +18,13 @@ from typing import Final
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
-from deskwire.storage.backup.snapshot import damage, opened, pending, row_counts, unknown
 from deskwire.storage.check.rules import Problem, broken_rules
 from deskwire.storage.check.search import index_problems
-from deskwire.storage.database import FILE_NAME, RESTORING, DataDirectoryError
+from deskwire.storage.connection import Connection
+from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import FOLDER, DiskFiles
+from deskwire.storage.sqlite.backup.snapshot import damage, opened, pending, row_counts, unknown
+from deskwire.storage.sqlite.database import FILE_NAME, RESTORING, DataDirectoryError
 
 SETTLED_S: Final = 60.0
 """A file younger than this may still get its row."""
@@ -61,7 +63,7 @@ def check(
     try:
         with closing(opened(path, writing=False)) as connection:
             if _look(connection, path, report):
-                report.problems += _seals(connection, secrets)
+                report.problems += broken_seals(connection, secrets)
                 report.problems += index_problems(directory, connection)
                 files = _Files(connection, DiskFiles(directory), contents, settled_s)
                 report.problems += files.problems()
@@ -88,12 +90,12 @@ def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
             f"The next start brings the database up to date ({', '.join(older)}): rows and files can be checked after that."
         )
         return False
-    report.problems += broken_rules(connection)
+    report.problems += broken_rules(connection, SQLITE)
     connection.execute("COMMIT")
     return True
 
 
-def _seals(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[Problem]:
+def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Problem]:
     """Yield the endpoints whose signing secret the installation's secret does not open."""
     rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
     if not rows:

@@ -6,13 +6,13 @@ events, so a conversation's stored events are the last ones of its sequence, all
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from deskwire.engine.events.types import AGENTS
-from deskwire.storage.backup.snapshot import pending
+from deskwire.storage.connection import Connection
+from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
 
 SHOWN: Final = 20
 """Problems of one rule that are named."""
@@ -32,7 +32,12 @@ class Rule:
 
     code: str
     sentence: str
-    query: str
+    query: Statement
+
+
+def _rule(code: str, sentence: str, query: str, **parts: Statement) -> Rule:
+    """Return a rule whose query has fragments of the dialect in braces, and these."""
+    return Rule(code, sentence, either(query, **parts))
 
 
 _SPANS: Final = (
@@ -54,165 +59,197 @@ _INTERNAL: Final = ", ".join(f"'{name}'" for name in AGENTS)
 _SETTLED_MS: Final = 3_600_000
 """A margin: objects made about when the trail began, or where it was cut off, may be on either side."""
 
+_NEVER_PRUNED: Final = differing(
+    sqlite="(SELECT pruned_id FROM event_window) IS NULL",
+    postgres="(SELECT h.pruned_id FROM project_heads h WHERE h.project = c.project) IS NULL",
+)
+_WITHIN: Final = differing(sqlite="1", postgres="position >> 40")
+"""What the order of events is about: all of them, or those of a project."""
+_TAGS_DIFFER: Final = differing(
+    sqlite="SELECT c.id, c.tags, t.found FROM conversations c LEFT JOIN (SELECT conversation, json_group_array(tag) AS found "
+    "FROM (SELECT conversation, tag FROM conversation_tags ORDER BY conversation, tag) GROUP BY conversation) t "
+    "ON t.conversation = c.rowid WHERE c.tags <> coalesce(t.found, '[]')",
+    postgres="SELECT c.id, c.tags, t.found FROM conversations c LEFT JOIN (SELECT conversation, "
+    "'[' || string_agg(CAST(to_json(tag) AS text), ',' ORDER BY tag) || ']' AS found FROM conversation_tags "
+    "GROUP BY conversation) t ON t.conversation = c.rowid WHERE c.tags <> coalesce(t.found, '[]')",
+)
+_MESSAGE_OF_EVENT: Final = differing(
+    sqlite="json_extract(CAST(e.body AS TEXT), '$.data.message.id')",
+    postgres=f"trim(BOTH '\"' FROM CAST({postgres_json('e.body')} #> '{{data,message,id}}' AS text))",
+)
+_ROUTED_AHEAD: Final = differing(
+    sqlite="SELECT c.id, j.key, j.value FROM conversations c, json_each(c.routed) j WHERE j.value > c.sequence",
+    postgres="SELECT c.id, j.key, j.value FROM conversations c CROSS JOIN LATERAL json_each_text(CAST(c.routed AS json)) j "
+    "WHERE CAST(j.value AS bigint) > c.sequence",
+)
+_NEVER_GIVEN: Final = differing(
+    sqlite="position > (SELECT coalesce(max(e.position), 0) FROM events e) AND position > (SELECT spent_position FROM event_window)",
+    postgres="position > (SELECT h.position FROM project_heads h WHERE h.project = c.project)",
+)
+
 RULES: Final = (
-    Rule(
+    _rule(
         "sequence_hole",
         "Conversation {} has stored events {} to {}, but only {} of them.",
         f"SELECT c.id, s.first, s.last, s.stored FROM ({_SPANS}) s JOIN conversations c ON c.rowid = s.conversation "
         "WHERE s.stored <> s.last - s.first + 1",
     ),
-    Rule(
+    _rule(
         "sequence_start",
         "Conversation {} begins with event {}, although no event was ever pruned.",
         f"SELECT c.id, s.first FROM ({_SPANS}) s JOIN conversations c ON c.rowid = s.conversation "
-        "WHERE s.first <> 1 AND (SELECT pruned_id FROM event_window) IS NULL",
+        "WHERE s.first <> 1 AND {never_pruned}",
+        never_pruned=_NEVER_PRUNED,
     ),
-    Rule(
+    _rule(
         "sequence_behind",
         "Conversation {} says that its newest event is {}, and the log's is {}.",
         f"SELECT c.id, c.sequence, s.last FROM ({_SPANS}) s JOIN conversations c ON c.rowid = s.conversation "
         "WHERE s.last <> c.sequence",
     ),
-    Rule(
+    _rule(
         "events_lost",
         "Conversation {} says that its newest event is {}, and the log has none, although no event was ever pruned.",
         "SELECT id, sequence FROM conversations c WHERE sequence > 0 "
-        "AND (SELECT pruned_id FROM event_window) IS NULL "
-        "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.conversation = c.rowid)",
+        "AND {never_pruned} AND NOT EXISTS (SELECT 1 FROM events e WHERE e.conversation = c.rowid)",
+        never_pruned=_NEVER_PRUNED,
     ),
-    Rule(
+    _rule(
         "event_order",
         "Event {} stands behind {}, which has a larger id.",
-        "SELECT id, earlier FROM (SELECT id, lag(id) OVER (ORDER BY position) AS earlier FROM events) WHERE id <= earlier",
+        "SELECT id, earlier FROM (SELECT id, lag(id) OVER (PARTITION BY {within} ORDER BY position) AS earlier FROM events) AS e "
+        "WHERE id <= earlier",
+        within=_WITHIN,
     ),
-    Rule(
+    _rule(
         "event_of_nothing",
         "Event {} is of a conversation or contact that is not there (row {}).",
         "SELECT id, conversation FROM events e WHERE conversation IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.rowid = e.conversation) "
         "AND NOT EXISTS (SELECT 1 FROM contacts k WHERE k.rowid = -e.conversation)",
     ),
-    Rule(
+    _rule(
         "event_of_no_ticket",
         "Event {} is of a ticket that is not there (row {}).",
         "SELECT id, ticket FROM events WHERE ticket IS NOT NULL AND ticket NOT IN (SELECT rowid FROM tickets)",
     ),
-    Rule(
+    _rule(
         "event_shown",
         "Event {} ({}) is for agents alone, and stands among those for everybody, or the other way round.",
-        f"SELECT id, type FROM events WHERE internal <> (type IN ({_INTERNAL}))",
+        f"SELECT id, type FROM events WHERE internal <> CASE WHEN type IN ({_INTERNAL}) THEN 1 ELSE 0 END",
     ),
-    Rule(
+    _rule(
         "internal_delivery",
         "Delivery {} is of event {}, which is for agents alone.",
         f"SELECT id, event_id FROM deliveries WHERE type IN ({_INTERNAL})",
     ),
-    Rule(
+    _rule(
         "message_count",
         "Conversation {} says that it has {} messages, and has {}, numbered to {}.",
         "SELECT c.id, c.messages, count(m.number), max(m.number) FROM conversations c "
         "LEFT JOIN messages m ON m.conversation = c.rowid AND m.internal = 0 GROUP BY c.rowid "
         "HAVING count(m.number) <> c.messages OR coalesce(max(m.number) + 1, 0) <> c.messages",
     ),
-    Rule(
+    _rule(
         "waiting_for_nothing",
         "Conversation {} is said to wait since {}, and is closed or has no message of the contact of that time.",
         "SELECT c.id, c.waiting_since FROM conversations c WHERE c.waiting_since IS NOT NULL AND (c.status = 'CLOSED' "
         "OR NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.internal = 0 "
         "AND m.author_type = 'contact' AND m.created_at = c.waiting_since))",
     ),
-    Rule(
+    _rule(
         "tags_differ",
         "Conversation {} has the tags {}, and is found by {}.",
-        "SELECT c.id, c.tags, t.found FROM conversations c LEFT JOIN (SELECT conversation, json_group_array(tag) AS found "
-        "FROM (SELECT conversation, tag FROM conversation_tags ORDER BY conversation, tag) GROUP BY conversation) t "
-        "ON t.conversation = c.rowid WHERE c.tags <> coalesce(t.found, '[]')",
+        "{tags_differ}",
+        tags_differ=_TAGS_DIFFER,
     ),
-    Rule(
+    _rule(
         "contact_message_count",
         "Conversation {} says that its contact wrote {} of its messages, who wrote {}.",
         "SELECT c.id, c.contact_messages, count(m.number) FROM conversations c LEFT JOIN messages m "
         "ON m.conversation = c.rowid AND m.internal = 0 AND m.author_type = 'contact' GROUP BY c.rowid "
         "HAVING count(m.number) <> c.contact_messages",
     ),
-    Rule(
+    _rule(
         "message_sequence",
         "Message {} says that its event has sequence {}, and it has {}.",
         "SELECT m.id, m.sequence, e.sequence FROM events e JOIN messages m "
-        "ON m.id = json_extract(CAST(e.body AS TEXT), '$.data.message.id') "
+        "ON m.id = {message_of_event} "
         "WHERE e.type = 'message.created' AND m.sequence IS NOT NULL AND m.sequence <> e.sequence",
+        message_of_event=_MESSAGE_OF_EVENT,
     ),
-    Rule(
+    _rule(
         "hour_of_activity",
         "Conversation {} stands in lists at hour {}, and its last activity was at {} ms.",
         "SELECT id, hour, activity FROM conversations WHERE hour <> activity / 3600000",
     ),
-    Rule(
+    _rule(
         "seen_ahead",
         "User row {} has seen message {} of conversation {}, which is not there yet.",
         "SELECT s.user, s.number, c.id FROM agent_seen s JOIN conversations c ON c.rowid = s.conversation "
         "WHERE s.number >= c.messages OR s.contact_messages > c.contact_messages",
     ),
-    Rule(
+    _rule(
         "routed_ahead",
         "Conversation {} says that endpoint row {} was sent event {}, which is not there yet.",
-        "SELECT c.id, j.key, j.value FROM conversations c, json_each(c.routed) j WHERE j.value > c.sequence",
+        "{routed_ahead}",
+        routed_ahead=_ROUTED_AHEAD,
     ),
-    Rule(
+    _rule(
         "delivery_to_nowhere",
         "Delivery {} is for an endpoint that is not there (row {}).",
         "SELECT d.id, d.endpoint FROM deliveries d LEFT JOIN endpoints e ON e.rowid = d.endpoint WHERE e.rowid IS NULL",
     ),
-    Rule(
+    _rule(
         "delivery_of_nothing",
         "Delivery {} is pending, and its event is not stored.",
         "SELECT d.id FROM deliveries d LEFT JOIN events e ON e.position = d.event "
         "WHERE d.status = 'pending' AND e.position IS NULL",
     ),
-    Rule(
+    _rule(
         "attempt_of_nothing",
         "Attempt {} is of a delivery that is not there (position {}).",
         "SELECT a.number, a.delivery FROM attempts a LEFT JOIN deliveries d ON d.position = a.delivery "
         "WHERE d.position IS NULL",
     ),
-    Rule(
+    _rule(
         "consumer_ahead",
         "Consumer {} of {} has confirmed position {}, which was never given.",
-        "SELECT consumer, channel, position FROM consumers WHERE position > max("
-        "(SELECT coalesce(max(position), 0) FROM events), (SELECT spent_position FROM event_window))",
+        "SELECT consumer, channel, position FROM consumers c WHERE {never_given}",
+        never_given=_NEVER_GIVEN,
     ),
-    Rule(
+    _rule(
         "attached_to_nothing",
         "Upload {} says that a message refers to it, and none does.",
         "SELECT u.id FROM uploads u LEFT JOIN attachments a ON a.upload = u.rowid WHERE u.attached = 1 AND a.upload IS NULL",
     ),
-    Rule(
+    _rule(
         "upload_usage",
         "Project row {} is said to hold {} bytes of uploads, and holds {}.",
         "SELECT p.rowid, coalesce(w.bytes, 0), coalesce(h.bytes, 0) FROM projects p "
         "LEFT JOIN upload_usage w ON w.project = p.rowid "
-        "LEFT JOIN (SELECT project, sum(size) AS bytes FROM (SELECT DISTINCT project, sha256, size FROM uploads) "
+        "LEFT JOIN (SELECT project, sum(size) AS bytes FROM (SELECT DISTINCT project, sha256, size FROM uploads) AS u "
         "GROUP BY project) h ON h.project = p.rowid WHERE coalesce(w.bytes, 0) <> coalesce(h.bytes, 0)",
     ),
-    Rule(
+    _rule(
         "response_count",
         "Survey {} says that it has {} responses, and has {}.",
         "SELECT s.id, s.responses, count(r.rowid) FROM surveys s LEFT JOIN survey_responses r ON r.survey = s.rowid "
         "WHERE s.removed = 0 GROUP BY s.rowid HAVING count(r.rowid) <> s.responses",
     ),
-    Rule(
+    _rule(
         "contact_words",
         "Contact row {} is found by {} words, and is not there, or in another project.",
         "SELECT w.contact, count(*) FROM contact_words w LEFT JOIN contacts k ON k.rowid = w.contact "
         "WHERE k.rowid IS NULL OR k.project <> w.project GROUP BY w.contact",
     ),
-    Rule(
+    _rule(
         "audit_missing",
         "The audit trail does not have that {} was made.",
         f"SELECT t.id FROM ({_AUDITED}) t WHERE t.created_at >= (SELECT since + {_SETTLED_MS} FROM audit_window) "
         "AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.object = t.id AND a.action = t.action)",
     ),
-    Rule(
+    _rule(
         "audit_of_nothing",
         "Record {} of the audit trail is of an organisation that is not there (row {}).",
         "SELECT a.id, a.organisation FROM audit a LEFT JOIN organisations o ON o.rowid = a.organisation "
@@ -221,15 +258,12 @@ RULES: Final = (
 )
 
 
-def broken_rules(connection: sqlite3.Connection) -> Iterator[Problem]:
-    """Yield the problems that the rules find, up to SHOWN of each; none before an upgrade, as they are about the newest tables.
-
-    Raises sqlite3.Error.
-    """
-    if pending(connection):
-        return
+def broken_rules(connection: Connection, dialect: Dialect) -> Iterator[Problem]:
+    """Yield the problems that the rules find in an up-to-date database, up to SHOWN of each."""
     for rule in RULES:
-        rows = connection.execute(rule.query).fetchmany(SHOWN + 1)
+        rows = connection.execute(
+            f"SELECT * FROM ({rule.query[dialect]}) AS broken LIMIT {SHOWN + 1}"
+        ).fetchall()
         for row in rows[:SHOWN]:
             yield Problem(rule.code, rule.sentence.format(*row))
         if len(rows) > SHOWN:

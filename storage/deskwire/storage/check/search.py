@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from deskwire.storage.backup.snapshot import damage, opened
 from deskwire.storage.check.rules import SHOWN, Problem
-from deskwire.storage.search.file import FILE_NAME, VERSION
+from deskwire.storage.sqlite.backup.snapshot import damage, opened
+from deskwire.storage.sqlite.search.file import FILE_NAME, VERSION
 
 
 def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Problem]:

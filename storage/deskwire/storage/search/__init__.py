@@ -1,1 +1,1 @@
-"""The search index: a file beside the database, in which words lead to conversations."""
+"""The form of the search index, which both databases have: words that lead to conversations, in blocks."""

@@ -7,18 +7,15 @@ through from its newest end, where they are soon met; what its bound leaves is f
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
 import orjson
 
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.search.ports import Behind, Found
+from deskwire.engine.search.ports import Behind, Found, Shown
 from deskwire.storage.search.blocks import BITS, SIZE, Conversations, common, count, newest, united
-from deskwire.storage.search.index import length_for
+from deskwire.storage.search.postings import length_for
 from deskwire.storage.tables.conversations.conversations import ConversationReads
 
 SORTED_MAX: Final = 1_000
@@ -27,22 +24,40 @@ SORTED_MAX: Final = 1_000
 WALKED_MAX: Final = 20_000
 """Conversations, newest activity first, that are compared with what was found; some ten milliseconds."""
 
+_END: Final = (1 << 63) - 1
 _LAST: Final = "\U0010ffff"
 """The character behind which none comes."""
 
 
 class SearchReads(ConversationReads):
-    """Queries on a connection to which the index is attached; the methods are those of `engine.search.ports.SearchReader`."""
+    """Queries on the database and its index; the methods are those of `engine.search.ports.SearchReader`.
 
-    conn: sqlite3.Connection
+    Attributes:
+        postings: the table of postings.
+        state: the table that says how far the index is.
+        named: the conversation of an id, or of a message's id.
+        listed: the conversations of a list in the order of their activity.
+    """
+
+    postings = "search.postings"
+    state = "search.state"
+    named = (
+        "SELECT c.rowid FROM conversations c WHERE +c.project = ? AND c.id = ? UNION SELECT c.rowid FROM messages m "
+        "CROSS JOIN conversations c ON c.rowid = m.conversation WHERE m.id = ? AND +c.project = ?"
+    )
+    listed = (
+        "SELECT c.rowid FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value "
+        "WHERE c.project = ? ORDER BY c.activity DESC, c.rowid DESC LIMIT ?"
+    )
 
     def search_behind(self) -> Behind:
-        row = self.conn.execute(
-            "SELECT max(0, (SELECT coalesce(max(rowid), 0) FROM messages) - s.message), "
-            "max(0, (SELECT coalesce(max(rowid), 0) FROM conversations) - s.conversation) "
-            "+ (SELECT count(*) FROM search_changes WHERE rowid > s.change), NOT s.complete FROM search.state s"
+        *numbers, complete = self.conn.execute(
+            "SELECT (SELECT coalesce(max(rowid), 0) FROM messages), s.message, "
+            "(SELECT coalesce(max(rowid), 0) FROM conversations), s.conversation, "
+            f"(SELECT count(*) FROM search_changes WHERE rowid > s.change), s.complete FROM {self.state} s"
         ).fetchone()
-        return Behind(row[0], row[1], bool(row[2]))
+        newest_message, message, newest_begun, begun, changes = numbers
+        return Behind(max(0, newest_message - message), max(0, newest_begun - begun) + changes, not complete)
 
     def found_conversations(self, project: int, words: Sequence[str], limit: int) -> Found:
         found = self._with_all(project, words)
@@ -57,20 +72,19 @@ class SearchReads(ConversationReads):
         return Found(rows[:limit], len(rows) > limit)
 
     def conversation_named(self, project: int, name: str) -> int | None:
-        row = self.conn.execute(
-            "SELECT c.rowid FROM conversations c WHERE +c.project = ? AND c.id = ? UNION SELECT c.rowid FROM messages m "
-            "CROSS JOIN conversations c ON c.rowid = m.conversation WHERE m.id = ? AND +c.project = ?",
-            (project, name, name, project),
-        ).fetchone()
+        row = self.conn.execute(self.named, (project, name, name, project)).fetchone()
         return None if row is None else int(row[0])
 
-    def conversation_at(self, row: int) -> tuple[Conversation, Contact]:
+    def shown(self, rows: Sequence[int], messages: int) -> Sequence[Shown]:
+        return [self._shown(row, messages) for row in rows]
+
+    def _shown(self, row: int, messages: int) -> Shown:
         project, name = self.conn.execute(
             "SELECT project, id FROM conversations WHERE rowid = ?", (row,)
         ).fetchone()
         found = self.conversation(project, name)
         assert found is not None, "it was found in this very query"
-        return found
+        return Shown(*found, self.messages(row, internal=True, before=_END, limit=messages))
 
     def _with_all(self, project: int, words: Sequence[str]) -> Conversations:
         found: Conversations | None = None
@@ -83,12 +97,11 @@ class SearchReads(ConversationReads):
 
     def _with(self, project: int, word: str) -> Conversations:
         """Return the conversations that have a word which begins so."""
-        return united(
-            self.conn.execute(
-                "SELECT block, conversations FROM search.postings WHERE project = ? AND length = ? AND word >= ? AND word < ?",
-                (project, length_for(word), word, word + _LAST),
-            )
+        sql = (
+            f"SELECT block, conversations FROM {self.postings} "
+            "WHERE project = ? AND length = ? AND word >= ? AND word < ?"
         )
+        return united(self.conn.execute(sql, (project, length_for(word), word, word + _LAST)))
 
     def _newest_active(self, project: int, found: Conversations, limit: int) -> list[int]:
         """Return the first of them in the list by activity, as far as that is gone through."""
@@ -100,9 +113,9 @@ class SearchReads(ConversationReads):
         return list(islice(matching, limit))
 
     def _by_activity(self, project: int, conversations: Sequence[int], limit: int) -> list[int]:
-        rows = self.conn.execute(
-            "SELECT c.rowid FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value "
-            "WHERE c.project = ? ORDER BY c.activity DESC, c.rowid DESC LIMIT ?",
-            (orjson.dumps(conversations).decode(), project, limit),
-        )
-        return [row[0] for row in rows]
+        values = (self.list_of(conversations), project, limit)
+        return [row[0] for row in self.conn.execute(self.listed, values)]
+
+    def list_of(self, conversations: Sequence[int]) -> object:
+        """Return the value for the list of `listed`."""
+        return orjson.dumps(list(conversations)).decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -27,9 +26,11 @@ from deskwire.engine.audit.trail import (
 )
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.network import network_of
-from deskwire.storage.scrub import ScrubWish
+from deskwire.storage.tables import base
 
 _ERASED: Final = "erased_"
+_NAMES: Final = frozenset({"name", "email"})
+"""The changes that say who somebody is."""
 _RECORDS: Final = """
 SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,
     coalesce((SELECT email FROM users WHERE id = a.actor AND deleted_at IS NULL),
@@ -49,10 +50,8 @@ VALUES (?1, ?2, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
 """
 
 
-class AuditReads:
+class AuditReads(base.Queries):
     """Queries; the methods are those of `AuditReader`."""
-
-    conn: sqlite3.Connection
 
     def audit_records(
         self, organisation: int | None, wanted: AuditFilter, before: int | None, limit: int
@@ -87,10 +86,9 @@ class AuditReads:
         return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in conditions), limit))]
 
 
-class AuditWrites(ScrubWish):
+class AuditWrites(base.Changes):
     """The writer of the audit trail; a base of all tables whose changes are recorded."""
 
-    conn: sqlite3.Connection
     _by: By = UNKNOWN
 
     @contextmanager
@@ -116,7 +114,7 @@ class AuditWrites(ScrubWish):
             (older_than, limit),
         ).rowcount
         if pruned:
-            self.conn.execute("UPDATE audit_window SET since = max(since, ?)", (older_than,))
+            self.conn.execute("UPDATE audit_window SET since = ?1 WHERE since < ?1", (older_than,))
         return pruned
 
     def forget_in_audit(self, user_id: str) -> None:
@@ -126,10 +124,12 @@ class AuditWrites(ScrubWish):
             "WHERE actor = ?1 OR (object = ?1 AND actor_type = 'anonymous')",
             (user_id,),
         )
-        self.conn.execute(
-            "UPDATE audit SET changes = json_remove(changes, '$.name', '$.email') WHERE object = ?",
-            (user_id,),
-        )
+        rows = self.conn.execute(
+            "SELECT position, changes FROM audit WHERE object = ?", (user_id,)
+        ).fetchall()
+        for position, changes in rows:
+            left = {name: each for name, each in orjson.loads(changes).items() if name not in _NAMES}
+            self.conn.execute("UPDATE audit SET changes = ? WHERE position = ?", (_json(left), position))
 
     def pseudonymise_in_audit(self, contact_id: str) -> None:
         """Give an erased contact another name, one and the same in all its records, that leads nowhere."""
@@ -141,7 +141,9 @@ class AuditWrites(ScrubWish):
     def _concerned(self, deed: Deed) -> Sequence[int | None]:
         """Return the organisations whose trail has the record; None is the operator's alone."""
         if deed.account is not None and deed.organisation is None:
-            rows = self.conn.execute("SELECT organisation FROM memberships WHERE user = ?", (deed.account,))
+            rows = self.conn.execute(
+                "SELECT m.organisation FROM memberships m WHERE m.user = ?", (deed.account,)
+            )
             return [row[0] for row in rows] or [None]
         if deed.project is not None:
             sql = "SELECT organisation FROM projects WHERE rowid = ?"
@@ -168,15 +170,16 @@ class AuditWrites(ScrubWish):
             return False
         position, details = row
         self.conn.execute(
-            "UPDATE audit SET count = count + 1, last_at = max(last_at, ?), details = ? WHERE position = ?",
+            "UPDATE audit SET count = count + 1, last_at = CASE WHEN last_at < ?1 THEN ?1 ELSE last_at END, details = ?2 "
+            "WHERE position = ?3",
             (by.at, _json(_summed(orjson.loads(details), deed.details)), position),
         )
         return True
 
     def _has_room(self, slot: int, deed: Deed) -> bool:
-        (taken,) = self.conn.execute(
-            "SELECT count(*) FROM audit WHERE slot = ? AND (object IS NULL) = ?", (slot, deed.object is None)
-        ).fetchone()
+        which = "object IS NULL" if deed.object is None else "object IS NOT NULL"
+        sql = f"SELECT count(*) FROM audit WHERE slot = ? AND {which}"
+        (taken,) = self.conn.execute(sql, (slot,)).fetchone()
         return int(taken) < (PLACES_OF_NOBODY_MAX if deed.object is None else PLACES_MAX)
 
     def _insert_record(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.snippets.snippet import Author, Snippet
+from deskwire.storage.tables.base import Changes, Queries
 
 _SNIPPET: Final = (
     "SELECT s.rowid, s.id, s.project, s.shortcut, s.title, s.text, s.language, t.id, s.created_at, s.updated_at, "
@@ -17,10 +17,8 @@ _SNIPPET: Final = (
 _NO_ROW: Final = (1 << 63) - 1
 
 
-class SnippetReads:
+class SnippetReads(Queries):
     """The methods are those of `engine.snippets.snippet.SnippetReader`."""
-
-    conn: sqlite3.Connection
 
     def snippet(self, project: int, snippet_id: str) -> Snippet | None:
         return self._snippet("s.id", project, snippet_id)
@@ -46,11 +44,11 @@ class SnippetReads:
         return None if row is None else _snippet_of(row)
 
 
-class SnippetWrites(SnippetReads):
+class SnippetWrites(SnippetReads, Changes):
     """The methods are those of `engine.snippets.snippet.SnippetTransaction`."""
 
     def insert_snippet(self, snippet: Snippet) -> Snippet:
-        rowid = self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO snippets (id, project, shortcut, title, text, language, team, author, created_at, updated_at) "
             "VALUES (?, ?, ?, ?, ?, ?, (SELECT rowid FROM teams WHERE id = ?), ?, ?, ?)",
             (
@@ -65,8 +63,7 @@ class SnippetWrites(SnippetReads):
                 snippet.created_at,
                 snippet.updated_at,
             ),
-        ).lastrowid
-        assert rowid is not None
+        )
         return replace(snippet, rowid=rowid)
 
     def save_snippet(self, snippet: Snippet) -> None:

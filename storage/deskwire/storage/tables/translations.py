@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 
 from deskwire.engine.translations.translation import Entry, EntryFilter, EntryRef, Translation
+from deskwire.storage.dialect import differing, either
+from deskwire.storage.tables.base import Changes, Queries
 
-_ENTRY: Final = (
-    "SELECT e.rowid, e.type, e.key, e.updated_at, "
-    "(SELECT group_concat(language) FROM (SELECT language FROM translations WHERE entry = e.rowid ORDER BY 1)) "
-    "FROM entries e"
+_LANGUAGES: Final = differing(
+    sqlite="SELECT group_concat(language) FROM (SELECT language FROM translations WHERE entry = e.rowid ORDER BY 1)",
+    postgres="SELECT string_agg(language, ',' ORDER BY language) FROM translations WHERE entry = e.rowid",
+)
+_ENTRY: Final = either(
+    "SELECT e.rowid, e.type, e.key, e.updated_at, ({languages}) FROM entries e", languages=_LANGUAGES
 )
 
 
-class TranslationReads:
+class TranslationReads(Queries):
     """The methods are those of `engine.translations.translation.TranslationReader`."""
-
-    conn: sqlite3.Connection
 
     def entries(self, project: int, wanted: EntryFilter, before: int | None, limit: int) -> Sequence[Entry]:
         there = "EXISTS (SELECT 1 FROM translations WHERE entry = e.rowid AND language = ?)"
@@ -34,12 +35,15 @@ class TranslationReads:
         chosen = [(condition, value) for condition, value in conditions if value is not None]
         where = " AND ".join(condition for condition, _ in chosen)
         values = [value for _, value in chosen]
-        rows = self.conn.execute(f"{_ENTRY} WHERE {where} ORDER BY e.rowid DESC LIMIT ?", (*values, limit))
+        rows = self.conn.execute(
+            f"{_ENTRY[self.dialect]} WHERE {where} ORDER BY e.rowid DESC LIMIT ?", (*values, limit)
+        )
         return [_entry_of(row) for row in rows]
 
     def entry(self, project: int, ref: EntryRef) -> Entry | None:
         row = self.conn.execute(
-            f"{_ENTRY} WHERE e.project = ? AND e.type = ? AND e.key = ?", (project, ref.type, ref.key)
+            f"{_ENTRY[self.dialect]} WHERE e.project = ? AND e.type = ? AND e.key = ?",
+            (project, ref.type, ref.key),
         ).fetchone()
         return None if row is None else _entry_of(row)
 
@@ -59,13 +63,13 @@ class TranslationReads:
         return entries[0], dict(languages.fetchall())
 
 
-class TranslationWrites(TranslationReads):
+class TranslationWrites(TranslationReads, Changes):
     """The methods are those of `engine.translations.translation.TranslationTransaction`."""
 
     def put_translation(self, project: int, ref: EntryRef, translation: Translation) -> Entry:
         rowid = self.conn.execute(
             "INSERT INTO entries (project, type, key, updated_at) VALUES (?1, ?2, ?3, ?4) "
-            "ON CONFLICT (project, type, key) DO UPDATE SET updated_at = ?4 RETURNING rowid",
+            "ON CONFLICT (project, type, key) DO UPDATE SET updated_at = excluded.updated_at RETURNING rowid",
             (project, ref.type, ref.key, translation.updated_at),
         ).fetchone()[0]
         self.conn.execute(

@@ -1,22 +1,19 @@
-"""Uploads, and which conversations refer to them. The bytes are elsewhere: `files`."""
+"""Uploads, which conversations refer to them, and the entries of a shelf that nodes share. The bytes are elsewhere: `Files`."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Sequence
 from typing import Final
 
 from deskwire.engine.uploads.ports import Content, Doomed
 from deskwire.engine.uploads.upload import Upload, quota_exceeded
-from deskwire.storage.scrub import ScrubWish
+from deskwire.storage.tables.base import Changes, Queries
 
 _COLUMNS: Final = "id, project, name, type, size, sha256, created_at"
 
 
-class UploadReads:
+class UploadReads(Queries):
     """Queries on uploads; the methods are those of `uploads.ports.UploadReader`."""
-
-    conn: sqlite3.Connection
 
     def upload(self, project: int | None, upload_id: str) -> Upload | None:
         row = self.conn.execute(f"SELECT {_COLUMNS} FROM uploads WHERE id = ?", (upload_id,)).fetchone()
@@ -35,6 +32,29 @@ class UploadReads:
         )
         return [Doomed(row[0], Content(row[1], row[2])) for row in rows]
 
+    def content_entry(self, content: Content) -> int | None:
+        row = self.conn.execute(
+            "SELECT rowid FROM contents WHERE project = ? AND sha256 = ? AND going = 0",
+            (content.project, content.sha256),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def left_contents(self, older_than: int, limit: int) -> Sequence[Content]:
+        rows = self.conn.execute(
+            "SELECT c.project, c.sha256, c.rowid FROM contents c WHERE c.going = 1 OR c.made_at < ? AND NOT EXISTS "
+            "(SELECT 1 FROM uploads u WHERE u.project = c.project AND u.sha256 = c.sha256) ORDER BY c.rowid LIMIT ?",
+            (older_than, limit),
+        )
+        return [Content(*row) for row in rows]
+
+    def without_entry(self, contents: Sequence[Content]) -> Sequence[Content]:
+        sql = "SELECT 1 FROM contents WHERE rowid = ? AND project = ? AND sha256 = ?"
+        return [
+            content
+            for content in contents
+            if self.conn.execute(sql, (content.entry, content.project, content.sha256)).fetchone() is None
+        ]
+
     def _referred_to(self, content: Content) -> bool:
         row = self.conn.execute(
             "SELECT 1 FROM uploads WHERE project = ? AND sha256 = ? LIMIT 1",
@@ -43,10 +63,8 @@ class UploadReads:
         return row is not None
 
 
-class UploadWrites(UploadReads, ScrubWish):
+class UploadWrites(UploadReads, Changes):
     """Changes of uploads; the methods are those of `uploads.ports.UploadTransaction`."""
-
-    conn: sqlite3.Connection
 
     def insert_upload(self, upload: Upload, quota: int) -> None:
         if not self._referred_to(Content(upload.project, upload.sha256)):
@@ -76,7 +94,10 @@ class UploadWrites(UploadReads, ScrubWish):
             if row is None:
                 missing.append(upload_id)
             else:
-                self.conn.execute("INSERT OR IGNORE INTO attachments VALUES (?, ?)", (row[0], conversation))
+                self.conn.execute(
+                    "INSERT INTO attachments VALUES (?, ?) ON CONFLICT (upload, conversation) DO NOTHING",
+                    (row[0], conversation),
+                )
         return missing
 
     def detach_uploads(self, conversation: int) -> None:
@@ -113,6 +134,36 @@ class UploadWrites(UploadReads, ScrubWish):
     def forget_doomed(self, rowid: int) -> None:
         self.conn.execute("DELETE FROM doomed_files WHERE rowid = ?", (rowid,))
 
+    def claim_content(self, content: Content, now: int) -> int:
+        row = self.conn.execute(
+            "INSERT INTO contents (project, sha256, made_at, going) VALUES (?, ?, ?, 0) "
+            "ON CONFLICT (project, sha256) WHERE going = 0 DO UPDATE SET made_at = excluded.made_at RETURNING rowid",
+            (content.project, content.sha256, now),
+        ).fetchone()
+        return int(row[0])
+
+    def hold_content(self, entry: int) -> bool:
+        # An UPDATE, so that of this and `doom_content` the second waits for the first, and sees what it did.
+        sql = "UPDATE contents SET made_at = made_at WHERE rowid = ? AND going = 0 RETURNING rowid"
+        return self.conn.execute(sql, (entry,)).fetchone() is not None
+
+    def doom_content(self, content: Content) -> Sequence[int]:
+        key = content.project, content.sha256
+        self.conn.execute(
+            "UPDATE contents SET made_at = made_at WHERE project = ? AND sha256 = ? AND going = 0", key
+        )
+        if not self._referred_to(content):
+            self.conn.execute(
+                "UPDATE contents SET going = 1 WHERE project = ? AND sha256 = ? AND going = 0", key
+            )
+        rows = self.conn.execute(
+            "SELECT rowid FROM contents WHERE project = ? AND sha256 = ? AND going = 1 ORDER BY rowid", key
+        )
+        return [row[0] for row in rows]
+
+    def forget_content(self, entry: int) -> None:
+        self.conn.execute("DELETE FROM contents WHERE rowid = ? AND going = 1", (entry,))
+
     def _delete_upload(self, rowid: int) -> None:
         project, sha256, size = self.conn.execute(
             "DELETE FROM uploads WHERE rowid = ? RETURNING project, sha256, size", (rowid,)
@@ -123,7 +174,7 @@ class UploadWrites(UploadReads, ScrubWish):
 
     def _take_room(self, project: int, size: int) -> None:
         self.conn.execute(
-            "INSERT INTO upload_usage VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET bytes = bytes + excluded.bytes",
+            "INSERT INTO upload_usage VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET bytes = upload_usage.bytes + excluded.bytes",
             (project, size),
         )
         # A project that holds nothing has no row: it may be removed.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
@@ -13,6 +12,7 @@ from deskwire.engine.core.errors import StaleState
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.run import Run
 from deskwire.engine.workflows.workflow import Workflow
+from deskwire.storage.tables.base import Changes, Queries
 
 _WORKFLOW: Final = "SELECT rowid, id, project, name, trigger, version, created_at, updated_at FROM workflows"
 _NO_ROW: Final = (1 << 63) - 1
@@ -26,10 +26,8 @@ def run_of(state: str | None) -> Run | None:
     return None if state is None else Run(**orjson.loads(state))
 
 
-class WorkflowReads:
+class WorkflowReads(Queries):
     """Queries on workflows; the methods are those of `workflows.ports.WorkflowReader`."""
-
-    conn: sqlite3.Connection
 
     def workflow(self, project: int, workflow_id: str) -> Workflow | None:
         row = self.conn.execute(
@@ -75,14 +73,13 @@ class WorkflowReads:
         return [(row[0], row[1]) for row in rows]
 
 
-class WorkflowWrites:
+class WorkflowWrites(Changes):
     """Changes of workflows; the methods are those of `workflows.ports.WorkflowTransaction`."""
 
-    conn: sqlite3.Connection
     runs_due: list[int]
 
     def insert_workflow(self, workflow: Workflow, flows: Sequence[Any]) -> Workflow:
-        rowid = self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO workflows (id, project, name, trigger, version, created_at, updated_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -94,8 +91,7 @@ class WorkflowWrites:
                 workflow.created_at,
                 workflow.updated_at,
             ),
-        ).lastrowid
-        assert rowid is not None
+        )
         self._publish(workflow, flows)
         return replace(workflow, rowid=rowid)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Project, Role, ServerKey, User
 from deskwire.engine.audit.deeds import account_changed, differences, project_changed
 from deskwire.engine.audit.trail import Deed
+from deskwire.storage.dialect import differing
 from deskwire.storage.tables.accounts.people import (
     KEYS,
     PROJECT,
@@ -20,6 +20,7 @@ from deskwire.storage.tables.accounts.people import (
     as_project,
     as_user,
 )
+from deskwire.storage.tables.base import Queries
 
 _ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
@@ -31,10 +32,18 @@ _ENCODED: Final = (
 )
 _COSTS: Final = (
     f"SELECT {_UPTO_SIGN.format('encoded')}, count(*) FROM "
-    f"(SELECT {_ENCODED} AS encoded FROM users WHERE password_hash IS NOT NULL) GROUP BY 1"
+    f"(SELECT {_ENCODED} AS encoded FROM users WHERE password_hash IS NOT NULL) AS hashes GROUP BY 1"
 )
 """Users by what their hashes are without their last two parts, salt and hash."""
 
+_REFERRING: Final = differing(
+    sqlite='SELECT t.name, f."from" FROM sqlite_schema t, pragma_foreign_key_list(t.name) f '
+    "WHERE t.type = 'table' AND f.\"table\" = 'projects'",
+    postgres="SELECT CAST(CAST(f.conrelid AS regclass) AS text), CAST(a.attname AS text) FROM pg_constraint f "
+    "JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = f.conkey[1] "
+    "WHERE f.contype = 'f' AND f.confrelid = CAST('projects' AS regclass)",
+)
+"""The tables that refer to projects, each with the column that does."""
 _OWN: Final = frozenset({"consumers", "server_keys", "teams"})
 """Tables that may refer to a project which is removed."""
 _UNREFERENCED: Final = ("conversations", "events")
@@ -43,10 +52,8 @@ _BUT: Final = {"events": " AND internal = 0"}
 """What may be there of a project which is removed: what agents were told of its settings."""
 
 
-class OrganisationReads:
+class OrganisationReads(Queries):
     """Queries; the methods are those of `OrganisationReader`."""
-
-    conn: sqlite3.Connection
 
     def organisation(self, organisation_id: str) -> Organisation | None:
         row = self.conn.execute(f"{_ORGANISATION} WHERE o.id = ?", (organisation_id,)).fetchone()
@@ -98,7 +105,7 @@ class OrganisationReads:
             sql += " AND p.organisation = ?"
             values.append(organisation)
         if user is not None:
-            sql += " AND p.organisation IN (SELECT organisation FROM memberships WHERE user = ?)"
+            sql += " AND p.organisation IN (SELECT m.organisation FROM memberships m WHERE m.user = ?)"
             values.append(user)
         rows = self.conn.execute(f"{sql} ORDER BY p.rowid DESC LIMIT ?", (*values, limit))
         return [as_project(row) for row in rows]
@@ -116,10 +123,7 @@ class OrganisationReads:
         return int(self.conn.execute(sql, (project,)).fetchone()[0])
 
     def project_is_used(self, project: int) -> bool:
-        referring = self.conn.execute(
-            'SELECT t.name, f."from" FROM sqlite_schema t, pragma_foreign_key_list(t.name) f '
-            "WHERE t.type = 'table' AND f.\"table\" = 'projects'"
-        ).fetchall()
+        referring = self.conn.execute(_REFERRING[self.dialect]).fetchall()
         holding = [(table, column) for table, column in referring if table not in _OWN]
         holding += [(table, "project") for table in _UNREFERENCED]
         return any(
@@ -132,8 +136,6 @@ class OrganisationReads:
 
 class OrganisationWrites(PeopleReads, PeopleWrites):
     """Changes; the methods are those of `OrganisationTransaction`."""
-
-    conn: sqlite3.Connection
 
     def rename_organisation(self, organisation: int, name: str) -> None:
         sql = f"{_ORGANISATION} WHERE o.rowid = ?"
@@ -174,7 +176,7 @@ class OrganisationWrites(PeopleReads, PeopleWrites):
 
     def set_role(self, organisation: int, user: int, role: Role) -> None:
         before = self.role(organisation, user)
-        sql = "UPDATE memberships SET role = ? WHERE organisation = ? AND user = ?"
+        sql = "UPDATE memberships SET role = ? WHERE organisation = ? AND memberships.user = ?"
         self.conn.execute(sql, (role, organisation, user))
         if before != role:
             self.record_member("member.role_changed", organisation, user, before, role)
@@ -182,17 +184,19 @@ class OrganisationWrites(PeopleReads, PeopleWrites):
     def delete_membership(self, organisation: int, user: int) -> None:
         self.record_member("member.removed", organisation, user, self.role(organisation, user), None)
         self.conn.execute(
-            "DELETE FROM team_members WHERE user = ? AND team IN "
+            "DELETE FROM team_members WHERE team_members.user = ? AND team IN "
             "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",
             (user, organisation),
         )
         self.conn.execute(
-            "DELETE FROM agent_seen WHERE user = :user AND conversation IN (SELECT c.rowid FROM agent_seen s "
+            "DELETE FROM agent_seen WHERE agent_seen.user = :user AND conversation IN (SELECT c.rowid FROM agent_seen s "
             "JOIN conversations c ON c.rowid = s.conversation JOIN projects p ON p.rowid = c.project "
             "WHERE s.user = :user AND p.organisation = :organisation)",
             {"user": user, "organisation": organisation},
         )
-        self.conn.execute("DELETE FROM memberships WHERE organisation = ? AND user = ?", (organisation, user))
+        self.conn.execute(
+            "DELETE FROM memberships WHERE organisation = ? AND memberships.user = ?", (organisation, user)
+        )
 
     def save_user(self, user: User) -> None:
         row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.rowid = ?", (user.rowid,)).fetchone()
@@ -207,7 +211,7 @@ class OrganisationWrites(PeopleReads, PeopleWrites):
         (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
         self.record(Deed("account.deleted", user_id, account=user))
         self.forget_in_audit(user_id)
-        self.conn.execute("DELETE FROM agent_seen WHERE user = ?", (user,))
+        self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
         self.conn.execute(
             "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",

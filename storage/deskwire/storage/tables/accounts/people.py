@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project, ProjectSettings, Role, ServerKey, User
 from deskwire.engine.audit.deeds import made
 from deskwire.engine.audit.trail import Deed
+from deskwire.storage.dialect import either
 from deskwire.storage.tables.audit import AuditWrites
+from deskwire.storage.tables.base import Queries
 
 PROJECT: Final = (
     "p.rowid, p.id, p.organisation, p.name, p.stream_key, p.created_at, p.memory_enabled, "
@@ -24,6 +25,8 @@ KEYS: Final = (
     f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at, k.label, k.tail, k.created_at "
     "FROM server_keys k JOIN projects p ON p.rowid = k.project"
 )
+
+_EMAIL: Final = either("{is_folded[u.email]}")
 
 
 def as_project(row: Sequence[Any]) -> Project:
@@ -45,10 +48,8 @@ def as_key(row: Sequence[Any]) -> ServerKey:
     return ServerKey(rowid, key_id, as_project(row[:PROJECT_WIDTH]), *rest)
 
 
-class PeopleReads:
+class PeopleReads(Queries):
     """Queries on people and their projects; the methods are those of `ports.Reader`."""
-
-    conn: sqlite3.Connection
 
     def has_projects(self) -> bool:
         return self.conn.execute("SELECT 1 FROM projects LIMIT 1").fetchone() is not None
@@ -67,14 +68,14 @@ class PeopleReads:
         return None if row is None else as_key(row)
 
     def user(self, user_id: str) -> User | None:
-        return self._user("id", user_id)
+        return self._user("u.id = ?", user_id)
 
     def user_by_email(self, email: str) -> User | None:
-        return self._user("email", email)
+        return self._user(_EMAIL[self.dialect], email)
 
     def role(self, organisation: int, user: int) -> Role | None:
         row = self.conn.execute(
-            "SELECT role FROM memberships WHERE organisation = ? AND user = ?", (organisation, user)
+            "SELECT m.role FROM memberships m WHERE m.organisation = ? AND m.user = ?", (organisation, user)
         ).fetchone()
         return None if row is None else row[0]
 
@@ -91,17 +92,14 @@ class PeopleReads:
         ).fetchone()
         return None if row is None else as_project(row)
 
-    def _user(self, column: str, value: str) -> User | None:
-        row = self.conn.execute(
-            f"SELECT {USER} FROM users u WHERE u.{column} = ? AND u.deleted_at IS NULL", (value,)
-        ).fetchone()
+    def _user(self, which: str, value: str) -> User | None:
+        sql = f"SELECT {USER} FROM users u WHERE {which} AND u.deleted_at IS NULL"
+        row = self.conn.execute(sql, (value,)).fetchone()
         return None if row is None else as_user(row)
 
 
 class PeopleWrites(AuditWrites):
     """Changes of people and keys; the methods are those of `ports.Transaction`."""
-
-    conn: sqlite3.Connection
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
         rowid = self._insert("organisations", id=organisation_id, name=name, created_at=at)
@@ -132,7 +130,10 @@ class PeopleWrites(AuditWrites):
         return User(rowid, user_id, email, name, password_hash, created_at=at)
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
-        self._insert("memberships", organisation=organisation, user=user, role=role, created_at=at)
+        self.conn.execute(
+            'INSERT INTO memberships (organisation, "user", role, created_at) VALUES (?, ?, ?, ?)',
+            (organisation, user, role, at),
+        )
         self.record_member("member.added", organisation, user, None, role)
 
     def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
@@ -161,5 +162,4 @@ class PeopleWrites(AuditWrites):
 
     def _insert(self, table: str, **values: Any) -> int:
         columns, marks = ", ".join(values), ", ".join("?" for _ in values)
-        sql = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
-        return self.conn.execute(sql, tuple(values.values())).lastrowid or 0
+        return self.inserted(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(values.values()))

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
 from deskwire.engine.accounts.sessions import Over, Session
 from deskwire.engine.audit.trail import Deed
 from deskwire.storage.tables.audit import AuditWrites
+from deskwire.storage.tables.base import Queries
 
 _SESSION: Final = "SELECT s.id, u.id, s.client, s.created_at, s.last_seen_at, s.rowid FROM sessions s JOIN users u ON u.rowid = s.user"
 
 
-class SessionReads:
+class SessionReads(Queries):
     """Queries; the methods are those of `SessionReader`."""
-
-    conn: sqlite3.Connection
 
     def session(self, hashed: bytes) -> Session | None:
         row = self.conn.execute(f"{_SESSION} WHERE s.hash = ?", (hashed,)).fetchone()
         return None if row is None else Session(*row)
+
+    def lasts(self, session_id: str) -> bool:
+        return self.conn.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is not None
 
     def sessions_of(self, user: int, over: Over, before: int, limit: int) -> Sequence[Session]:
         rows = self.conn.execute(
@@ -34,11 +35,9 @@ class SessionReads:
 class SessionWrites(AuditWrites):
     """Changes; the methods are those of `SessionTransaction`."""
 
-    conn: sqlite3.Connection
-
     def insert_session(self, session: Session, user: int, hashed: bytes) -> None:
         self.conn.execute(
-            "INSERT INTO sessions (id, user, hash, client, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?, ?)",
+            'INSERT INTO sessions (id, "user", hash, client, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?, ?)',
             (session.id, user, hashed, session.client, session.created_at, session.last_seen_at),
         )
 
@@ -52,7 +51,7 @@ class SessionWrites(AuditWrites):
         return self._end(user, "id <> ?", but or "")
 
     def crowd_out_sessions(self, user: int, kept: int) -> None:
-        newest = "SELECT rowid FROM sessions WHERE user = ? ORDER BY last_seen_at DESC, rowid DESC LIMIT ?"
+        newest = "SELECT s.rowid FROM sessions s WHERE s.user = ? ORDER BY s.last_seen_at DESC, s.rowid DESC LIMIT ?"
         self._end(user, f"rowid NOT IN ({newest})", user, kept)
 
     def prune_sessions(self, over: Over, limit: int) -> int:
@@ -65,7 +64,7 @@ class SessionWrites(AuditWrites):
     def _end(self, user: int, which: str, *values: str | int) -> int:
         """Delete sessions of a user, and record how many, if any; return that."""
         ended = self.conn.execute(
-            f"DELETE FROM sessions WHERE user = ? AND {which}", (user, *values)
+            f"DELETE FROM sessions WHERE sessions.user = ? AND {which}", (user, *values)
         ).rowcount
         if ended:
             (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.accounts.teams import Member, Team
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Changes, Queries
 
 _TEAM: Final = "SELECT rowid, id, project, name, created_at, updated_at FROM teams WHERE deleted_at IS NULL"
+_NAMED: Final = either(f"{_TEAM} AND project = ? AND {{is_folded[name]}}")
 _NO_ROW: Final = (1 << 63) - 1
 
 
-class TeamReads:
+class TeamReads(Queries):
     """Queries on teams; the methods are those of `teams.TeamReader`."""
-
-    conn: sqlite3.Connection
 
     def team(self, project: int, team_id: str) -> Team | None:
         row = self.conn.execute(f"{_TEAM} AND id = ? AND project = ?", (team_id, project)).fetchone()
@@ -38,7 +38,7 @@ class TeamReads:
         return [row[0] for row in rows]
 
     def team_named(self, project: int, name: str) -> str | None:
-        return self._text(f"{_TEAM} AND project = ? AND name = ? COLLATE NOCASE", 1, project, name)
+        return self._text(_NAMED[self.dialect], 1, project, name)
 
     def team_name(self, project: int, team_id: str) -> str | None:
         return self._text(f"{_TEAM} AND project = ? AND id = ?", 3, project, team_id)
@@ -71,18 +71,16 @@ class TeamReads:
         return Team(team_id, project, name, created_at, updated_at, found, rowid)
 
 
-class TeamWrites:
+class TeamWrites(Changes):
     """Changes of teams; the methods are those of `teams.TeamTransaction`."""
 
-    conn: sqlite3.Connection
     due: list[int]
 
     def insert_team(self, team: Team) -> Team:
-        rowid = self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO teams (id, project, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
             (team.id, team.project, team.name, team.created_at, team.updated_at),
-        ).lastrowid
-        assert rowid is not None
+        )
         stored = replace(team, rowid=rowid)
         self._enrol(stored)
         return stored

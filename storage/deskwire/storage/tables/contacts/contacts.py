@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -11,6 +10,7 @@ from deskwire.engine.audit.trail import Deed
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.words import words_of
 from deskwire.storage.tables.audit import AuditWrites
+from deskwire.storage.tables.base import Queries
 
 CONTACT_COLUMNS: Final = (
     "k.rowid, k.id, k.user_id, k.created_at, k.updated_at, k.name, k.email, k.phone, k.avatar"
@@ -26,10 +26,8 @@ def _words(contact: Contact) -> frozenset[str]:
     return words_of(contact.user_id, contact.name, contact.email, contact.phone)
 
 
-class ContactReads:
+class ContactReads(Queries):
     """Queries on contacts; the methods are those of `ports.Reader`."""
-
-    conn: sqlite3.Connection
 
     def contact(self, project: int, user_id: str) -> Contact | None:
         return self._contact("user_id", project, user_id)
@@ -55,10 +53,8 @@ class ContactReads:
 class ContactWrites(AuditWrites):
     """Changes of contacts; the methods are those of `ports.Transaction`."""
 
-    conn: sqlite3.Connection
-
     def insert_contact(self, project: int, contact: Contact) -> Contact:
-        cursor = self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO contacts (id, project, user_id, name, email, phone, avatar, created_at, updated_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -73,8 +69,7 @@ class ContactWrites(AuditWrites):
                 contact.updated_at,
             ),
         )
-        assert cursor.lastrowid is not None
-        stored = replace(contact, rowid=cursor.lastrowid)
+        stored = replace(contact, rowid=rowid)
         self._write_words(project, stored, _words(stored))
         return stored
 
@@ -109,4 +104,5 @@ class ContactWrites(AuditWrites):
         if row is not None:
             self.pseudonymise_in_audit(row[0])
         self.conn.execute("DELETE FROM contact_words WHERE contact = ?", (contact,))
+        self.conn.execute("DELETE FROM contact_erasures WHERE contact = ?", (contact,))
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

@@ -6,11 +6,12 @@ contacts are gone through, as a page is full soon.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 
 _ROWID_MAX: Final = (1 << 63) - 1
@@ -24,16 +25,17 @@ _HAS_WORD: Final = (
     "EXISTS (SELECT 1 FROM contact_words w "
     "WHERE w.contact = k.rowid AND w.project = k.project AND w.word >= ? AND w.word < ?)"
 )
+_ALL: Final = either("k.project = ?")
+_AMONG: Final = either("{unindexed}k.project = ?")
+"""Not by the way through all contacts."""
 
 
 def _range(term: str) -> tuple[str, str]:
     return term, f"{term}{_LAST}"
 
 
-class ContactListReads:
+class ContactListReads(Queries):
     """The query of `contacts.ports.ContactReader` for lists."""
-
-    conn: sqlite3.Connection
 
     def contacts(
         self, project: int, terms: Sequence[str], before: int | None, limit: int
@@ -42,7 +44,7 @@ class ContactListReads:
         few = [term for count, term in by_frequency[:1] if count < _MANY]
         where: list[str] = []
         values: list[object] = []
-        if few:  # then a plus keeps the planner off the way through all contacts
+        if few:
             where.append(
                 "k.rowid IN (SELECT contact FROM contact_words WHERE project = ? AND word >= ? AND word < ?)"
             )
@@ -50,10 +52,9 @@ class ContactListReads:
         for _, term in by_frequency[len(few) :]:
             where.append(_HAS_WORD)
             values += _range(term)
-        plus = "+" if few else ""
         rows = self.conn.execute(
-            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE {plus}k.project = ? AND k.erasing = 0 AND k.rowid < ? "
-            f"{''.join(f'AND {each} ' for each in where)}ORDER BY k.rowid DESC LIMIT ?",
+            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE {(_AMONG if few else _ALL)[self.dialect]} "
+            f"AND k.erasing = 0 AND k.rowid < ? {''.join(f'AND {each} ' for each in where)}ORDER BY k.rowid DESC LIMIT ?",
             (project, _ROWID_MAX if before is None else before, *values, limit),
         )
         return [contact_of(row) for row in rows]
@@ -61,7 +62,7 @@ class ContactListReads:
     def _frequency(self, project: int, term: str) -> int:
         """Count the words that begin with the term, up to _MANY."""
         row = self.conn.execute(
-            "SELECT count(*) FROM (SELECT 1 FROM contact_words WHERE project = ? AND word >= ? AND word < ? LIMIT ?)",
+            "SELECT count(*) FROM (SELECT 1 FROM contact_words WHERE project = ? AND word >= ? AND word < ? LIMIT ?) AS words",
             (project, *_range(term), _MANY),
         ).fetchone()
         return int(row[0])

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from deskwire.engine.contacts.memory import MemoryEntry
-from deskwire.storage.scrub import ScrubWish
+from deskwire.storage.tables.base import Changes, Queries
 
 _COLUMNS: Final = "rowid, id, name, content, description, created_at, updated_at"
+_NO_ROW: Final = (1 << 63) - 1
 
 
-class MemoryReads:
+class MemoryReads(Queries):
     """The methods are those of `engine.contacts.memory.MemoryReader`."""
-
-    conn: sqlite3.Connection
 
     def memory_entries(self, contact: int, before: int | None, limit: int) -> Sequence[MemoryEntry]:
         rows = self.conn.execute(
-            f"SELECT {_COLUMNS} FROM memory WHERE contact = ?1 AND (?2 IS NULL OR rowid < ?2) "
-            "ORDER BY rowid DESC LIMIT ?3",
-            (contact, before, limit),
+            f"SELECT {_COLUMNS} FROM memory WHERE contact = ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+            (contact, _NO_ROW if before is None else before, limit),
         )
         return [MemoryEntry(*row) for row in rows]
 
@@ -36,10 +33,8 @@ class MemoryReads:
         return int(row[0])
 
 
-class MemoryWrites(ScrubWish):
+class MemoryWrites(Changes):
     """The methods are those of `engine.contacts.memory.MemoryTransaction`."""
-
-    conn: sqlite3.Connection
 
     def put_memory_entry(self, contact: int, entry: MemoryEntry) -> MemoryEntry:
         if entry.rowid:
@@ -48,7 +43,7 @@ class MemoryWrites(ScrubWish):
                 (entry.content, entry.description, entry.updated_at, entry.rowid),
             )
             return entry
-        rowid = self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO memory (id, contact, name, content, description, created_at, updated_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -60,8 +55,7 @@ class MemoryWrites(ScrubWish):
                 entry.created_at,
                 entry.updated_at,
             ),
-        ).lastrowid
-        assert rowid is not None
+        )
         return replace(entry, rowid=rowid)
 
     def delete_memory_entry(self, entry: MemoryEntry) -> None:

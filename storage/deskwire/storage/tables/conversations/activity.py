@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,14 +10,13 @@ import orjson
 from deskwire.engine.conversations.activity import Activity, Change, Doer, Entry
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.ids import new_id
+from deskwire.storage.tables.base import Changes, Queries
 
 _NO_ROW: Final = (1 << 63) - 1
 
 
-class ActivityReads:
+class ActivityReads(Queries):
     """The methods are those of `engine.conversations.ports.ConversationReader`."""
-
-    conn: sqlite3.Connection
 
     def conversation_activity(self, conversation: int, before: int | None, limit: int) -> Sequence[Activity]:
         rows = self.conn.execute(
@@ -48,10 +46,9 @@ class ActivityReads:
         ).fetchall()
 
 
-class ActivityWrites:
+class ActivityWrites(Changes):
     """The methods are those of `engine.conversations.ports.ConversationTransaction`."""
 
-    conn: sqlite3.Connection
     wakings_due: list[int]
 
     def insert_conversation_activity(

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Final
-
-import orjson
 
 from deskwire.engine.conversations.agent_view import Beside, Sequenced
 from deskwire.engine.conversations.conversation import Author, Message
 from deskwire.engine.conversations.emit import FIRST_WORDS
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of
 from deskwire.storage.tables.workflows import run_of
 
-BESIDE: Final = (
+BESIDE: Final = either(
     "SELECT k.value, r.state, f.name, m.id, m.author_type, m.author_id, m.author_name, "
     f"substr(m.text, 1, {FIRST_WORDS}), m.created_at, m.internal "
-    "FROM json_each(?) k LEFT JOIN messages m ON m.rowid = "
+    "FROM {numbers} k LEFT JOIN messages m ON m.rowid = "
     "(SELECT rowid FROM messages WHERE conversation = k.value ORDER BY rowid DESC LIMIT 1) "
     "LEFT JOIN workflow_runs r ON r.conversation = k.value "
     "LEFT JOIN workflow_versions v ON v.rowid = r.version LEFT JOIN workflows f ON f.id = v.workflow_id"
@@ -29,14 +28,12 @@ THREAD: Final = (
 _NO_ROW: Final = (1 << 63) - 1
 
 
-class AgentViewReads:
+class AgentViewReads(Queries):
     """Queries of the agent's view; the methods are those of `conversations.ports.ConversationReader`."""
-
-    conn: sqlite3.Connection
 
     def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
         found: dict[int, Beside] = {}
-        for row in self.conn.execute(BESIDE, (_json(conversations),)):
+        for row in self.conn.execute(BESIDE[self.dialect], (self.dialect.listed(conversations),)):
             key, state, workflow, message, *rest = row
             last = None if message is None else _beginning(message, *rest)
             found[key] = Beside(last, run_of(state), workflow)
@@ -69,7 +66,3 @@ def _beginning(
 ) -> Message:
     author = Author(author_type, author_id, name)  # type: ignore[arg-type]  # as it was stored
     return Message(message_id, author, text, at, bool(internal))
-
-
-def _json(keys: Sequence[int]) -> str:
-    return orjson.dumps(list(keys)).decode()

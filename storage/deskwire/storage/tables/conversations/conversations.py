@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -14,6 +13,8 @@ from deskwire.engine.conversations.conversation import Author, Conversation, Mes
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.uploads.upload import Attachment
+from deskwire.storage.dialect import differing, postgres_json
+from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.columns import (
     INSERT,
@@ -26,15 +27,27 @@ from deskwire.storage.tables.conversations.columns import (
 )
 from deskwire.storage.tables.workflows import run_of
 
-_ONE: Final = (
+WITH_CONTACT: Final = (
     f"SELECT r.state, {SELECTED}, {CONTACT_COLUMNS} FROM conversations c JOIN contacts k ON k.rowid = c.contact "
-    "LEFT JOIN workflow_runs r ON r.conversation = c.rowid WHERE c.id = ? AND c.project = ?"
+    "LEFT JOIN workflow_runs r ON r.conversation = c.rowid"
 )
+_ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
 MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
-
-
+_INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
+INSERT_MESSAGE: Final = differing(
+    sqlite=f"INSERT INTO messages ({_INSERTED}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    postgres=f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+    "(SELECT project FROM conversations WHERE rowid = ?2))",
+)
+_REQUESTS: Final = differing(
+    sqlite="SELECT updated_at, coalesce(json_array_length(CAST(snapshot AS TEXT), '$.requests'), 0) "
+    "FROM network_logs WHERE conversation = ?",
+    postgres="SELECT updated_at, CASE json_typeof(s.requests) WHEN 'array' THEN json_array_length(s.requests) ELSE 0 END "
+    f"FROM (SELECT updated_at, {postgres_json('snapshot')} -> 'requests' AS requests "
+    "FROM network_logs WHERE conversation = ?) AS s",
+)
 _CLAIMED: Final = (
-    f"SELECT c.revision, c.sequence, c.routed, {CONTACT_COLUMNS} FROM conversations c "
+    f"SELECT c.revision, c.sequence, c.updated_at, c.routed, {CONTACT_COLUMNS} FROM conversations c "
     "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ? AND c.id = ?"
 )
 _CLAIMS_MAX: Final = 4_096
@@ -43,20 +56,23 @@ _CLAIMS_MAX: Final = 4_096
 _Version = tuple[str, int, int]
 
 
-class ConversationReads:
-    """Queries on conversations; the methods are those of `ports.Reader`."""
+def conversation_with_contact(row: Sequence[Any]) -> tuple[Conversation, Contact]:
+    """Return what a row of WITH_CONTACT has."""
+    run, state = run_of(row[0]), conversation_of(row[1:])
+    return (state if run is None else replace(state, run=run)), contact_of(row[1 + WIDTH :])
 
-    conn: sqlite3.Connection
+
+class ConversationReads(Queries):
+    """Queries on conversations; the methods are those of `ports.Reader`."""
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
         row = self.conn.execute(_ONE, (conversation_id, project)).fetchone()
         if row is None:
             return None
-        run, state = run_of(row[0]), conversation_of((conversation_id, *row[2:]))  # the id is in memory once
-        return (state if run is None else replace(state, run=run)), contact_of(row[1 + WIDTH :])
+        return conversation_with_contact((row[0], conversation_id, *row[2:]))  # the id is in memory once
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
-        rows = self.conn.execute("SELECT id FROM conversations WHERE contact = ?", (contact,))
+        rows = self.conn.execute("SELECT id FROM conversations WHERE contact = ? ORDER BY rowid", (contact,))
         return [row[0] for row in rows]
 
     def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
@@ -80,16 +96,12 @@ class ConversationReads:
             f"SELECT {MESSAGE} FROM messages WHERE conversation = ? AND internal <= ? AND rowid > ? "
             f"AND rowid < ? ORDER BY rowid {'DESC' if newest else 'ASC'} LIMIT ?"
         )
-        values = (conversation, internal, after or 0, before or _NO_ROW, -1 if limit is None else limit)
+        values = (conversation, internal, after or 0, before or _NO_ROW, _NO_ROW if limit is None else limit)
         found = [message_of(row) for row in self.conn.execute(sql, values)]
         return found[::-1] if newest else found
 
     def network_requests(self, conversation: int) -> tuple[int, int] | None:
-        row = self.conn.execute(
-            "SELECT updated_at, coalesce(json_array_length(CAST(snapshot AS TEXT), '$.requests'), 0) "
-            "FROM network_logs WHERE conversation = ?",
-            (conversation,),
-        ).fetchone()
+        row = self.conn.execute(_REQUESTS[self.dialect], (conversation,)).fetchone()
         return None if row is None else (row[0], row[1])
 
     def network_logs(self, conversation: int) -> bytes | None:
@@ -99,13 +111,12 @@ class ConversationReads:
         return None if row is None else bytes(row[0])
 
 
-class ConversationWrites:
+class ConversationWrites(Changes):
     """Changes of conversations; the methods are those of `ports.Transaction`.
 
     What the busy ones are claimed with is remembered: all that is ever written goes through here.
     """
 
-    conn: sqlite3.Connection
     _claims: dict[int, tuple[_Version, Claimed]]
     _claimed: tuple[int, Contact] | None  # the last one that was claimed, and its contact
 
@@ -120,18 +131,15 @@ class ConversationWrites:
             self._claimed = state.rowid, known[1].contact
             return known[1]
         row = self.conn.execute(_CLAIMED, (state.rowid, state.id)).fetchone()
-        if row is None or (row[0], row[1]) != (state.revision, state.sequence):
-            stored = "nothing" if row is None else f"revision {row[0]}, sequence {row[1]}"
-            raise StaleState(f"expected revision {state.revision}, sequence {state.sequence}; found {stored}")
-        claimed = Claimed(contact_of(row[3:]), routed_of(row[2]))
+        require_same(state, None if row is None else row[:3])
+        claimed = Claimed(contact_of(row[4:]), routed_of(row[3]))
         self._claimed = state.rowid, claimed.contact
         return claimed
 
     def insert_conversation(
         self, state: Conversation, contact: int, routed: Mapping[int, int]
     ) -> Conversation:
-        rowid = self.conn.execute(INSERT, insertion(state, contact, routed)).lastrowid
-        assert rowid is not None
+        rowid = self.inserted(INSERT, insertion(state, contact, routed))
         return replace(state, rowid=rowid)
 
     def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
@@ -151,8 +159,7 @@ class ConversationWrites:
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
         author = message.author
         self.conn.execute(
-            "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
-            "created_at, attachments, sequence) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            INSERT_MESSAGE[self.dialect],
             (
                 message.id,
                 conversation,
@@ -194,6 +201,19 @@ _OWN: Final = (
     "agent_seen",
 )
 """Tables whose rows go with their conversation."""
+
+
+def require_same(state: Conversation, stored: Sequence[int] | None) -> None:
+    """Make sure that what is stored, by its revision, sequence and last change, is this state. Raises StaleState.
+
+    A database that lost commits in a fail-over gives their numbers again; what has the same numbers is another state then.
+    """
+    expected = (state.revision, state.sequence, state.updated_at)
+    found = None if stored is None else tuple(stored)
+    if found != expected:
+        raise StaleState(
+            f"expected revision, sequence and last change {expected}; found {found or 'nothing'}"
+        )
 
 
 def _version(state: Conversation) -> _Version:

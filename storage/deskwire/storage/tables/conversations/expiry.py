@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.expiry import Due
 from deskwire.storage.tables.accounts.people import PROJECT, as_project
+from deskwire.storage.tables.base import Queries
 
 _DUE: Final = (
     "SELECT p.id, c.id, c.messages + c.sequence, {time}, c.rowid FROM conversations c "
@@ -24,10 +24,8 @@ PROJECTS: Final = (
 )
 
 
-class ExpiryReads:
+class ExpiryReads(Queries):
     """The methods are those of `engine.conversations.expiry.ExpiryReader`."""
-
-    conn: sqlite3.Connection
 
     def bot_only_before(self, created_before: int, after: tuple[int, int], limit: int) -> Sequence[Due]:
         return [_due_of(row) for row in self.conn.execute(BOT_ONLY, (created_before, *after, limit))]

@@ -11,17 +11,16 @@ SQLite sorts the conversations of one hour as it comes to them.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice, product
 from typing import Any, Final, get_args
 
-import orjson
-
 from deskwire.engine.conversations.conversation import Status
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.columns import HOUR_MS, SELECTED, WIDTH, conversation_of
 
@@ -30,8 +29,8 @@ Term = tuple[str, tuple[Any, ...]]
 
 _STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 _KEYS: Final = {"activity": "c.activity", "waiting": "c.waiting_since", "created": "c.created_at"}
-_PAGE: Final = (
-    f"SELECT {SELECTED}, {CONTACT_COLUMNS} FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value "
+_PAGE: Final = either(
+    f"SELECT {SELECTED}, {CONTACT_COLUMNS} FROM {{numbers}} w {{and_then}} conversations c ON c.rowid = w.value "
     "JOIN contacts k ON k.rowid = c.contact"
 )
 MANY: Final = 5_000
@@ -55,26 +54,25 @@ class Way:
     hours: bool = False
 
 
-class ConversationListReads:
+class ConversationListReads(Queries):
     """Queries on lists; the methods are those of `conversations.ports.ConversationReader`."""
-
-    conn: sqlite3.Connection
 
     def conversations(
         self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[Listed]:
         ways = [page_query(way, wanted, sort, after, limit) for way in self._ways(project, wanted, sort)]
-        descending = is_descending(sort)
-        found = merge(*(self.conn.execute(*query) for query in ways), reverse=descending)
+        pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in ways)
+        found = merge(*pages, reverse=is_descending(sort))
         places = [Place(*place) for place in islice(_once(found), limit)]
-        keys = orjson.dumps([place.rowid for place in places]).decode()
-        rows = {row[_ROWID]: row for row in self.conn.execute(_PAGE, (keys,))}
+        keys = self.dialect.listed([place.rowid for place in places])
+        rows = {row[_ROWID]: row for row in self.conn.execute(_PAGE[self.dialect], (keys,))}
         return [_listed(rows[place.rowid], place) for place in places]
 
     def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
         found = 0
         for way in self._ways(project, wanted, sort):
-            found += self.conn.execute(*count_query(way, wanted, sort, bound - found)).fetchone()[0]
+            sql, values = count_query(way, wanted, sort, bound - found)
+            found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
             if found >= bound:
                 break
         return found
@@ -90,7 +88,7 @@ class ConversationListReads:
         """Return how many conversations have one of the tags, counted up to MANY of each."""
         return sum(
             self.conn.execute(
-                "SELECT count(*) FROM (SELECT 1 FROM conversation_tags WHERE project = ? AND tag = ? LIMIT ?)",
+                "SELECT count(*) FROM (SELECT 1 FROM conversation_tags WHERE project = ? AND tag = ? LIMIT ?) AS tagged",
                 (project, tag, MANY),
             ).fetchone()[0]
             for tag in tags
@@ -120,7 +118,7 @@ def is_descending(sort: Sort) -> bool:
 
 def by_tag(project: int, tags: Sequence[str]) -> Iterator[Way]:
     """Yield the ways to conversations with these tags, which are to be few."""
-    source = "conversation_tags g CROSS JOIN conversations c ON c.rowid = g.conversation"
+    source = "conversation_tags g {and_then} conversations c ON c.rowid = g.conversation"
     for tag in tags:
         yield Way(source, (("g.project = ? AND g.tag = ?", (project, tag)),), frozenset({"tags"}))
 
@@ -131,7 +129,7 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
     statuses, archived = _possible(wanted, sort)
     terms: tuple[Term, ...]
     if wanted.contact is not None:
-        terms = (("c.contact = ?", (wanted.contact,)), ("+c.project = ?", (project,)))
+        terms = (("c.contact = ?", (wanted.contact,)), ("{unindexed}c.project = ?", (project,)))
         yield Way(_indexed("conversations_by_contact"), terms, frozenset({"contact"}))
     elif wanted.snoozed:
         for flag in archived:
@@ -139,8 +137,11 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
             yield Way(_indexed("conversations_asleep"), terms, frozenset({"archived", "snoozed"}), hours=True)
     elif wanted.assignees is not None:
         for assignee, flag, status in product(wanted.assignees, archived, statuses):
-            values = (assignee, flag, status)
-            terms = (home, ("c.assignee_id IS ? AND c.archived = ? AND c.status = ?", values))
+            terms = (
+                home,
+                _one_of("c.assignee_id", [assignee]),
+                ("c.archived = ? AND c.status = ?", (flag, status)),
+            )
             told = frozenset({"assignees", "archived", "statuses"})
             yield Way(_indexed("conversations_by_assignee"), terms, told, hours=True)
     elif sort.key == "waiting" or wanted.waiting:
@@ -174,7 +175,7 @@ def _possible(wanted: ConversationFilter, sort: Sort) -> tuple[Sequence[Status],
 
 
 def _indexed(index: str) -> str:
-    return f"conversations c INDEXED BY {index}"
+    return f"conversations c {{indexed[{index}]}}"
 
 
 def page_query(
@@ -199,7 +200,7 @@ def count_query(way: Way, wanted: ConversationFilter, sort: Sort, bound: int) ->
     """Return the statement that counts the conversations on a way up to a bound, with its values."""
     where, values = _joined([*way.terms, *_rest(way, wanted, sort)])
     source = _source(way, wanted)
-    return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?)", (*values, bound)
+    return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
 
 
 def _source(way: Way, wanted: ConversationFilter) -> str:
@@ -228,10 +229,10 @@ def _rest(way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
     left = replace(wanted, **told)
     for column, values in (("status", left.statuses), ("assignee_id", left.assignees)):
         if values is not None:
-            yield _one_of(f"+c.{column}", values)
+            yield _one_of(f"{{unindexed}}c.{column}", values)
     for column, flag in (("archived", left.archived), ("visible", left.visible)):
         if flag is not None:
-            yield f"+c.{column} = ?", (flag,)
+            yield f"{{unindexed}}c.{column} = ?", (flag,)
     if left.snoozed is not None:
         yield f"c.snoozed_until IS {'NOT ' if left.snoozed else ''}NULL", ()
     if left.tags is not None:
@@ -263,7 +264,9 @@ def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
 
 def _one_of(column: str, values: Sequence[str | None]) -> Term:
     named = tuple(value for value in values if value is not None)
-    among = f"{column} IN ({', '.join('?' * len(named))})"
+    if not named:
+        return (f"{column} IS NULL" if values else "1 = 0"), ()
+    among = f"{column} = ?" if len(named) == 1 else f"{column} IN ({', '.join('?' * len(named))})"
     return (f"({among} OR {column} IS NULL)" if None in values else among), named
 
 
@@ -275,8 +278,8 @@ _SEEN: Final = (
     "coalesce((SELECT s.contact_messages FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid), 0)"
 )
 _TEXT_SEARCH: Final = (
-    "(c.title LIKE ? ESCAPE '!' OR k.name LIKE ? ESCAPE '!' OR k.email LIKE ? ESCAPE '!' OR k.user_id LIKE ? ESCAPE '!' "
-    "OR EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.text LIKE ? ESCAPE '!'))"
+    "(c.title {like} ? ESCAPE '!' OR k.name {like} ? ESCAPE '!' OR k.email {like} ? ESCAPE '!' OR k.user_id {like} ? ESCAPE '!' "
+    "OR EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.text {like} ? ESCAPE '!'))"
 )
 
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import orjson
-
 from deskwire.engine.conversations.agent_view import Seen
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Changes, Queries
 
-SEEN: Final = (
-    "SELECT s.conversation, s.number, s.contact_messages FROM json_each(?) k "
-    "CROSS JOIN agent_seen s ON s.user = ? AND s.conversation = k.value"
+SEEN: Final = either(
+    "SELECT s.conversation, s.number, s.contact_messages FROM {numbers} k "
+    "{and_then} agent_seen s ON s.user = ? AND s.conversation = k.value"
 )
 _BEHIND: Final = "SELECT number, author_type FROM messages WHERE conversation = ? ORDER BY rowid DESC"
 
 
-class SeenReads:
+class SeenReads(Queries):
     """Queries on what agents have seen; the methods are those of `conversations.ports.ConversationReader`."""
 
-    conn: sqlite3.Connection
-
     def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
-        rows = self.conn.execute(SEEN, (orjson.dumps(list(conversations)).decode(), user))
+        rows = self.conn.execute(SEEN[self.dialect], (self.dialect.listed(conversations), user))
         return {conversation: Seen(*seen) for conversation, *seen in rows}
 
     def unseen_behind(self, conversation: int, index: int) -> int:
@@ -35,15 +32,13 @@ class SeenReads:
         return unseen
 
 
-class SeenWrites:
+class SeenWrites(Changes):
     """Changes of what agents have seen; the methods are those of `conversations.ports.ConversationTransaction`."""
-
-    conn: sqlite3.Connection
 
     def put_seen(self, user: int, conversation: int, seen: Seen, at: int) -> bool:
         stored = self.conn.execute(
             "INSERT INTO agent_seen SELECT ?, rowid, ?, ?, ? FROM conversations WHERE rowid = ? "
-            "ON CONFLICT (user, conversation) DO UPDATE SET number = excluded.number, "
+            'ON CONFLICT ("user", conversation) DO UPDATE SET number = excluded.number, '
             "contact_messages = excluded.contact_messages, at = excluded.at",
             (user, seen.index, seen.contact_messages, at, conversation),
         )

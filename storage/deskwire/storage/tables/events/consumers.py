@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Sequence
+from dataclasses import astuple
 from typing import Any, Final
 
-from deskwire.engine.stream.ports import StreamConsumer
+from deskwire.engine.stream.ports import StreamConsumer, Wish
+from deskwire.storage.tables.base import Changes
+from deskwire.storage.tables.cluster import ClusterReads
 
-_COLUMNS: Final = "project, channel, consumer, generation, position, superseded, since, updated_at"
+_COLUMNS: Final = (
+    "project, channel, consumer, generation, position, superseded, since, updated_at, "
+    "node, incarnation, connected, dropped_at, takeovers, event, wanted"
+)
+_SAME_HOLDER: Final = "project = ? AND channel = ? AND generation = ? AND incarnation = ?"
+_FORGET: Final = json.dumps(astuple(Wish("forget")))
+_CHANNEL_OF_CONTACT: Final = (
+    "(project, channel) IN (SELECT project, 'private-contact-' || user_id FROM contacts WHERE rowid = ?)"
+)
 
 
 def _consumer_of(row: Sequence[Any]) -> StreamConsumer:
-    project, channel, consumer, generation, position, superseded, since, updated_at = row
+    project, channel, consumer, generation, position, superseded, since, updated_at = row[:8]
+    node, incarnation, connected, dropped_at, takeovers, event, wanted = row[8:]
     return StreamConsumer(
-        project, channel, consumer, generation, position, tuple(json.loads(superseded)), since, updated_at
+        project,
+        channel,
+        consumer,
+        generation,
+        position,
+        tuple(json.loads(superseded)),
+        since,
+        updated_at,
+        node,
+        incarnation,
+        bool(connected),
+        dropped_at,
+        tuple(json.loads(takeovers)),
+        event,
+        None if wanted is None else Wish(*json.loads(wanted)),
     )
 
 
-class ConsumerReads:
+class ConsumerReads(ClusterReads):
     """Queries on stream consumers; the methods are those of `ports.Reader`."""
-
-    conn: sqlite3.Connection
 
     def stream_consumer(self, project: int, channel: str) -> StreamConsumer | None:
         row = self.conn.execute(
@@ -36,23 +59,66 @@ class ConsumerReads:
         )
         return [_consumer_of(row) for row in rows]
 
+    def wished_consumers(self, incarnation: int) -> Sequence[StreamConsumer]:
+        rows = self.conn.execute(
+            f"SELECT {_COLUMNS} FROM consumers WHERE incarnation = ? AND wanted IS NOT NULL "
+            "ORDER BY project, channel",
+            (incarnation,),
+        )
+        return [_consumer_of(row) for row in rows]
 
-class ConsumerWrites:
+
+class ConsumerWrites(ConsumerReads, Changes):
     """Takeovers and positions; the methods are those of `ports.Transaction`."""
-
-    conn: sqlite3.Connection
 
     def take_channel(
         self, project: int, channel: str, consumer_id: str, position: int, superseded: Sequence[str], at: int
     ) -> int:
         row = self.conn.execute(
-            f"INSERT INTO consumers ({_COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?) "
+            "INSERT INTO consumers "
+            "(project, channel, consumer, generation, position, superseded, since, updated_at, connected) "
+            "VALUES (?, ?, ?, 1, ?, ?, ?, ?, 1) "
             "ON CONFLICT (project, channel) DO UPDATE SET consumer = excluded.consumer, "
-            "generation = generation + 1, position = excluded.position, superseded = excluded.superseded, "
-            "since = excluded.since, updated_at = excluded.updated_at RETURNING generation",
+            "generation = consumers.generation + 1, position = excluded.position, "
+            "superseded = excluded.superseded, since = excluded.since, updated_at = excluded.updated_at, "
+            "connected = 1, event = NULL RETURNING generation",
             (project, channel, consumer_id, position, json.dumps(list(superseded)), at, at),
         ).fetchone()
         return int(row[0])
+
+    def change_consumer(self, seen: StreamConsumer | None, row: StreamConsumer) -> bool:
+        superseded, takeovers = json.dumps(list(row.superseded)), json.dumps(list(row.takeovers))
+        holder = (row.node, row.incarnation, int(row.connected), row.dropped_at, takeovers)
+        if seen is None:
+            changed = self.conn.execute(
+                f"INSERT INTO consumers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL) "
+                "ON CONFLICT (project, channel) DO NOTHING",
+                (
+                    *(row.project, row.channel, row.consumer_id, row.generation, row.position, superseded),
+                    *(row.since, row.updated_at, *holder, row.event),
+                ),
+            )
+        else:
+            changed = self.conn.execute(
+                "UPDATE consumers SET consumer = ?, generation = ?, superseded = ?, since = ?, updated_at = ?, "
+                "node = ?, incarnation = ?, connected = ?, dropped_at = ?, takeovers = ?, wanted = NULL "
+                f"WHERE {_SAME_HOLDER} AND connected = ? AND superseded = ?",
+                (
+                    *(row.consumer_id, row.generation, superseded, row.since, row.updated_at, *holder),
+                    *_holder_of(seen),
+                    int(seen.connected),
+                    json.dumps(list(seen.superseded)),
+                ),
+            )
+        return changed.rowcount == 1
+
+    def wish(self, seen: StreamConsumer, wish: Wish | None) -> bool:
+        changed = self.conn.execute(
+            f"UPDATE consumers SET wanted = ? WHERE {_SAME_HOLDER} AND connected = 1 "
+            "AND (wanted IS NULL OR wanted <> ?)",
+            (None if wish is None else json.dumps(astuple(wish)), *_holder_of(seen), _FORGET),
+        )
+        return changed.rowcount == 1
 
     def confirm_position(
         self, project: int, channel: str, generation: int, position: int, superseded: Sequence[str], at: int
@@ -64,20 +130,44 @@ class ConsumerWrites:
         )
         return changed.rowcount == 1
 
-    def forget_contact_channel(self, contact: int) -> None:
-        """Remove the row of a contact's channel, whose name holds the contact's user id."""
+    def save_position(
+        self, project: int, channel: str, generation: int, position: int, event: str | None, at: int
+    ) -> bool:
+        changed = self.conn.execute(
+            "UPDATE consumers SET position = ?, event = ?, updated_at = ? "
+            "WHERE project = ? AND channel = ? AND generation = ?",
+            (position, event, at, project, channel, generation),
+        )
+        return changed.rowcount == 1
+
+    def remove_consumer(self, seen: StreamConsumer) -> None:
         self.conn.execute(
-            "DELETE FROM consumers WHERE (project, channel) IN "
-            "(SELECT project, 'private-contact-' || user_id FROM contacts WHERE rowid = ?)",
+            "DELETE FROM consumers WHERE project = ? AND channel = ? AND generation = ?",
+            (seen.project, seen.channel, seen.generation),
+        )
+
+    def forget_contact_channel(self, contact: int) -> None:
+        """Remove the row of a contact's channel, whose name holds the contact's user id.
+
+        Where a node has to be told first that it holds the channel no more, it removes the row.
+        """
+        self.conn.execute(
+            f"DELETE FROM consumers WHERE (incarnation = 0 OR connected = 0) AND {_CHANNEL_OF_CONTACT}",
             (contact,),
         )
+        self.conn.execute(f"UPDATE consumers SET wanted = ? WHERE {_CHANNEL_OF_CONTACT}", (_FORGET, contact))
 
     def forget_consumers(self, before: int, kept: Collection[tuple[int, str]]) -> None:
         rows = self.conn.execute(
-            "SELECT rowid, project, channel FROM consumers "
-            "WHERE updated_at < ? AND channel NOT GLOB 'private-project-*'",
-            (before,),
+            f"SELECT {_COLUMNS} FROM consumers "
+            "WHERE (updated_at < ? AND substr(channel, 1, 16) <> 'private-project-') OR wanted = ?",
+            (before, _FORGET),
         ).fetchall()
-        for rowid, project, channel in rows:
-            if (project, channel) not in kept:
-                self.conn.execute("DELETE FROM consumers WHERE rowid = ?", (rowid,))
+        for row in map(_consumer_of, rows):
+            held = row.connected and self.is_live(row.incarnation)
+            if not held and (row.project, row.channel) not in kept:
+                self.remove_consumer(row)
+
+
+def _holder_of(seen: StreamConsumer) -> tuple[int, str, int, int]:
+    return seen.project, seen.channel, seen.generation, seen.incarnation

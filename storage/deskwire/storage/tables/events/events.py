@@ -5,62 +5,83 @@ A row that is `internal` is for agents alone: a query without `internal = 0` is 
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.ids import Mint
-from deskwire.engine.events.types import AGENTS, Draft, StoredEvent, Topic, encode_envelope, topics_of
-from deskwire.storage.scrub import ScrubWish
+from deskwire.engine.events.types import StoredEvent, Topic
+from deskwire.storage.dialect import differing, either
+from deskwire.storage.tables.base import Changes, Queries
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
 
 NO_PROJECT: Final = 0
 """Stands in the row of an event that is for one endpoint alone, so that no feed finds it."""
 
-_NEWEST: Final = (
-    "SELECT position, id FROM (SELECT * FROM (SELECT position, id FROM events ORDER BY position DESC LIMIT 1) "
-    "UNION ALL SELECT spent_position, spent_id FROM event_window) ORDER BY position DESC LIMIT 1"
+_DELETED_CONVERSATION: Final = differing(
+    sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.id') = :subject",
+    postgres="e.about_conversation = :subject",
 )
-"""The newest position ever given and its id, also if that event was erased."""
-
-_DELETION: Final = (
-    "SELECT position FROM events WHERE conversation IS NULL AND project = :project AND position > :after AND internal = 0 "
-    "AND json_extract(CAST(body AS TEXT), '$.data.conversation.{}') = :subject"
+_DELETED_OF_CONTACT: Final = differing(
+    sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') = :subject",
+    postgres="e.about_user = :subject AND e.about_conversation IS NOT NULL",
 )
-_ERASURE: Final = (
-    "SELECT position FROM events WHERE conversation IS NULL AND +project = :project AND position > :after AND internal = 0 "
-    "AND json_extract(CAST(body AS TEXT), '$.data.conversation.contact.userId') IS NULL "
-    "AND json_extract(CAST(body AS TEXT), '$.data.contact.userId') = :subject"
+_ERASED_CONTACT: Final = differing(
+    sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') IS NULL "
+    "AND json_extract(CAST(e.body AS TEXT), '$.data.contact.userId') = :subject",
+    postgres="e.about_user = :subject AND e.about_conversation IS NULL",
 )
-"""A contact's own last event, found among those of all contacts that were erased since: the index has them together."""
+"""A contact's own last event. SQLite finds it among those of all contacts that were erased since: its index has them together."""
+_BEHIND: Final = "SELECT e.position FROM events e WHERE e.position > :after AND e.internal = 0"
 _OF_CONVERSATION: Final = (
-    "SELECT position FROM events WHERE position > :after AND internal = 0 AND conversation = "
-    "(SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
-    f"UNION ALL {_DELETION.format('id')}"
+    f"{_BEHIND} AND e.conversation = (SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
+    f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_conversation}}"
 )
 _CONTACTS: Final = " UNION ALL ".join(  # a term for each of the two partial indexes
     f"SELECT rowid FROM contacts WHERE project = :project AND user_id = :subject AND erasing = {erasing}"
     for erasing in (0, 1)
 )
 _OF_CONTACT: Final = (
-    f"WITH contact AS ({_CONTACTS}) "
-    "SELECT position FROM events WHERE position > :after AND internal = 0 AND conversation IN (SELECT -rowid FROM contact "
+    f"WITH contact AS ({_CONTACTS}) {_BEHIND} AND e.conversation IN (SELECT -rowid FROM contact "
     "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
-    f"UNION ALL {_DELETION.format('contact.userId')} UNION ALL {_ERASURE}"
+    f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_of_contact}} "
+    f"UNION ALL {_BEHIND} AND {{unindexed}}e.project = :project AND {{erased_contact}}"
 )
-_OF_AGENTS: Final = " UNION ALL ".join(  # a term for each of the two partial indexes, merged
-    f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after AND e.internal = {internal}"
-    for internal in (0, 1)
-)
-_NEWEST_OF_PROJECT: Final = " UNION ALL ".join(
-    "SELECT * FROM (SELECT position, id FROM events "
-    f"WHERE project = :project AND internal = {internal} ORDER BY position DESC LIMIT 1)"
-    for internal in (0, 1)
-)
-_OF_LANE: Final = {"conversation": _OF_CONVERSATION, "contact": _OF_CONTACT}
+_OF_LANE: Final = {
+    kind: either(
+        template,
+        deleted_conversation=_DELETED_CONVERSATION,
+        deleted_of_contact=_DELETED_OF_CONTACT,
+        erased_contact=_ERASED_CONTACT,
+    )
+    for kind, template in (("conversation", _OF_CONVERSATION), ("contact", _OF_CONTACT))
+}
 """Positions of a lane's events; each part is found by an index."""
+
+_SHOWN: Final = "e.project = :project AND e.internal = 0 {of_project}"
+_FEED: Final = either(f"{_SHOWN} AND e.position > :after")
+_OF_AGENTS: Final = either(
+    " UNION ALL ".join(  # a term for each of SQLite's two partial indexes, merged
+        f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
+        f"AND e.internal = {internal} {{of_project}}"
+        for internal in (0, 1)
+    )
+    + " ORDER BY position LIMIT :limit"
+)
+_ID_AT: Final = either(
+    f"SELECT e.id FROM events e WHERE {_SHOWN} AND e.position <= :position ORDER BY e.position DESC LIMIT 1"
+)
+_COUNT_BEHIND: Final = either(
+    f"SELECT count(*) FROM (SELECT 1 FROM events e WHERE {_SHOWN} AND e.position > :position LIMIT :limit) AS behind"
+)
+_NEWEST_OF_PROJECT: Final = either(
+    "SELECT position, id FROM ("
+    + " UNION ALL ".join(
+        f"SELECT * FROM (SELECT e.position, e.id FROM events e WHERE e.project = :project AND e.internal = {internal} "
+        f"{{of_project}} ORDER BY e.position DESC LIMIT 1) AS newest{internal}"
+        for internal in (0, 1)
+    )
+    + ") AS newest ORDER BY position DESC LIMIT 1"
+)
 
 
 def event_of(row: Sequence[Any]) -> StoredEvent:
@@ -68,10 +89,8 @@ def event_of(row: Sequence[Any]) -> StoredEvent:
     return StoredEvent(*row)
 
 
-class EventReads:
+class EventReads(Queries):
     """Queries on the log; the methods are those of `ports.Reader`."""
-
-    conn: sqlite3.Connection
 
     def conversation_events(self, conversation: int, after: int, limit: int) -> Sequence[bytes]:
         rows = self.conn.execute(
@@ -82,20 +101,17 @@ class EventReads:
         return [row[0] for row in rows]
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-        condition = "e.project = :project AND e.position > :after AND e.internal = 0"
-        return self._chosen(condition, limit, types, project, after)
+        return self._chosen(_FEED[self.dialect], limit, types, project, after)
 
     def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
-        rows = self.conn.execute(
-            f"{_OF_AGENTS} ORDER BY position LIMIT :limit",
-            {"project": project, "after": after, "limit": limit},
-        )
+        values = {"project": project, "after": after, "limit": limit}
+        rows = self.conn.execute(_OF_AGENTS[self.dialect], values)
         return [event_of(row) for row in rows]
 
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:
-        positions = f"e.position IN ({_OF_LANE[lane.kind]})"
+        positions = f"e.position IN ({_OF_LANE[lane.kind][self.dialect]})"
         return self._chosen(positions, limit, types, lane.project, after, lane.subject)
 
     def _chosen(
@@ -107,40 +123,14 @@ class EventReads:
         sql = f"SELECT {EVENT_COLUMNS} FROM events e WHERE {where} {wanted} ORDER BY e.position LIMIT :limit"
         return [event_of(row) for row in self.conn.execute(sql, values | names)]
 
-    def event_position(self, event_id: str) -> int:
-        low, high = 0, self.last_event_position()
-        while low < high:  # everything up to `low` is not newer; everything behind `high` is
-            middle = (low + high + 1) // 2
-            row = self.conn.execute(
-                "SELECT position, id FROM events WHERE position <= ? ORDER BY position DESC LIMIT 1",
-                (middle,),
-            ).fetchone()
-            if row is None or row[1] <= event_id:
-                low = middle
-            else:
-                high = row[0] - 1
-        return low
-
-    def event_window(self) -> tuple[str | None, str | None]:
-        pruned = self.conn.execute("SELECT pruned_id FROM event_window").fetchone()[0]
-        return pruned, self.conn.execute(_NEWEST).fetchone()[1]
-
-    def last_event_position(self) -> int:
-        position: int = self.conn.execute(_NEWEST).fetchone()[0]
-        return position
-
     def event_id_at(self, project: int, position: int) -> str | None:
-        row = self.conn.execute(
-            "SELECT id FROM events WHERE project = ? AND position <= ? AND internal = 0 "
-            "ORDER BY position DESC LIMIT 1",
-            (project, position),
-        ).fetchone()
+        values = {"project": project, "position": position}
+        row = self.conn.execute(_ID_AT[self.dialect], values).fetchone()
         return None if row is None else row[0]
 
     def newest_event(self, project: int) -> tuple[int, str] | None:
         row: tuple[int, str] | None = self.conn.execute(
-            f"SELECT position, id FROM ({_NEWEST_OF_PROJECT}) ORDER BY position DESC LIMIT 1",
-            {"project": project},
+            _NEWEST_OF_PROJECT[self.dialect], {"project": project}
         ).fetchone()
         return row
 
@@ -156,109 +146,31 @@ class EventReads:
         return row is not None
 
     def events_behind(self, project: int, position: int, limit: int) -> int:
-        row = self.conn.execute(
-            "SELECT count(*) FROM (SELECT 1 FROM events WHERE project = ? AND position > ? AND internal = 0 LIMIT ?)",
-            (project, position, limit),
-        ).fetchone()
-        return int(row[0])
+        values = {"project": project, "position": position, "limit": limit}
+        return int(self.conn.execute(_COUNT_BEHIND[self.dialect], values).fetchone()[0])
 
 
-class EventWrites(ScrubWish):
-    """Additions to the log. The counters live here, as the writer is all that ever adds.
+class EventWrites(Changes):
+    """Erasures from the log. Whoever adds to it gives the positions: another one for each database."""
 
-    A rolled back commit leaves a hole in the positions, never a repeat: a reader that has passed a
-    position will not find something new there.
-    """
-
-    conn: sqlite3.Connection
     published: list[StoredEvent]
     erased: set[int]
 
-    def start_events(self) -> None:
-        """Go on behind what is stored."""
-        position, event_id = self.conn.execute(_NEWEST).fetchone()
-        self._event_position: int = position
-        self._event_ids = Mint(event_id)
-
-    def append_event(
-        self,
-        project: Project,
-        draft: Draft,
-        conversation: int | None,
-        at: int,
-        *,
-        directed: bool = False,
-        ticket: int | None = None,
-    ) -> StoredEvent:
-        internal = draft.type in AGENTS
-        assert not (internal and (directed or draft.sequence is not None)), (
-            "what agents are told has no number"
-        )
-        self._event_position += 1
-        event_id = self._event_ids.new("evt", at)
-        event = StoredEvent(
-            self._event_position,
-            event_id,
-            draft.type,
-            NO_PROJECT if directed else project.rowid,
-            conversation,
-            draft.sequence,
-            encode_envelope(draft, event_id, project.id, at),
-            () if directed or internal else topics_of(project.rowid, draft.data),
-        )
-        self.conn.execute(
-            "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at, internal, ticket) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                event.position,
-                event.id,
-                event.type,
-                event.project,
-                event.conversation,
-                event.sequence,
-                event.body,
-                at,
-                int(internal),
-                ticket,
-            ),
-        )
-        if not directed:
-            self.published.append(event)
-        return event
+    def note_spent(self) -> None:
+        """See to it that no position is given again, whatever is deleted after this."""
+        raise NotImplementedError
 
     def erase_events(self, conversation: int) -> None:
         """Remove a conversation's events, also from what this commit is about to publish.
 
         The newest may be one of them, and its position must not be given again after a restart.
         """
-        self._note_spent()
+        self.note_spent()
         self.conn.execute("DELETE FROM events WHERE conversation = ?", (conversation,))
         self.published[:] = [event for event in self.published if event.conversation != conversation]
         self.erased.add(conversation)
 
     def erase_ticket_events(self, ticket: int) -> None:
         """Remove a ticket's events, which are all internal."""
-        self._note_spent()
+        self.note_spent()
         self.conn.execute("DELETE FROM events WHERE ticket = ?", (ticket,))
-
-    def _note_spent(self) -> None:
-        self.conn.execute(f"UPDATE event_window SET scrub_due = 1, (spent_position, spent_id) = ({_NEWEST})")
-
-    def prune_event_rows(self, older_than: int, limit: int) -> tuple[int, int]:
-        """Prune as `prune_events` says. Return the number of events, and the last position looked at."""
-        newest = self.conn.execute("SELECT max(position) FROM events").fetchone()[0]
-        rows = self.conn.execute(
-            "SELECT position, id, created_at, conversation IS NULL AND internal = 0 FROM events "
-            "WHERE position < ? ORDER BY position LIMIT ?",
-            (newest or 0, limit),
-        ).fetchall()
-        old = [row for row in rows if row[2] < older_than]
-        if old:
-            last = old[-1]
-            self.conn.execute(
-                "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
-            )
-            self.conn.execute("UPDATE event_window SET pruned_id = ?", (last[1],))
-            if any(row[3] for row in old):  # deletions, each with the user id of a contact
-                self.want_scrub()
-        return len(old), old[-1][0] if old else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -12,20 +11,21 @@ import orjson
 from deskwire.engine.surveys.insights.insights import Insights, without_texts
 from deskwire.engine.surveys.insights.progress import Refresh
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
-from deskwire.storage.scrub import ScrubWish
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.surveys.surveys import SURVEY_COLUMNS
 
 _RESPONSE: Final = "r.rowid, r.id, r.version, r.contact, k.user_id, r.language, r.answers, r.created_at"
 _JOINED: Final = f"SELECT {_RESPONSE} FROM survey_responses r LEFT JOIN contacts k ON k.rowid = r.contact"
 _WIDTH: Final = len(_RESPONSE.split(", "))
 _SURVEY: Final = ", ".join(f"s.{name}" for name in SURVEY_COLUMNS.split(", "))
+_IN_SURVEY: Final = either("r.survey = ?")
+_AMONG_FEW: Final = either("{unindexed}r.survey = ?")
 _LAST: Final = (1 << 63) - 1
 
 
-class SurveyResponseReads:
+class SurveyResponseReads(Queries):
     """Queries on responses and insights; the methods are those of `surveys.ports.SurveyReader`."""
-
-    conn: sqlite3.Connection
 
     def survey_response(self, survey: int, response_id: str) -> Response | None:
         row = self.conn.execute(
@@ -36,8 +36,9 @@ class SurveyResponseReads:
     def survey_responses(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
     ) -> Sequence[Response]:
-        # A contact has few responses: the unary plus keeps the planner off the survey's indexes.
-        where = ["+r.survey = ?" if wanted.contact is not None else "r.survey = ?", "r.rowid < ?"]
+        # A contact has few responses: none of the survey's indexes then.
+        home = _IN_SURVEY if wanted.contact is None else _AMONG_FEW
+        where = [home[self.dialect], "r.rowid < ?"]
         values: list[Any] = [survey, before or _LAST]
         for condition, value in (
             ("r.version = ?", wanted.version),
@@ -78,11 +79,11 @@ class SurveyResponseReads:
         return None if row is None else Refresh(*(*row[:6], orjson.loads(row[6]), row[7]))
 
 
-class SurveyResponseWrites(SurveyResponseReads, ScrubWish):
+class SurveyResponseWrites(SurveyResponseReads, Changes):
     """Changes of responses and insights; the methods are those of `surveys.ports.SurveyTransaction`."""
 
     def insert_response(self, survey: int, response: Response) -> Response:
-        rowid = self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO survey_responses (id, survey, version, contact, language, answers, created_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -94,9 +95,8 @@ class SurveyResponseWrites(SurveyResponseReads, ScrubWish):
                 orjson.dumps(response.answers).decode(),
                 response.created_at,
             ),
-        ).lastrowid
+        )
         self.conn.execute("UPDATE surveys SET responses = responses + 1 WHERE rowid = ?", (survey,))
-        assert rowid is not None
         return replace(response, rowid=rowid)
 
     def delete_response(self, survey: int, response: Response) -> None:
@@ -134,9 +134,12 @@ class SurveyResponseWrites(SurveyResponseReads, ScrubWish):
             (survey, orjson.dumps(dict(insights.parts)).decode(), insights.source, insights.updated_at),
         )
 
-    def put_refresh(self, survey: int, refresh: Refresh) -> None:
+    def put_refresh(self, survey: int, refresh: Refresh, incarnation: int = 0) -> None:
         self.conn.execute(
-            "INSERT OR REPLACE INTO survey_refreshes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO survey_refreshes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (survey) DO UPDATE SET "
+            "status = excluded.status, progress = excluded.progress, started_at = excluded.started_at, "
+            "ended_at = excluded.ended_at, error = excluded.error, responses = excluded.responses, "
+            "scores = excluded.scores, source = excluded.source, incarnation = excluded.incarnation",
             (
                 survey,
                 refresh.status,
@@ -147,12 +150,14 @@ class SurveyResponseWrites(SurveyResponseReads, ScrubWish):
                 refresh.responses,
                 orjson.dumps(refresh.scores).decode(),
                 refresh.source,
+                incarnation,
             ),
         )
 
     def fail_refreshes(self, reason: str, at: int) -> int:
         return self.conn.execute(
-            "UPDATE survey_refreshes SET status = 'failed', error = ?, ended_at = ? WHERE status = 'running'",
+            "UPDATE survey_refreshes SET status = 'failed', error = ?, ended_at = ? WHERE status = 'running' "
+            "AND incarnation NOT IN (SELECT n.incarnation FROM nodes n)",
             (reason, at),
         ).rowcount
 

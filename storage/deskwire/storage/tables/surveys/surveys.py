@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -10,17 +9,18 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.surveys.survey import Status, Survey, SurveyVersion
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Changes, Queries
 
 SURVEY_COLUMNS: Final = (
     "rowid, id, project, name, status, version, responses, erasures, created_at, updated_at"
 )
+_NAMED: Final = either("{has_folded[name]}")
 _LAST: Final = (1 << 63) - 1
 
 
-class SurveyReads:
+class SurveyReads(Queries):
     """Queries on surveys; the methods are those of `surveys.ports.SurveyReader`."""
-
-    conn: sqlite3.Connection
 
     def survey(self, project: int, survey_id: str) -> Survey | None:
         row = self.conn.execute(
@@ -38,7 +38,7 @@ class SurveyReads:
             where.append("status = ?")
             values.append(status)
         if name is not None:
-            where.append("instr(lower(name), lower(?))")
+            where.append(_NAMED[self.dialect])
             values.append(name)
         sql = f"SELECT {SURVEY_COLUMNS} FROM surveys WHERE {' AND '.join(where)} ORDER BY rowid DESC LIMIT ?"
         return [Survey(*row) for row in self.conn.execute(sql, (*values, limit))]
@@ -62,18 +62,15 @@ class SurveyReads:
         return [row[0] for row in self.conn.execute("SELECT rowid FROM surveys WHERE removed = 1")]
 
 
-class SurveyWrites:
+class SurveyWrites(Changes):
     """Changes of surveys; the methods are those of `surveys.ports.SurveyTransaction`."""
 
-    conn: sqlite3.Connection
-
     def insert_survey(self, survey: Survey, definition: Mapping[str, Any]) -> Survey:
-        rowid = self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO surveys (id, project, name, status, version, created_at, updated_at) "
             "VALUES (?, ?, ?, ?, 0, ?, ?)",
             (survey.id, survey.project, survey.name, survey.status, survey.created_at, survey.updated_at),
-        ).lastrowid
-        assert rowid is not None
+        )
         self.publish_version(rowid, SurveyVersion(survey.version, definition, survey.created_at))
         return replace(survey, rowid=rowid)
 

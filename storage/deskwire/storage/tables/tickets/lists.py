@@ -3,18 +3,17 @@
 There are three ways to the rows of a page. A search begins with the words, a filter that few tickets
 pass (assignee, tag, contact, conversation, snoozed) with its own index; both sort what they find.
 Everything else reads, per status, the index that is in the order of the sort, and stops after a page.
-A unary plus keeps the planner off an index that would lead it elsewhere.
+What is `unindexed` keeps the planner off an index that would lead it elsewhere.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from deskwire.engine.tickets.ports import NOBODY, Place, Sort, SortKey, TicketFilter
 from deskwire.engine.tickets.ticket import Status, Ticket
-from deskwire.storage.tables.tickets.search import match_of
+from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.tickets.tickets import PRIORITIES, TICKET, ticket_of
 
 _STATUSES: Final = get_args(Status)
@@ -25,58 +24,70 @@ _COLUMNS: Final[Mapping[SortKey, str]] = {
 }
 """The column that each key sorts by; `createdAt` by the row, in the order of creation, whatever the clock did."""
 
-_SNOOZED: Final = "tickets t INDEXED BY tickets_snoozed"
+_SNOOZED: Final = "tickets t {indexed[tickets_snoozed]}"
 Terms = Iterator[tuple[str, tuple[Any, ...]]]
 
 
-class TicketListReads:
+class Words(NamedTuple):
+    """The way to the tickets that have words.
+
+    Attributes:
+        source: the tables, with that of tickets as `t`.
+        row: the key in whose order the index of words gives them.
+        term: the condition, with its values.
+    """
+
+    source: str
+    row: str
+    term: tuple[str, tuple[Any, ...]]
+
+
+class TicketListReads(Queries):
     """The query of `tickets.ports.TicketReader` for lists."""
 
-    conn: sqlite3.Connection
+    def ticket_words(self, project: int, text: str) -> Words | None:
+        """Return the way to the tickets with words that begin like those of `text`, all of them; None if it has no word."""
+        raise NotImplementedError
 
     def tickets(
         self, project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[tuple[Ticket, Place]]:
-        chosen = list_query(project, wanted, sort, after, limit)
-        if chosen is None:
+        words = None
+        if wanted.text is not None and (words := self.ticket_words(project, wanted.text)) is None:
             return []
-        sql, values = chosen
-        found = [ticket_of(row) for row in self.conn.execute(sql, values)]
+        sql, values = list_query(project, wanted, sort, after, limit, words)
+        found = [ticket_of(row) for row in self.conn.execute(self.dialect.text(sql), values)]
         return [(ticket, _place(ticket, sort)) for ticket in found]
 
 
 def list_query(
-    project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
-) -> tuple[str, tuple[Any, ...]] | None:
-    """Return the statement for a page, with its values; None if no ticket can fit."""
-    match = None if wanted.text is None else match_of(project, wanted.text)
-    if wanted.text is not None and match is None:
-        return None
+    project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int, words: Words | None
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement for a page, with its values.
+
+    Args:
+        words: the way to the tickets that have the wanted text.
+    """
     if wanted.priority is not None and sort.key == "priority":
         sort = Sort("createdAt", sort.order)  # all equal: what is left is the order of creation
-    row = "s.rowid" if match else "t.rowid"  # the index of words is in the order of its rows
+    row = "t.rowid" if words is None else words.row
     order = _order(sort, row)
     rest = [*_conditions(wanted, sort), *_behind(sort, after, row)]
-    way = _by_words(match) if match else _by_key(project, wanted)
+    way = _by_key(project, wanted) if words is None else (words.source, iter([words.term]))
     if way is None:
         chosen, values = _by_status(project, wanted, rest, order, limit)
     else:
         source, key = way
-        where, values = _joined([*key, ("+t.project = ?", (project,)), *_status(wanted), *rest])
+        where, values = _joined([*key, ("{unindexed}t.project = ?", (project,)), *_status(wanted), *rest])
         chosen = f"SELECT t.rowid FROM {source} WHERE {where} ORDER BY {order} LIMIT ?"
         values += (limit,)
     page = f"{TICKET} WHERE t.rowid IN ({chosen}) ORDER BY {_order(sort, 't.rowid')} LIMIT ?"
     return page, (*values, limit)
 
 
-def _by_words(match: str) -> tuple[str, Terms]:
-    source = "ticket_search s CROSS JOIN tickets t ON t.rowid = s.rowid"
-    return source, iter([("s.ticket_search MATCH ?", (match,))])
-
-
 def _by_key(project: int, wanted: TicketFilter) -> tuple[str, Terms] | None:
     if wanted.tag is not None:
-        source = "ticket_tags g CROSS JOIN tickets t ON t.rowid = g.ticket"
+        source = "ticket_tags g {and_then} tickets t ON t.rowid = g.ticket"
         return source, iter([("g.project = ? AND g.tag = ?", (project, wanted.tag))])
     for column, value in (
         ("conversation", wanted.conversation),
@@ -97,32 +108,32 @@ def _by_status(
     for status in [wanted.status] if wanted.status else _STATUSES:
         where, some = _joined([("t.project = ? AND t.status = ?", (project, status)), *rest])
         part = f"SELECT t.rowid FROM tickets t WHERE {where} ORDER BY {order} LIMIT ?"
-        parts.append(f"SELECT * FROM ({part})")
+        parts.append(f"SELECT * FROM ({part}) AS p{len(parts)}")
         values += (*some, limit)
     return " UNION ALL ".join(parts), values
 
 
 def _status(wanted: TicketFilter) -> Terms:
     if wanted.status is not None:
-        yield "+t.status = ?", (wanted.status,)
+        yield "{unindexed}t.status = ?", (wanted.status,)
 
 
 def _conditions(wanted: TicketFilter, sort: Sort) -> Terms:
     if wanted.priority is not None:
-        plus = "" if sort.key == "createdAt" else "+"
-        yield f"{plus}t.priority = ?", (PRIORITIES.index(wanted.priority),)
+        hint = "" if sort.key == "createdAt" else "{unindexed}"
+        yield f"{hint}t.priority = ?", (PRIORITIES.index(wanted.priority),)
     if wanted.type is not None:
         yield "t.type = ?", (wanted.type,)
     if wanted.assignee == NOBODY:
-        yield "+t.processing_user IS NULL AND +t.processing_team IS NULL", ()
+        yield "{unindexed}t.processing_user IS NULL AND {unindexed}t.processing_team IS NULL", ()
     elif wanted.assignee is not None:
-        yield f"+t.{_assignee_column(wanted.assignee)} = ?", (wanted.assignee,)
+        yield f"{{unindexed}}t.{_assignee_column(wanted.assignee)} = ?", (wanted.assignee,)
     if wanted.snoozed is not None:
-        yield f"+t.snoozed_until IS {'NOT ' if wanted.snoozed else ''}NULL", ()
+        yield f"{{unindexed}}t.snoozed_until IS {'NOT ' if wanted.snoozed else ''}NULL", ()
     if wanted.contact is not None:
-        yield "+t.contact = ?", (wanted.contact,)
+        yield "{unindexed}t.contact = ?", (wanted.contact,)
     if wanted.conversation is not None:
-        yield "+t.conversation = ?", (wanted.conversation,)
+        yield "{unindexed}t.conversation = ?", (wanted.conversation,)
     if wanted.tag is not None:
         tagged = (
             "SELECT 1 FROM ticket_tags g WHERE g.project = t.project AND g.tag = ? AND g.ticket = t.rowid"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, get_args
@@ -11,7 +10,7 @@ import orjson
 
 from deskwire.engine.tickets.activity import Activity, By
 from deskwire.engine.tickets.ticket import Change, Priority, Ticket
-from deskwire.storage.scrub import ScrubWish
+from deskwire.storage.tables.base import Changes, Queries
 
 PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
 """The priorities in rising order; a ticket stores the place in it."""
@@ -40,10 +39,8 @@ def ticket_of(row: Sequence[Any]) -> Ticket:
     return Ticket(*fields)
 
 
-class TicketReads:
+class TicketReads(Queries):
     """Queries on tickets; the methods are those of `tickets.ports.TicketReader`."""
-
-    conn: sqlite3.Connection
 
     def ticket(self, project: int, ticket_id: str) -> Ticket | None:
         row = self.conn.execute(f"{TICKET} WHERE t.id = ? AND t.project = ?", (ticket_id, project)).fetchone()
@@ -80,16 +77,14 @@ class TicketReads:
         return [ticket_of(row) for row in rows]
 
 
-class TicketWrites(ScrubWish):
+class TicketWrites(Changes):
     """Changes of tickets; the methods are those of `tickets.ports.TicketTransaction`."""
 
-    conn: sqlite3.Connection
     due: list[int]
 
     def insert_ticket(self, ticket: Ticket) -> Ticket:
         values = (ticket.id, ticket.project, ticket.created_at, *_mutable(ticket))
-        rowid = self.conn.execute(_INSERT, values).lastrowid
-        assert rowid is not None
+        rowid = self.inserted(_INSERT, values)
         stored = replace(ticket, rowid=rowid)
         self._tag(stored, ticket.tags)
         self._note_snooze(None, stored)
@@ -120,7 +115,6 @@ class TicketWrites(ScrubWish):
     def erase_ticket_rows(self, ticket: Ticket) -> None:
         """Remove the ticket, its tags and its log."""
         self.want_scrub()
-        self.conn.execute("UPDATE search_upkeep SET merge_due = 1")
         self.conn.execute("DELETE FROM ticket_activity WHERE ticket = ?", (ticket.rowid,))
         self._untag(ticket, ticket.tags)
         self.conn.execute("DELETE FROM tickets WHERE rowid = ?", (ticket.rowid,))

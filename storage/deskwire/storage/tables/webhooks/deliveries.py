@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.core.ids import Mint
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus, HeldBack
 from deskwire.engine.webhooks.endpoint import disabled_reason
 from deskwire.engine.webhooks.outcome import NOT_STORED
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 from deskwire.storage.tables.webhooks.delivery_log import FAILED
 
@@ -24,17 +24,26 @@ _SELECTED: Final = f"SELECT {_DELIVERY}, {EVENT_COLUMNS} FROM deliveries d"
 _PENDING: Final = "JOIN events e ON e.position = d.event WHERE d.endpoint = ? AND d.status = 'pending'"
 _CHOSEN: Final = {
     None: ("", ""),
-    True: ("INDEXED BY deliveries_again", "AND d.redelivery_of IS NOT NULL"),
+    True: ("{indexed[deliveries_again]}", "AND d.redelivery_of IS NOT NULL"),
     False: ("", "AND d.redelivery_of IS NULL"),
 }
 """All pending deliveries, repeated ones, and the others: the index if SQLite would miss it, and the condition."""
+_WAITING: Final = {
+    which: either(
+        f"{_SELECTED} {index} {_PENDING} AND d.position > ? AND d.position <= ? {condition} ORDER BY d.position LIMIT ?"
+    )
+    for which, (index, condition) in _CHOSEN.items()
+}
+_RETRIES: Final = either(
+    f"{_SELECTED} {{indexed[deliveries_planned]}} {_PENDING} AND d.planned_from IS NOT NULL "
+    "AND CASE WHEN d.redelivery_of IS NOT NULL THEN d.position <= ? "
+    "ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END ORDER BY d.due_at LIMIT ?"
+)
 _END: Final = 2**63 - 1
 
 
-class DeliveryReads:
+class DeliveryReads(Queries):
     """Queries on what is to be delivered; the methods are those of `ports.Reader`."""
-
-    conn: sqlite3.Connection
 
     def pending_deliveries(
         self,
@@ -45,10 +54,8 @@ class DeliveryReads:
         upto: int | None = None,
         redeliveries: bool | None = None,
     ) -> Sequence[Delivery]:
-        index, condition = _CHOSEN[redeliveries]
         rows = self.conn.execute(
-            f"{_SELECTED} {index} {_PENDING} AND d.position > ? AND d.position <= ? {condition} "
-            "ORDER BY d.position LIMIT ?",
+            _WAITING[redeliveries][self.dialect],
             (endpoint, after, _END if upto is None else upto, limit),
         )
         return [_delivery_of(row) for row in rows]
@@ -57,9 +64,7 @@ class DeliveryReads:
         self, endpoint: int, limit: int, *, upto: int, unread: tuple[int, int], redelivered_upto: int
     ) -> Sequence[Delivery]:
         rows = self.conn.execute(
-            f"{_SELECTED} INDEXED BY deliveries_planned {_PENDING} AND d.planned_from IS NOT NULL AND CASE WHEN d.redelivery_of IS NOT NULL "
-            "THEN d.position <= ? ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END "
-            "ORDER BY d.due_at LIMIT ?",
+            _RETRIES[self.dialect],
             (endpoint, redelivered_upto, upto, *unread, limit),
         )
         return [_delivery_of(row) for row in rows]
@@ -77,18 +82,24 @@ class DeliveryReads:
         return HeldBack(*held, *missed)
 
 
-class DeliveryWrites:
+class DeliveryWrites(Changes):
     """Changes of deliveries; the methods are those of `ports.Transaction`."""
 
-    conn: sqlite3.Connection
     deliveries: list[Delivery]
 
-    def start_deliveries(self) -> None:
-        """Go on behind what is stored."""
-        sql = "SELECT position, id FROM deliveries ORDER BY position DESC LIMIT 1"
-        row = self.conn.execute(sql).fetchone()
-        self._delivery_position: int = row[0] if row else 0
-        self._delivery_ids = Mint(row[1] if row else None)
+    def add_delivery(
+        self,
+        endpoint: int,
+        event: StoredEvent,
+        ordering_key: int | None,
+        previous: int | None,
+        at: int,
+        *,
+        skipped: str | None = None,
+        redelivery_of: int | None = None,
+    ) -> Delivery:
+        """Add a delivery, at a position that whoever does it gives."""
+        raise NotImplementedError
 
     def insert_delivery(
         self,
@@ -100,7 +111,7 @@ class DeliveryWrites:
         *,
         skipped: str | None = None,
     ) -> Delivery:
-        return self._insert_delivery(endpoint, event, ordering_key, previous, at, skipped=skipped)
+        return self.add_delivery(endpoint, event, ordering_key, previous, at, skipped=skipped)
 
     def redeliver(self, position: int, at: int) -> Delivery | None:
         row = self.conn.execute(
@@ -111,7 +122,7 @@ class DeliveryWrites:
         if row is None:
             return None
         endpoint, ordering_key, previous, *event = row
-        again = self._insert_delivery(
+        again = self.add_delivery(
             endpoint, event_of(event), ordering_key, previous, at, redelivery_of=position
         )
         self.conn.execute(
@@ -237,55 +248,11 @@ class DeliveryWrites:
         ).fetchall()
         return self._delete([row[0] for row in rows if row[1] < older_than and row[2] != "pending"])
 
-    def _insert_delivery(
-        self,
-        endpoint: int,
-        event: StoredEvent,
-        ordering_key: int | None,
-        previous: int | None,
-        at: int,
-        *,
-        skipped: str | None = None,
-        redelivery_of: int | None = None,
-    ) -> Delivery:
-        assert not event.internal, "what agents are told is delivered to nobody"
-        self._delivery_position += 1
-        position, delivery_id = self._delivery_position, self._delivery_ids.new("dlv", at)
-        again = redelivery_of is not None
-        delivery = Delivery(
-            position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=again
-        )
-        status, ended = ("pending", None) if skipped is None else ("skipped", at)
-        self.conn.execute(
-            "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, "
-            "created_at, ended_at, reason, event_id, type, sequence, redelivery_of) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                position,
-                delivery_id,
-                endpoint,
-                event.position,
-                ordering_key,
-                previous,
-                status,
-                at,
-                at,
-                ended,
-                skipped,
-                event.id,
-                event.type,
-                event.sequence,
-                redelivery_of,
-            ),
-        )
-        if skipped is None:
-            self.deliveries.append(delivery)
-        return delivery
-
     def _insert_attempt(self, position: int, attempt: Attempt) -> None:
         """Store an attempt, in place of the one that it repeats."""
         self.conn.execute(
-            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (delivery, number) DO UPDATE SET at = excluded.at, "
+            "latency_ms = excluded.latency_ms, status = excluded.status, error = excluded.error, answer = excluded.answer",
             (
                 position,
                 attempt.number,

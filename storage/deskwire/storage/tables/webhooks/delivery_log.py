@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args
 
@@ -10,6 +9,7 @@ import orjson
 
 from deskwire.engine.webhooks.delivery import Attempt, DeliveryFilter, DeliveryRecord, DeliveryStatus
 from deskwire.engine.webhooks.outcome import Outcome, Sequences
+from deskwire.storage.tables.base import Queries
 
 _STATUSES: Final = get_args(DeliveryStatus)
 _RECORD: Final = (
@@ -45,10 +45,12 @@ _COUNTS: Final = (
 """A condition on deliveries `d`: of those of an event to an endpoint, the first that arrived, else the last."""
 
 
-class DeliveryLogReads:
+class DeliveryLogReads(Queries):
     """Queries on the delivery log; the methods are those of `ports.Reader`."""
 
-    conn: sqlite3.Connection
+    def delivery_position(self, project: int, delivery_id: str) -> int | None:
+        """Find a delivery's position."""
+        raise NotImplementedError
 
     def delivery_records(
         self, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
@@ -60,7 +62,7 @@ class DeliveryLogReads:
         )
 
     def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:
-        position = self._delivery_position_of(delivery_id)
+        position = self.delivery_position(project, delivery_id)
         if position is None:
             return None
         sql = f"SELECT {_RECORD} FROM {_JOINED} WHERE d.position = ? AND w.project = ? AND w.status != 'removed'"
@@ -89,28 +91,14 @@ class DeliveryLogReads:
         ).fetchone()
         return stored, gone
 
-    def _delivery_position_of(self, delivery_id: str) -> int | None:
-        """Find a delivery's position by bisection, as ids grow with positions."""
-        low, high = 1, self.conn.execute("SELECT max(position) FROM deliveries").fetchone()[0] or 0
-        while low <= high:
-            middle = (low + high) // 2
-            position, found = self.conn.execute(
-                "SELECT position, id FROM deliveries WHERE position >= ? ORDER BY position LIMIT 1", (middle,)
-            ).fetchone()
-            if found == delivery_id:
-                return int(position)
-            if found < delivery_id:
-                low = position + 1
-            else:
-                high = middle - 1
-        return None
-
     def _records(self, sql: str, arguments: Sequence[Any]) -> list[DeliveryRecord]:
         rows = self.conn.execute(sql, arguments).fetchall()
         attempts = self._attempts([row[0] for row in rows])
         return [_record_of(row, attempts) for row in rows]
 
     def _attempts(self, positions: Sequence[int]) -> Mapping[int, list[Attempt]]:
+        if not positions:
+            return {}
         marks = ", ".join("?" for _ in positions)
         rows = self.conn.execute(
             "SELECT delivery, number, at, latency_ms, status, error, answer FROM attempts "
@@ -136,7 +124,7 @@ def _chosen(
     statuses = [wanted.status] if wanted.status else _STATUSES
     one = (
         f"SELECT * FROM (SELECT position FROM deliveries WHERE {' AND '.join(where)} AND status = ? "
-        "ORDER BY position DESC LIMIT ?)"
+        "ORDER BY position DESC LIMIT ?) AS newest"
     )
     each = [(*arguments, status, limit) for status in statuses]
     return " UNION ALL ".join([one] * len(each)), tuple(value for some in each for value in some)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -13,7 +12,9 @@ from deskwire.engine.audit.deeds import endpoint_changed, endpoint_made
 from deskwire.engine.webhooks.delivery import Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.storage.connection import Connection
 from deskwire.storage.tables.audit import AuditWrites
+from deskwire.storage.tables.base import Queries
 
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
@@ -25,16 +26,13 @@ _PENDING_MAX: Final = 100_000
 """Pending deliveries that are counted for a record; some milliseconds of the writer's time."""
 
 
-class EndpointReads:
+class EndpointReads(Queries):
     """Queries on endpoints; the methods are those of `ports.Reader`."""
 
-    conn: sqlite3.Connection
-
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
+        which, values = ("", ()) if project is None else ("AND project = ?", (project,))
         rows = self.conn.execute(
-            f"SELECT {_COLUMNS} FROM endpoints WHERE (?1 IS NULL OR project = ?1) AND status != 'removed' "
-            "ORDER BY rowid",
-            (project,),
+            f"SELECT {_COLUMNS} FROM endpoints WHERE status != 'removed' {which} ORDER BY rowid", values
         )
         return [_endpoint_of(row) for row in rows]
 
@@ -46,7 +44,6 @@ class EndpointReads:
 class EndpointWrites(AuditWrites):
     """Changes of endpoints; the methods are those of `ports.Transaction`."""
 
-    conn: sqlite3.Connection
     deliveries: list[Delivery]
     _routed: dict[int, tuple[Endpoint, ...]]
 
@@ -69,7 +66,7 @@ class EndpointWrites(AuditWrites):
         return found
 
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
-        rowid = self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO endpoints (id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, "
             "status, status_reason, description, catch_up) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -86,9 +83,8 @@ class EndpointWrites(AuditWrites):
                 endpoint.description,
                 endpoint.catch_up,
             ),
-        ).lastrowid
+        )
         self.forget_endpoints()
-        assert rowid is not None
         self.record(endpoint_made(endpoint))
         return replace(endpoint, rowid=rowid)
 
@@ -175,7 +171,7 @@ class EndpointWrites(AuditWrites):
     def _pending(self, endpoint: int) -> int:
         """Count the deliveries that wait for an endpoint, up to the most that are counted."""
         (pending,) = self.conn.execute(
-            "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)",
+            "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?) AS waiting",
             (endpoint, _PENDING_MAX),
         ).fetchone()
         return int(pending)
@@ -185,7 +181,7 @@ class EndpointWrites(AuditWrites):
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.endpoint != endpoint]
 
 
-def renew_seals(connection: sqlite3.Connection, renewed: Callable[[bytes], bytes]) -> int:
+def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
     """Store all sealed secrets as `renewed` makes them. Return the number of endpoints that have changed."""
     changed = 0
     for rowid, *before in connection.execute(

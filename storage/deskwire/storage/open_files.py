@@ -1,0 +1,28 @@
+"""The uploads' files where the settings say that they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deskwire.engine.uploads.ports import Files
+from deskwire.storage.files import DiskFiles
+
+
+def open_files(place: str, data_dir: Path, database_url: str | None) -> Files:
+    """Return the files in a place: `disk`, `database`, or the URL of a bucket. Nothing is reached yet.
+
+    Raises ModuleNotFoundError if the library of that place is not installed.
+
+    Args:
+        database_url: where `database` is.
+    """
+    if place.startswith("s3:"):
+        from deskwire.storage.s3 import S3Files  # an extra
+
+        return S3Files(place)
+    if place == "database":
+        from deskwire.storage.postgres.files import DatabaseFiles  # an extra
+
+        assert database_url is not None, "a setting's conflict says so before"
+        return DatabaseFiles(database_url)
+    return DiskFiles(data_dir)

@@ -1,0 +1,86 @@
+"""A store on one session of its own, for a node's lease: a beat waits for no other work of the node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import trio
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.ports import SharedReader, Transaction
+from deskwire.storage.postgres.commit.lanes import NOT_REPLICATED
+from deskwire.storage.postgres.driver.blocking import BlockingConnection
+from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError, unavailable, unread
+from deskwire.storage.postgres.driver.session import Database
+from deskwire.storage.postgres.transaction import PostgresTransaction
+
+T = TypeVar("T")
+
+
+class BeatStore:
+    """`core.Store` that runs one query or job after the other, each in a transaction of its own.
+
+    What it does has to be harmless when it is done twice: nobody asks what became of a commit without an answer.
+
+    Args:
+        nursery: where submitted jobs run.
+    """
+
+    def __init__(self, database: Database, nursery: trio.Nursery) -> None:
+        self._connection = BlockingConnection(database, "beat")
+        self._thread: Final = trio.CapacityLimiter(1)
+        self._nursery = nursery
+
+    async def read(self, query: Callable[[SharedReader], T]) -> T:
+        """See `Store.read`."""
+        return await self._in_turn(query, unread)
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return await self._in_turn(job, unavailable)
+
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `Store.submit`."""
+        self._nursery.start_soon(self._carry_out, job, ended)
+
+    def close(self) -> None:
+        """Close the session."""
+        self._connection.close()
+
+    async def _carry_out(
+        self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]
+    ) -> None:
+        try:
+            ended(await self.write(job))
+        except Unavailable as refusal:
+            ended(refusal)
+
+    async def _in_turn(self, work: Callable[[Any], T], refusal: Callable[[DatabaseError], Unavailable]) -> T:
+        try:
+            return await trio.to_thread.run_sync(
+                partial(self._done, work), limiter=self._thread, abandon_on_cancel=False
+            )
+        except DatabaseError as error:
+            raise refusal(error) from error
+
+    def _done(self, work: Callable[[Any], T]) -> T:
+        try:
+            return self._once(work)
+        except ConnectionLost:  # it may have been idle for long: once more, on a new one
+            return self._once(work)
+
+    def _once(self, work: Callable[[Any], T]) -> T:
+        connection = self._connection
+        connection.command("BEGIN")
+        done = False
+        try:
+            result = work(PostgresTransaction(connection))
+            done = True
+        finally:
+            if connection.in_transaction:
+                connection.command("COMMIT" if done else "ROLLBACK")
+        if NOT_REPLICATED in connection.notices:
+            raise ConnectionLost("the commit has not reached the standby")
+        return result

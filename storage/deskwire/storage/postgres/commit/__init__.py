@@ -1,0 +1,1 @@
+"""The commit: jobs in batches of three round trips, and by themselves."""

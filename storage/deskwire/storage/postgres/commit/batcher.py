@@ -1,0 +1,277 @@
+"""Batches: many jobs in one transaction, in three round trips on Trio's thread.
+
+1. The conversations' rows are locked, and what the jobs need is read. Then they are run, and their changes buffered.
+2. The changes are sent, and behind them the heads of the projects are locked. Then events have their places.
+3. Events, deliveries and heads are sent, with the number of the batch in its lane and the COMMIT.
+
+A batch waits for a head while it holds rows, and for rows of others before that; for conversations it never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import structlog
+import trio
+from psycopg import pq
+
+from deskwire.engine.core.counters import SharedCommits
+from deskwire.engine.core.errors import AlreadyAnswered
+from deskwire.engine.ports import Commit
+from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
+from deskwire.storage.postgres.commit.course import Carried, Course
+from deskwire.storage.postgres.commit.heads import SAVE
+from deskwire.storage.postgres.commit.jobs import Job
+from deskwire.storage.postgres.commit.lanes import ASK, COUNT, NOT_REPLICATED, OPEN, Lane
+from deskwire.storage.postgres.commit.rounds import (
+    BEGIN,
+    COMMIT,
+    ROLLBACK,
+    Planner,
+    grouped,
+    heads_in,
+    lock_heads,
+    locks,
+    note_locks,
+    note_rows,
+    save,
+    saved_rows,
+    single,
+)
+from deskwire.storage.postgres.commit.sealing import sealed, waits
+from deskwire.storage.postgres.driver.codec import rows_of
+from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.refusals import (
+    LANE_TAKEN,
+    ConnectionLost,
+    DatabaseError,
+    outcome_unknown,
+)
+from deskwire.storage.postgres.driver.session import Database
+from deskwire.storage.postgres.driver.wire import Statement, Wire
+from deskwire.storage.postgres.transaction import (
+    CHANGES,
+    INSERT_DELIVERY,
+    INSERT_EVENT,
+    EndpointsMoved,
+)
+
+log: Final = structlog.get_logger(__name__)
+
+_ROUNDS: Final = 8
+"""How often a batch reads what its jobs have asked for since; who asks for more is run by itself."""
+
+_PAUSE_S: Final = 0.05
+_SAVE_TEXT: Final = translated(SAVE)[0]
+_EVENT_TEXT: Final = translated(INSERT_EVENT)[0]
+_DELIVERY_TEXT: Final = translated(INSERT_DELIVERY)[0]
+_COUNT_TEXT, _OPEN_TEXT, _ASK_TEXT = (translated(each)[0] for each in (COUNT, OPEN, ASK))
+_CHANGES: Final = Statement(CHANGES)
+
+
+class Batcher:
+    """One lane for batches.
+
+    Args:
+        patience_s: how long a database that can't be reached is asked what became of a COMMIT.
+        counters: what it is counted in.
+    """
+
+    def __init__(self, database: Database, lane: Lane, patience_s: float, counters: SharedCommits) -> None:
+        self._counters = counters
+        self._wire: Final = Wire(database, "batch")
+        self._lane: Final = lane
+        self._patience_s = patience_s
+        self._planner: Final = Planner()
+        self._routes: dict[int, Routes] = {}
+        self._rowids: dict[str, list[int]] = {}
+        self._open = False
+        self._begun = False
+
+    async def carry_out(self, jobs: Sequence[Job[Any]]) -> Carried:
+        """Run jobs in one transaction.
+
+        Raises DatabaseError if nothing of it is stored, and Unavailable (`outcome_unknown`) if nobody says whether it is.
+        """
+        try:
+            return await self._transaction(jobs)
+        except DatabaseError as error:
+            self._open = self._open and error.sqlstate != LANE_TAKEN
+            await self._undo()
+            raise
+        except BaseException:  # whatever it was, it goes on from here
+            self._wire.close()
+            raise
+
+    def close(self) -> None:
+        """Close the session."""
+        self._wire.close()
+
+    async def _transaction(self, jobs: Sequence[Job[Any]]) -> Carried:
+        self._begun = False
+        if not self._open:
+            await self._wire.exchange([single(_OPEN_TEXT, self._lane.key())], self._patience_s)
+            self._open = True
+        fetched = Fetched(self._rowids)
+        tx = BatchTransaction(fetched, self._routes)
+        course = Course(jobs, tx, self._counters)
+        course.look_ahead()
+        for _ in range(_ROUNDS):
+            if course.wants:
+                await self._fetch(fetched, course)
+            course.run()
+            if not course.wants:
+                break
+        else:
+            course.give_up()
+        carried = course.carried
+        carried.commit = await self._store(tx, carried)
+        return carried
+
+    async def _fetch(self, fetched: Fetched, course: Course) -> None:
+        """The first round: lock and read. What was read before rows were locked is read again."""
+        wants = course.wants
+        rowids = sorted(wants.rowids)
+        keys = {**wants.keys}
+        if rowids and self._begun:
+            keys = {**dict.fromkeys(fetched.rows), **keys}
+        several = [key[0] for key in keys if key[1]]
+        await self._planner.learn(self._wire, [text for text in several if several.count(text) > 1])
+        queries = self._planner.queries(keys)
+        locking = locks(rowids) if rowids else []
+        answers = await self._exchange("read", [*locking, *(query for query, _ in queries)])
+        if rowids:
+            note_locks(fetched, answers)
+            course.tried.update(rowids)
+        for (_, alike), answer in zip(queries, answers[len(locking) :], strict=True):
+            note_rows(fetched, alike, answer)
+
+    async def _store(self, tx: BatchTransaction, carried: Carried) -> Commit | None:
+        """The second and third round; return what is made known, None if nothing was to be stored."""
+        unsealed, writes = tx.unsealed, tx.buffer.writes
+        conversations = tx.changed_conversations()
+        if not (writes or conversations or unsealed.events or unsealed.deliveries):
+            replayed = any(isinstance(job.outcome, AlreadyAnswered) for job in carried.done)
+            if replayed:  # what was read is told only behind a write: then it is stored for good
+                await self._end([])  # raises if it is not
+            elif self._begun:
+                await self._exchange("commit", [COMMIT])
+            return None
+        late = [write for write in writes if waits(write.values)]
+        early = grouped([write for write in writes if not waits(write.values)] if late else writes)
+        saved = saved_rows(conversations)
+        await self._learn([*early, *saved.items()])
+        sent = [self._planner.many(text, rows) for text, rows in early]
+        sent += [save(self._planner, text, rows) for text, rows in saved.items()]
+        projects = unsealed.projects
+        if projects:
+            answers = await self._exchange("heads", [*sent, lock_heads(projects)])
+            sent = await self._sealed(tx, heads_answer=answers[-1], late=[*late])
+        changes = await self._end([*sent, _CHANGES])
+        self._routes.update(tx.routes)
+        return _commit_of(tx, changes)
+
+    async def _sealed(
+        self, tx: BatchTransaction, heads_answer: pq.abc.PGresult, late: Sequence[Any]
+    ) -> list[Statement]:
+        """Return the statements of the third round, for which the heads are locked. Raises EndpointsMoved."""
+        unsealed, heads = tx.unsealed, heads_in(heads_answer)
+        moved = [
+            project
+            for project, head in heads.items()
+            if tx.versions.get(project, head.endpoints_version) != head.endpoints_version
+        ]
+        if moved:
+            for project in moved:
+                self._routes.pop(project, None)
+            raise EndpointsMoved
+        real = unsealed.seal(heads)
+        groups: list[tuple[str, list[Sequence[Any]]]] = [(_EVENT_TEXT, unsealed.event_rows())]
+        if unsealed.deliveries:
+            groups.append((_DELIVERY_TEXT, unsealed.delivery_rows()))
+        groups += [(write.text, [sealed(write.values, real)]) for write in late]
+        groups.append((_SAVE_TEXT, [head.saved() for head in heads.values()]))
+        await self._learn(groups)
+        return [self._planner.many(text, rows) for text, rows in groups if rows]
+
+    async def _learn(self, groups: Sequence[tuple[str, list[Sequence[Any]]]]) -> None:
+        await self._planner.learn(self._wire, [text for text, rows in groups if len(rows) > 1])
+
+    async def _exchange(self, round_: str, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
+        """Exchange within the transaction, which is begun with the first statements."""
+        begin, began = [] if self._begun else [BEGIN], trio.current_time()
+        answers = await self._wire.exchange([*begin, *statements], 3 * self._patience_s)
+        self._begun = True
+        self._counters.rounds[round_].observe(trio.current_time() - began)
+        return answers[len(begin) :]
+
+    async def _end(self, statements: Sequence[Statement]) -> str | None:
+        """Commit behind the last statements; return the answer to the last of them.
+
+        Raises DatabaseError if it is not stored, and Unavailable if that can't be known.
+        """
+        counted = single(_COUNT_TEXT, self._lane.counted())
+        begin = [] if self._begun else [BEGIN]
+        all_, began = [*begin, *statements, counted, COMMIT], trio.current_time()
+        try:
+            answers = await self._wire.exchange(all_, self._patience_s)
+            self._counters.rounds["commit"].observe(trio.current_time() - began)
+        except ConnectionLost as lost:
+            log.warning("storage.commit_unanswered", error=str(lost))
+            stored = await self._asked()
+            if not stored:
+                raise
+            return ALL_CHANGES
+        if NOT_REPLICATED in self._wire.notices and not await self._asked():
+            raise ConnectionLost("the commit was not replicated")
+        rows = rows_of(answers[-3]) if statements else []
+        return rows[0][0] if rows else None
+
+    async def _asked(self) -> bool:
+        """Find out by a write whether the lane's last commit is stored. Raises Unavailable if nobody answers."""
+        until = trio.current_time() + self._patience_s
+        asking = [BEGIN, single(_ASK_TEXT, self._lane.key()), COMMIT]
+        while True:
+            try:
+                answers = await self._wire.exchange(asking, self._patience_s)
+            except DatabaseError as error:
+                log.warning("storage.outcome_asked", error=str(error))
+                await self._undo()
+            else:
+                if NOT_REPLICATED not in self._wire.notices:
+                    rows = rows_of(answers[1])
+                    if not rows:  # another process has taken the name, or a standby that never had it
+                        raise outcome_unknown()
+                    return self._counters.note_outcome(stored=rows[0][0] >= self._lane.batch)
+            if trio.current_time() >= until:
+                raise outcome_unknown()
+            await trio.sleep(_PAUSE_S)
+
+    async def _undo(self) -> None:
+        """Roll back what was begun; a session that can't is closed, which does the same."""
+        if self._wire.is_open:
+            try:
+                await self._wire.exchange([ROLLBACK], self._patience_s)
+            except DatabaseError:
+                self._wire.close()
+
+
+ALL_CHANGES: Final = "callers people"
+"""Told for a commit whose answer is lost, with what it has changed: whoever remembers anything forgets it."""
+
+
+def _commit_of(tx: BatchTransaction, changes: str | None) -> Commit:
+    words = (changes or "").split()
+    return Commit(
+        tx.unsealed.published(),
+        tx.unsealed.pending(),
+        frozenset(),
+        tuple(tx.due),
+        tuple(tx.runs_due),
+        tuple(tx.wakings_due),
+        "callers" in words,
+        tuple(word.partition(":")[2] for word in words if word.startswith("session:")),
+        "people" in words,
+        tx.unsealed.advances,
+    )

@@ -1,0 +1,138 @@
+"""The course of a batch's jobs in memory: run until nothing is wanted any more, or left to another commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from deskwire.engine.core.counters import SharedCommits
+from deskwire.engine.core.errors import StaleState
+from deskwire.engine.ports import Commit
+from deskwire.storage.postgres.commit.batch import NotLocked
+from deskwire.storage.postgres.commit.buffer import NeedsAlone
+from deskwire.storage.postgres.commit.jobs import Job
+from deskwire.storage.postgres.driver.recall import Key, Wanted
+
+_BYTES_MAX: Final = 256 * 1024
+"""What a batch sends in its last round, about: the longer that takes, the longer others wait for the heads."""
+
+
+@dataclass(slots=True)
+class Carried:
+    """The course that a batch has taken.
+
+    Args:
+        commit: what it makes known; None if nothing was stored.
+        done: the jobs that have their outcome.
+        later: those that somebody else is in the way of, in order.
+        alone: those that a batch can't carry out.
+    """
+
+    commit: Commit | None = None
+    done: list[Job[Any]] = field(default_factory=list)
+    later: list[Job[Any]] = field(default_factory=list)
+    alone: list[Job[Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Wants:
+    keys: dict[Key, None] = field(default_factory=dict)
+    rowids: set[int] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.keys or self.rowids)
+
+
+class Course:
+    """The course of one batch: which of its jobs have been decided, and what the others want."""
+
+    def __init__(
+        self, jobs: Sequence[Job[Any]], tx: Any, counters: SharedCommits
+    ) -> None:  # a `BatchTransaction`
+        self.carried: Final = Carried()
+        self.wants = _Wants()
+        self.tried: Final[set[int]] = set()
+        self._jobs = jobs
+        self._tx = tx
+        self._counters = counters
+        self._next = 0
+        self._held: set[str] = set()
+
+    def look_ahead(self) -> None:
+        """Note what the jobs surely want."""
+        tx = self._tx
+        for job in self._jobs:
+            for need in (job.run,) if job.needs is None else job.needs():
+                tx.begin()
+                try:
+                    need(tx)
+                except (Wanted, NotLocked) as wish:
+                    self._note(wish)
+                except (NeedsAlone, Exception):  # noqa: BLE001, S110  # it is run again, and then that counts
+                    pass
+                tx.cut()
+
+    def run(self) -> None:
+        """Run the jobs up to the first that wants something; and those behind it, to hear what they want."""
+        tx, self.wants = self._tx, _Wants()
+        for job in self._jobs[self._next :]:
+            if job.order in self._held or tx.buffer.size > _BYTES_MAX:
+                if not self.wants:
+                    self._decide(job, self.carried.later)
+                continue
+            tx.begin()
+            try:
+                job.outcome = _outcome(job, tx, self._counters)
+            except (Wanted, NotLocked) as wish:
+                tx.cut()
+                if isinstance(wish, Wanted) or wish.rowid not in self.tried:
+                    self._note(wish)
+                elif not self.wants:
+                    job.passed += 1
+                    self._decide(job, self.carried.later)
+                continue
+            except NeedsAlone:
+                tx.cut()
+                if not self.wants:
+                    self._decide(job, self.carried.alone)
+                continue
+            if self.wants:
+                tx.cut()
+                continue
+            if isinstance(job.outcome, Exception):
+                tx.cut()
+            self._decide(job, self.carried.done)
+
+    def give_up(self) -> None:
+        """Have those alone that want more and more."""
+        self.carried.alone += self._jobs[self._next :]
+
+    def _decide(self, job: Job[Any], fate: list[Job[Any]]) -> None:
+        self._next += 1
+        fate.append(job)
+        if fate is not self.carried.done and job.order is not None:
+            self._held.add(job.order)
+
+    def _note(self, wish: Wanted | NotLocked) -> None:
+        if isinstance(wish, Wanted):
+            self.wants.keys.update(dict.fromkeys(wish.keys))
+        else:
+            self.wants.rowids.add(wish.rowid)
+
+
+def _outcome(job: Job[Any], tx: Any, counters: SharedCommits) -> Any:
+    """Run a job, or have it decided again if it finds another state; return what it has returned or raised."""
+    try:
+        return job.run(tx)
+    except StaleState as stale:
+        if job.again is None:
+            return stale
+    except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+        return error
+    tx.cut()
+    counters.decided_again += 1
+    try:
+        return job.again(tx)
+    except Exception as error:  # noqa: BLE001  # as above
+        return error

@@ -1,0 +1,90 @@
+"""The lanes in which a node writes: each counts its commits in its own row, so that one without an answer can be asked for.
+
+It is asked for by a write. A commit whose wait for the standby was broken off can be read, and is lost all the same
+when that standby takes over; a write behind it is not answered before the standby has both (ADR 57).
+
+Of two processes of one name, the second of which is refused its lease and ends, the first takes its lanes back with the next write.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.storage.connection import Connection
+from deskwire.storage.postgres.driver.blocking import BlockingConnection
+from deskwire.storage.postgres.driver.refusals import DatabaseError
+from deskwire.storage.postgres.driver.session import Database
+
+log: Final = structlog.get_logger(__name__)
+
+COUNT: Final = (
+    "WITH counted AS (UPDATE lanes SET batch = ?, touched = clock_timestamp() "
+    "WHERE node = ? AND lane = ? AND run = ? RETURNING 1) "
+    "SELECT CAST(CASE count(*) WHEN 1 THEN '1' ELSE 'taken' END AS int) FROM counted"
+)
+"""Fails with LANE_TAKEN, and the transaction with it, if another process has taken the node's name."""
+OPEN: Final = (
+    "INSERT INTO lanes (node, lane, run, batch, touched) VALUES (?, ?, ?, 0, clock_timestamp()) "
+    "ON CONFLICT (node, lane) DO UPDATE SET run = excluded.run, batch = 0, touched = excluded.touched"
+)
+ASK: Final = (
+    "UPDATE lanes SET touched = clock_timestamp() WHERE node = ? AND lane = ? AND run = ? RETURNING batch"
+)
+
+_CLEAR: Final = "DELETE FROM lanes WHERE touched < clock_timestamp() - interval '1 day' AND node NOT IN (SELECT n.node FROM nodes n)"
+"""A process that is away for as long and comes back is refused one write, and opens its lanes again."""
+_CLEAR_EACH_S: Final = 3_600.0
+
+
+@dataclass(slots=True)
+class Lane:
+    """One of a node's lanes.
+
+    Args:
+        batch: the number of the last commit that was begun.
+        run: tells this process from others of the same name.
+    """
+
+    node: str
+    number: int
+    batch: int = 0
+    run: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def key(self) -> tuple[str, int, str]:
+        """Return the values of OPEN and ASK."""
+        return self.node, self.number, self.run
+
+    def counted(self) -> tuple[int, str, int, str]:
+        """Return the values of COUNT for the next commit."""
+        self.batch += 1
+        return self.batch, *self.key()
+
+
+NOT_REPLICATED: Final = "01000"
+"""The warning of a COMMIT whose wait for the standby was broken off: it may be lost, so it counts as none."""
+
+
+async def clear_lanes(database: Database, each_s: float = _CLEAR_EACH_S) -> None:
+    """Remove the lanes of nodes that have been gone for a day, every so many seconds, until cancelled; a duty."""
+    connection = BlockingConnection(database, "setup")
+    try:
+        while True:
+            try:
+                cleared = await trio.to_thread.run_sync(clear, connection)
+            except DatabaseError as error:
+                log.warning("storage.lanes_not_cleared", reason=str(error))
+            else:
+                log.debug("storage.lanes_cleared", lanes=cleared)
+            await trio.sleep(each_s)
+    finally:
+        connection.close()
+
+
+def clear(conn: Connection) -> int:
+    """Remove the lanes of nodes that have been gone for a day; return their number."""
+    return conn.execute(_CLEAR).rowcount

@@ -1,0 +1,150 @@
+"""A connection for worker threads: one statement after the other, each waited for."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import Any, Final
+
+import psycopg
+from psycopg import pq
+
+from deskwire.storage.dialect import POSTGRES
+from deskwire.storage.postgres.driver.codec import Result, encoded, formats, result_of
+from deskwire.storage.postgres.driver.marks import in_order, translated
+from deskwire.storage.postgres.driver.refusals import ConnectionLost, error_of
+from deskwire.storage.postgres.driver.session import Database, Role
+
+_PREPARED_MAX: Final = 500
+"""Statements that a session keeps prepared: all of the program's but the variants of a few."""
+
+_FINE: Final = frozenset(
+    {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY, pq.ExecStatus.COPY_IN}
+)
+
+
+class BlockingConnection:
+    """`connection.Connection` with PostgreSQL; opened when it is first used, and anew after it was lost.
+
+    One thread uses it at a time.
+    """
+
+    dialect: Final = POSTGRES
+
+    def __init__(self, database: Database, role: Role) -> None:
+        self._database = database
+        self._role: Role = role
+        self._connection: pq.abc.PGconn | None = None
+        self._prepared: dict[str, bytes] = {}
+        self.notices: list[str] = []
+        """SQLSTATEs of the notices of the last `command`."""
+        self.changed = False
+        """Set by each statement that may have changed rows."""
+
+    @property
+    def opened(self) -> pq.abc.PGconn:
+        """The session; it is opened if there is none. Raises ConnectionLost."""
+        if self._connection is None:
+            connection = self._database.connect(self._role)
+            connection.notice_handler = self._noted
+            self._connection, self._prepared = connection, {}
+        return self._connection
+
+    @property
+    def in_transaction(self) -> bool:
+        """True while a transaction has begun and not ended, failed or not."""
+        connection = self._connection
+        return connection is not None and connection.transaction_status != pq.TransactionStatus.IDLE
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> Result:
+        """See `Connection.execute`. Raises DatabaseError."""
+        text, names = translated(sql)
+        given = in_order(names, values)
+        answer = self._run(text, [encoded(each) for each in given], formats(given))
+        if not sql.startswith("SELECT"):
+            self.changed = True
+        return result_of(answer)
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
+        """Run a statement once for each of the rows."""
+        for row in rows:
+            self.execute(sql, row)
+
+    def command(self, sql: str, patience_s: float = inf) -> None:
+        """Run statements without values. Raises DatabaseError; ConnectionLost also if that takes longer than `patience_s`.
+
+        Nothing is cancelled then: the server may carry it out.
+        """
+        self.notices.clear()
+        connection = self.opened
+        try:
+            if patience_s == inf:
+                answer = connection.exec_(sql.encode())
+            else:
+                connection.send_query(sql.encode())
+                answer = self._waited_for(connection, time.monotonic() + patience_s)
+        except psycopg.Error as error:
+            raise self._lost(str(error)) from error
+        self._check(answer)
+
+    def _waited_for(self, connection: pq.abc.PGconn, until: float) -> pq.abc.PGresult:
+        """Return the last answer; raise ConnectionLost if it is not there in time."""
+        last: pq.abc.PGresult | None = None
+        readable = select.poll()
+        readable.register(connection.socket, select.POLLIN)
+        while True:
+            while connection.is_busy():
+                if not readable.poll(max(0.0, until - time.monotonic()) * 1_000):
+                    raise self._lost("the server did not answer in time")
+                connection.consume_input()
+            answer = connection.get_result()
+            if answer is None:
+                break
+            last = answer
+        if last is None:
+            raise self._lost("the server has not answered")
+        return last
+
+    def close(self) -> None:
+        """Close the session, if there is one; a transaction that it is in is rolled back."""
+        if self._connection is not None:
+            self._connection.finish()
+            self._connection = None
+
+    def _run(self, text: str, values: Sequence[Any], forms: list[pq.Format]) -> pq.abc.PGresult:
+        connection = self.opened
+        try:
+            name = self._prepared.get(text)
+            if name is None:
+                if len(self._prepared) >= _PREPARED_MAX:
+                    answer = connection.exec_params(
+                        text.encode(), values, param_formats=forms, result_format=pq.Format.BINARY
+                    )
+                    return self._check(answer)
+                name = b"p%d" % len(self._prepared)
+                self._check(connection.prepare(name, text.encode()))
+                self._prepared[text] = name
+            answer = connection.exec_prepared(
+                name, values, param_formats=forms, result_format=pq.Format.BINARY
+            )
+        except psycopg.Error as error:
+            raise self._lost(str(error)) from error
+        return self._check(answer)
+
+    def _check(self, answer: pq.abc.PGresult) -> pq.abc.PGresult:
+        """Return what succeeded; raise what did not."""
+        if answer.status in _FINE:
+            return answer
+        error = error_of(answer)
+        if isinstance(error, ConnectionLost) or self.opened.status != pq.ConnStatus.OK:
+            raise self._lost(str(error))
+        raise error
+
+    def _lost(self, why: str) -> ConnectionLost:
+        self.close()
+        return ConnectionLost(why)
+
+    def _noted(self, notice: pq.abc.PGresult) -> None:
+        self.notices.append((notice.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode())

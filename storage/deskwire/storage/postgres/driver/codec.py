@@ -1,0 +1,195 @@
+"""Values on their way to PostgreSQL and back, and the rows they come back in.
+
+No type is named on the way there: PostgreSQL infers it from the statement, as SQLite takes any. On the way back
+values are binary, as bytes need no unpacking then.
+
+PostgreSQL refuses U+0000 in a text. It is stored as U+E000 with a `0` behind it, and U+E000 itself as two of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from struct import Struct
+from typing import Any, Final, TypeAlias
+
+from psycopg import pq
+
+Decoder: TypeAlias = Callable[[bytes], Any]
+
+_MARK: Final = "\ue000"
+_MARK_BYTES: Final = _MARK.encode()
+_MARKED: Final = re.compile(f"{_MARK}(.)", re.DOTALL)
+_DOUBLE: Final = Struct(">d")
+_FLOAT: Final = Struct(">f")
+_NUMERIC: Final = Struct(">HhHH")
+_NEGATIVE: Final = 0x4000
+
+
+def stored_text(text: str) -> bytes:
+    """Return a text as it is stored."""
+    if "\0" in text or _MARK in text:
+        text = text.replace(_MARK, _MARK * 2).replace("\0", f"{_MARK}0")
+    return text.encode()
+
+
+def read_text(stored: bytes) -> str:
+    """Return the text that is stored so."""
+    text = stored.decode()
+    if _MARK_BYTES in stored:
+        return _MARKED.sub(lambda found: "\0" if found[1] == "0" else _MARK, text)
+    return text
+
+
+def encoded(value: Any) -> bytes | None:
+    """Return a value as it is sent: bytes for a `bytea` as they are, everything else as text."""
+    kind = type(value)
+    if kind is str:
+        return stored_text(value)
+    if value is None:
+        return None
+    if kind is int:
+        return b"%d" % value
+    if kind is bytes:
+        return value  # type: ignore[no-any-return]  # mypy does not narrow by `kind`
+    if isinstance(value, int):  # bool too: columns of yes and no are small numbers
+        return b"%d" % value
+    if isinstance(value, str):
+        return stored_text(value)
+    if isinstance(value, float):
+        return repr(value).encode()
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, list | tuple):
+        return b"{%b}" % b",".join([_member(each) for each in value])
+    raise TypeError(f"{kind.__name__} is not stored")
+
+
+def _member(value: int | str) -> bytes:
+    """Return a value as it stands in an array that is written as text."""
+    raw = encoded(value)
+    assert raw is not None
+    return raw if isinstance(value, int) else b'"%b"' % _QUOTED.sub(rb"\\\g<0>", raw)
+
+
+_QUOTED: Final = re.compile(rb'[\\"]')
+
+
+def formats(values: Sequence[Any]) -> list[pq.Format]:
+    """Return the form in which `encoded` gives each value."""
+    return [_BINARY if isinstance(value, _BYTES) else _TEXT for value in values]
+
+
+_BINARY: Final = pq.Format.BINARY
+_TEXT: Final = pq.Format.TEXT
+_BYTES: Final = (bytes, bytearray, memoryview)
+
+
+def _integer(raw: bytes) -> int:
+    return int.from_bytes(raw, signed=True)
+
+
+def _double(raw: bytes) -> float:
+    number: float = _DOUBLE.unpack(raw)[0]
+    return number
+
+
+def _float(raw: bytes) -> float:
+    number: float = _FLOAT.unpack(raw)[0]
+    return number
+
+
+def _numeric(raw: bytes) -> int | float:
+    """Return what a sum of large integers is, or an average."""
+    count, weight, sign, scale = _NUMERIC.unpack_from(raw)
+    digits = [int.from_bytes(raw[at : at + 2]) for at in range(8, 8 + 2 * count, 2)]
+    whole = 0
+    for place in range(weight + 1):
+        whole = whole * 10_000 + (digits[place] if place < count else 0)
+    number: int | float = whole
+    if scale:
+        number = whole + sum(
+            digit * 10_000.0 ** (weight - place) for place, digit in enumerate(digits) if place > weight
+        )
+    return -number if sign == _NEGATIVE else number
+
+
+def _jsonb(raw: bytes) -> str:
+    return raw[1:].decode()
+
+
+def _nothing(raw: bytes) -> None:
+    return None
+
+
+_DECODERS: Final[dict[int, Decoder]] = {
+    16: lambda raw: raw[0],  # bool, as SQLite has it
+    17: bytes,
+    18: read_text,
+    19: read_text,
+    20: _integer,
+    21: _integer,
+    23: _integer,
+    25: read_text,
+    26: _integer,
+    28: _integer,
+    114: bytes.decode,
+    700: _float,
+    701: _double,
+    705: read_text,
+    1042: read_text,
+    1043: read_text,
+    1700: _numeric,
+    2278: _nothing,
+    3802: _jsonb,
+}
+"""By PostgreSQL's number of the type; a query casts what is of another type."""
+
+
+def rows_of(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
+    """Return a result's rows."""
+    count, width = result.ntuples, result.nfields
+    if not count:
+        return []
+    get = result.get_value
+    try:
+        decoders = [_DECODERS[result.ftype(column)] for column in range(width)]
+    except KeyError as unknown:
+        raise TypeError(f"a result of type {unknown} is not read: cast it") from None
+    columns = list(enumerate(decoders))
+    return [
+        tuple([None if (raw := get(row, at)) is None else decode(raw) for at, decode in columns])
+        for row in range(count)
+    ]
+
+
+class Result:
+    """The rows of a statement, and how many it has changed; `connection.Rows`."""
+
+    __slots__ = ("_next", "_rows", "rowcount")
+
+    def __init__(self, rows: list[tuple[Any, ...]], rowcount: int) -> None:
+        self._rows = rows
+        self._next = 0
+        self.rowcount = rowcount
+
+    def fetchone(self) -> Any:
+        """See `Rows.fetchone`."""
+        if self._next >= len(self._rows):
+            return None
+        self._next += 1
+        return self._rows[self._next - 1]
+
+    def fetchall(self) -> list[Any]:
+        """See `Rows.fetchall`."""
+        rest, self._next = self._rows[self._next :], len(self._rows)
+        return rest
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rest of the rows."""
+        return iter(self.fetchall())
+
+
+def result_of(answer: pq.abc.PGresult) -> Result:
+    """Return what a statement that succeeded has answered."""
+    return Result(rows_of(answer), answer.command_tuples or 0)

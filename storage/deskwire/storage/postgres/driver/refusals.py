@@ -1,0 +1,76 @@
+"""The answers that PostgreSQL gives instead of rows, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from psycopg import pq
+
+from deskwire.engine.core.errors import Unavailable
+
+UNIQUE_VIOLATION: Final = "23505"
+LANE_TAKEN: Final = "22P02"
+"""What a commit is refused with whose lane is another process's by now."""
+
+QUERY_CANCELED: Final = "57014"
+
+_AGAIN: Final = frozenset({"40001", "40P01", "55P03"})
+"""Serialization failure, deadlock, a lock that was waited for too long: a transaction's neighbours are to blame."""
+_SESSION_OVER: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "25006"})
+"""The server stops, starts or was made a standby; the session was ended, or idle in its transaction for too long."""
+
+
+class DatabaseError(Exception):
+    """A statement was refused; `sqlstate` says why in five characters."""
+
+    def __init__(self, sqlstate: str, message: str) -> None:
+        super().__init__(f"{message} ({sqlstate})")
+        self.sqlstate = sqlstate
+
+    @property
+    def again(self) -> bool:
+        """True if the same transaction may succeed when it is run once more."""
+        return self.sqlstate in _AGAIN
+
+
+class ConnectionLost(DatabaseError):
+    """The session is over, and with it the transaction that it was in, unless a COMMIT was on its way."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("08006", message)
+
+
+def error_of(result: pq.abc.PGresult) -> DatabaseError:
+    """Return what a failed statement is raised as."""
+    state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
+    text = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode(
+        errors="replace"
+    )
+    text = text.strip()
+    if not state or state in _SESSION_OVER or state.startswith("08"):
+        return ConnectionLost(text or "the connection was lost")
+    return DatabaseError(state, text)
+
+
+def unavailable(error: DatabaseError) -> Unavailable:
+    """Return the refusal for a caller whose work was not done."""
+    if error.sqlstate == LANE_TAKEN:
+        detail = "Another process writes under this node's name; nothing is stored. Give each a DESKWIRE_NODE of its own."
+        return Unavailable(detail, code="storage_failed")
+    return Unavailable(
+        f"The database refused the change; nothing of it is stored: {error}", code="storage_failed"
+    )
+
+
+def unread(error: DatabaseError) -> Unavailable:
+    """Return the refusal for a caller who asked for something."""
+    return Unavailable(f"The database could not be read: {error}", code="storage_failed")
+
+
+def outcome_unknown() -> Unavailable:
+    """Return the refusal for a caller whose work may be stored or not: nobody answers who knows."""
+    return Unavailable(
+        "The database was lost while it stored the change, so it is not known whether it is stored. Send the request again "
+        "with the same Idempotency-Key: it is carried out once.",
+        code="outcome_unknown",
+    )

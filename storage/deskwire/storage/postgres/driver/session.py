@@ -1,0 +1,91 @@
+"""The place of the database, and the settings of a session with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import psycopg
+from psycopg import conninfo, pq
+
+from deskwire.storage.postgres.driver.opening import opened
+from deskwire.storage.postgres.driver.refusals import ConnectionLost
+
+Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "setup"]
+
+PREFIX: Final = "deskwire"
+"""Begins the name by which the server knows a session; the watchdog ends such sessions alone."""
+
+_ALWAYS: Final = {
+    "connect_timeout": "5",
+    "keepalives": "1",
+    "keepalives_idle": "2",
+    "keepalives_interval": "1",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "5000",
+    "target_session_attrs": "read-write",
+    "client_encoding": "UTF8",
+}
+"""What is not said otherwise: a server that has died is noticed within five seconds, and a standby is not written to."""
+
+_LOCKS: Final = {"lock_timeout": "8s", "TimeZone": "UTC", "bytea_output": "hex"}
+_SETTINGS: Final[dict[Role, dict[str, str]]] = {
+    # What stops in the middle of a transaction lets others go on after two seconds. No `statement_timeout`: it would
+    # not end a COMMIT that waits for a standby, and what it ends elsewhere has not gone wrong.
+    "batch": {**_LOCKS, "idle_in_transaction_session_timeout": "2s"},
+    "lone": {**_LOCKS, "idle_in_transaction_session_timeout": "5s"},
+    "search": {**_LOCKS, "idle_in_transaction_session_timeout": "5s"},
+    "look": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
+    "read": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
+    "bus": {"synchronous_commit": "off"},
+    "beat": dict(_LOCKS),
+    "setup": {"TimeZone": "UTC"},
+}
+_LATER: Final[dict[Role, dict[str, tuple[int, str]]]] = {
+    "batch": {"transaction_timeout": (170_000, "10s"), "client_connection_check_interval": (140_000, "2s")},
+    "lone": {"client_connection_check_interval": (140_000, "2s")},
+}
+"""Settings that not every server has, by the first version that may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database that a node opens sessions with.
+
+    Args:
+        url: as libpq takes it; it may name several hosts, of which the one that can be written to is chosen.
+        node: the node's name, for the sessions' names.
+    """
+
+    url: str
+    node: str
+
+    def options(self, role: Role) -> bytes:
+        """Return what libpq is given to begin a session."""
+        given = conninfo.conninfo_to_dict(self.url)
+        settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS[role].items())
+        own: dict[str, str] = {name: value for name, value in _ALWAYS.items() if name not in given}
+        own["application_name"] = f"{PREFIX}/{role}/{self.node}"[:63]
+        own["options"] = f"{settings} {given.get('options') or ''}".strip()
+        return conninfo.make_conninfo(self.url, **own).encode()
+
+    def later(self, role: Role, server_version: int) -> list[bytes]:
+        """Return the statements that set what this server may have. One that it does not take can be left out."""
+        wanted = _LATER.get(role, {})
+        return [
+            f"SET {name} = '{value}'".encode()
+            for name, (since, value) in wanted.items()
+            if server_version >= since
+        ]
+
+    def connect(self, role: Role) -> pq.abc.PGconn:
+        """Open a session, from a thread. Raises ConnectionLost."""
+        connection = opened(self.options(role))
+        connection.notice_handler = None
+        try:
+            for statement in self.later(role, connection.server_version):
+                connection.exec_(statement)
+        except psycopg.Error as error:
+            connection.finish()
+            raise ConnectionLost(str(error)) from error
+        return connection

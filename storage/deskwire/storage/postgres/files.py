@@ -1,0 +1,149 @@
+"""The bytes of uploads in the database, as rows of 256 KiB: nothing else has to be there, and every backup has them (ADR 67)."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import IO, Any, Final, TypeAlias, TypeVar
+
+import psycopg
+from psycopg import errors
+
+from deskwire.engine.uploads.ports import Content
+from deskwire.storage.drafts import SpooledDraft
+from deskwire.storage.postgres.schema.files import PART_BYTES
+
+T = TypeVar("T")
+_Connection: TypeAlias = psycopg.Connection[Any]
+
+CONNECT_S: Final = 5
+
+_READ: Final = f"""
+SELECT substr(data, greatest(0, %(start)s - number * {PART_BYTES}) + 1,
+              least({PART_BYTES}, %(end)s - number * {PART_BYTES}) - greatest(0, %(start)s - number * {PART_BYTES}))
+FROM upload_parts WHERE content = %(content)s AND number BETWEEN %(start)s / {PART_BYTES} AND (%(end)s - 1) / {PART_BYTES}
+ORDER BY number
+"""
+
+
+class DatabaseFiles:
+    """`uploads.ports.Files` in a PostgreSQL database; connections are opened when they are wanted, and used again."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._idle: SimpleQueue[_Connection] = SimpleQueue()
+
+    def close(self) -> None:
+        """See `Files.close`."""
+        while (connection := self._unused()) is not None:
+            connection.close()
+
+    def clear_drafts(self) -> None:
+        """See `Files.clear_drafts`. There are none: what was not committed is gone."""
+
+    def draft(self) -> SpooledDraft:
+        """See `Files.draft`."""
+        return SpooledDraft(self._put)
+
+    def size(self, content: Content) -> int | None:
+        """See `Files.size`."""
+        sql = (
+            f"SELECT number * {PART_BYTES}::bigint + octet_length(data) FROM upload_parts WHERE content = %s "
+            "ORDER BY number DESC LIMIT 1"
+        )
+        row = self._on_connection(lambda connection: connection.execute(sql, (content.entry,)).fetchone())
+        return None if row is None else int(row[0])
+
+    def read(self, content: Content, start: int, length: int) -> bytes:
+        """See `Files.read`."""
+        asked = {"content": content.entry, "start": start, "end": start + length}
+        parts = self._on_connection(
+            lambda connection: b"".join(row[0] for row in connection.execute(_READ, asked, binary=True))
+        )
+        if not parts and self.size(content) is None:
+            raise FileNotFoundError(errno.ENOENT, "the file is gone")
+        return parts
+
+    def remove(self, content: Content) -> None:
+        """See `Files.remove`. Its bytes leave the tables' files when they are vacuumed."""
+        sql = "DELETE FROM upload_parts WHERE content = %s"
+        self._on_connection(lambda connection: connection.execute(sql, (content.entry,)))
+
+    def contents(self) -> Iterator[Content]:
+        """See `Files.contents`. Those without an entry can't be."""
+        sql = (
+            "SELECT project, sha256, rowid FROM contents c WHERE rowid > %s "
+            "AND EXISTS (SELECT 1 FROM upload_parts p WHERE p.content = c.rowid) ORDER BY rowid LIMIT 1000"
+        )
+        rows = self._on_connection(lambda connection: connection.execute(sql, (0,)).fetchall())
+        while rows:
+            yield from (Content(*row) for row in rows)
+            behind = rows[-1][2]
+            rows = self._on_connection(lambda connection: connection.execute(sql, (behind,)).fetchall())  # noqa: B023
+
+    def _put(self, content: Content, file: IO[bytes], size: int) -> None:
+        try:
+            self._on_connection(partial(_copy, content, file))
+        except errors.UniqueViolation:
+            return  # another request has put it there meanwhile
+        except errors.ForeignKeyViolation:
+            return  # its entry has gone meanwhile, as the commit that would refer to it finds out
+
+    def _on_connection(self, work: Callable[[_Connection], T]) -> T:
+        """Do something that may be done twice, on a connection that nobody uses. Raises OSError, and IntegrityError."""
+        try:
+            used = self._unused()
+            try:
+                return self._done(used or self._connected(), work)
+            except psycopg.OperationalError:
+                if used is None:
+                    raise
+                self.close()  # whatever has ended this one has ended the others
+                return self._done(self._connected(), work)
+        except psycopg.IntegrityError:
+            raise
+        except psycopg.Error as error:
+            said = f"the database can't keep or read files ({str(error).partition(chr(10))[0]})"
+            raise OSError(errno.EIO, said) from error
+
+    def _done(self, connection: _Connection, work: Callable[[_Connection], T]) -> T:
+        try:
+            return work(connection)
+        finally:
+            if not connection.closed:
+                self._idle.put(connection)
+
+    def _unused(self) -> _Connection | None:
+        while True:
+            try:
+                connection = self._idle.get_nowait()
+            except Empty:
+                return None
+            if not connection.closed:
+                return connection
+
+    def _connected(self) -> _Connection:
+        return psycopg.connect(
+            self._url,
+            autocommit=True,
+            application_name="deskwire/files",
+            connect_timeout=CONNECT_S,
+            target_session_attrs="read-write",
+        )
+
+
+def _copy(content: Content, file: IO[bytes], connection: _Connection) -> None:
+    file.seek(0)
+    known = "SELECT 1 FROM upload_parts WHERE content = %s LIMIT 1"
+    with connection.transaction():
+        if connection.execute(known, (content.entry,)).fetchone() is not None:
+            return
+        sql = "COPY upload_parts (content, number, data) FROM STDIN (FORMAT BINARY)"
+        with connection.cursor() as cursor, cursor.copy(sql) as copy:
+            copy.set_types(["int8", "int4", "bytea"])
+            number = 0
+            while part := file.read(PART_BYTES):
+                copy.write_row((content.entry, number, part))
+                number += 1

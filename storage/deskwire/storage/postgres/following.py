@@ -1,0 +1,60 @@
+"""The queries of followers: where the projects' lines of events end, and what lies behind a position in each (ADR 60)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+from deskwire.engine.events.ports import ProjectHead, Stretch
+from deskwire.engine.events.types import ERASURE
+from deskwire.storage.connection import Connection
+from deskwire.storage.postgres.commit.heads import listed
+from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
+
+_HEADS: Final = "SELECT project, position, delivery FROM project_heads WHERE project IN (SELECT unnest(CAST(? AS bigint[])))"
+_BEHIND: Final = f"""
+SELECT w.project, h.position, {EVENT_COLUMNS} FROM unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) AS w (project, after)
+JOIN project_heads h ON h.project = w.project LEFT JOIN LATERAL
+    (SELECT v.* FROM events v WHERE v.position > greatest(w.after, w.project << 40) AND v.position <= h.position {{chosen}}
+    ORDER BY v.position LIMIT ?) AS e ON true
+ORDER BY w.project, e.position
+"""
+"""The head is of the same moment as the events: each of those up to it is there, unless it was erased or pruned."""
+_EVENTS: Final = _BEHIND.format(chosen="")
+_ERASURES: Final = _BEHIND.format(chosen=f"AND v.type = '{ERASURE}'")
+
+
+class HeadReads:
+    """Queries of followers; the methods are those of `ports.HeadReader`."""
+
+    conn: Connection
+
+    def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
+        rows = self.conn.execute(_HEADS, (listed(projects),)).fetchall()
+        return [ProjectHead(*row) for row in rows]
+
+    def is_other(self, project: int, position: int, event_id: str) -> bool:
+        row = self.conn.execute("SELECT id FROM events WHERE position = ?", (position,)).fetchone()
+        return row is not None and row[0] != event_id
+
+    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+        return self._behind(_EVENTS, after, limit)
+
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+        return self._behind(_ERASURES, after, limit)
+
+    def _behind(self, sql: str, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+        projects, positions = zip(*after, strict=True)
+        rows = self.conn.execute(sql, (listed(projects), listed(positions), limit)).fetchall()
+        return [_stretch([*some], limit) for _, some in groupby(rows, itemgetter(0))]
+
+
+def _stretch(rows: Sequence[Sequence[Any]], limit: int) -> Stretch:
+    """Return the stretch of one project's rows, one of which has no event if there is none."""
+    project, head = rows[0][:2]
+    events = [event_of(row[2:]) for row in rows if row[2] is not None]
+    upto = events[-1].position if len(events) == limit else head
+    erased = frozenset(int(event.body) for event in events if event.type == ERASURE)
+    return Stretch(project, upto, [event for event in events if event.project], erased)

@@ -1,0 +1,93 @@
+"""Queries on the logs of projects, each of which has positions of its own: those of a project are `project << 40 | n`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deskwire.engine.webhooks.outcome import NOT_STORED
+from deskwire.storage.tables.base import Queries
+from deskwire.storage.tables.events.events import EventWrites
+from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
+
+_BISECTED: Final = """
+WITH RECURSIVE bisected (low, high) AS (
+    SELECT h.project << 40, h.{head} FROM project_heads h WHERE h.project = :project
+    UNION ALL
+    SELECT CASE WHEN e.id IS NULL OR e.id <= :id THEN b.middle ELSE b.low END,
+        CASE WHEN e.id IS NULL OR e.id <= :id THEN b.high ELSE e.position - 1 END
+    FROM (SELECT low, high, (low + high + 1) / 2 AS middle FROM bisected WHERE low < high) AS b LEFT JOIN LATERAL
+        (SELECT t.position, t.id FROM {table} t WHERE t.position <= b.middle AND t.position > CAST(:project AS bigint) << 40
+        ORDER BY t.position DESC LIMIT 1) AS e ON true)
+SELECT low FROM bisected WHERE low >= high
+"""
+"""The position up to which nothing is newer than an id, as ids grow with positions: everything up to `low` is not newer,
+everything behind `high` is."""
+_EVENT: Final = _BISECTED.format(head="position", table="events")
+_DELIVERY: Final = (
+    f"SELECT d.position FROM deliveries d WHERE d.id = :id AND d.position <= ({_BISECTED.format(head='delivery', table='deliveries')}) "
+    "AND d.position > CAST(:project AS bigint) << 40 ORDER BY d.position DESC LIMIT 1"
+)
+_OLD: Final = """
+SELECT h.project, e.position, e.id, e.conversation IS NULL AND e.internal = 0 FROM project_heads h CROSS JOIN LATERAL
+    (SELECT v.position, v.id, v.created_at, v.conversation, v.internal FROM events v
+    WHERE v.position > h.project << 40 AND v.position < (h.project + 1) << 40
+    ORDER BY v.position LIMIT :limit) AS e
+WHERE e.created_at < :older_than
+AND EXISTS (SELECT 1 FROM events n WHERE n.position > e.position AND n.position < (h.project + 1) << 40) LIMIT :limit
+"""
+_WITHOUT_EVENT: Final = (
+    "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
+    "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
+    "WHERE e.project = ? AND NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event))"
+)
+
+
+class LogReads(Queries):
+    """Queries on the log of a project as a whole."""
+
+    def event_position(self, project: int, event_id: str) -> int:
+        row = self.conn.execute(_EVENT, {"project": project, "id": event_id}).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def event_window(self, project: int) -> tuple[str | None, str | None]:
+        row = self.conn.execute(
+            "SELECT pruned_id, last_id FROM project_heads WHERE project = ?", (project,)
+        ).fetchone()
+        return (None, None) if row is None else (row[0], row[1])
+
+    def last_event_position(self) -> int:
+        (position,) = self.conn.execute("SELECT coalesce(max(position), 0) FROM project_heads").fetchone()
+        return int(position)
+
+    def delivery_position(self, project: int, delivery_id: str) -> int | None:
+        row = self.conn.execute(_DELIVERY, {"project": project, "id": delivery_id}).fetchone()
+        return None if row is None else int(row[0])
+
+
+class LogWrites(EventWrites, DeliveryWrites):
+    """Changes of the logs of all projects."""
+
+    def note_spent(self) -> None:
+        self.want_scrub()  # no position is given again: the heads have them
+
+    def prune_events(self, older_than: int, limit: int, at: int) -> int:
+        rows = self.conn.execute(_OLD, {"older_than": older_than, "limit": limit}).fetchall()
+        last: dict[int, tuple[int, str]] = {}
+        for project, position, event_id, _ in rows:
+            last[project] = max(last.get(project, (0, "")), (position, event_id))
+        for project, (upto, event_id) in sorted(last.items()):
+            self._prune(project, upto, event_id, older_than, at)
+        if any(row[3] for row in rows):  # deletions, each with the user id of a contact
+            self.want_scrub()
+        return len(rows)
+
+    def _prune(self, project: int, upto: int, event_id: str, older_than: int, at: int) -> None:
+        self.conn.execute(
+            "DELETE FROM events WHERE position > CAST(? AS bigint) << 40 AND position <= ? AND created_at < ?",
+            (project, upto, older_than),
+        )
+        self.conn.execute(_WITHOUT_EVENT, (NOT_STORED, at, upto, project))
+        self.conn.execute(
+            "UPDATE project_heads SET pruned_position = ?, pruned_id = ? WHERE project = ?",
+            (upto, event_id, project),
+        )

@@ -1,0 +1,125 @@
+"""Bringing a PostgreSQL database up to date, one node at a time, and refusing those that do not fit the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+from psycopg import errors
+
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.migrations.list import MIGRATIONS, Migration
+from deskwire.storage.postgres.operating.advice import place
+from deskwire.storage.postgres.operating.preflight import connected, require_fit
+
+_LOCK: Final = 0x6465736B77697265  # "deskwire"
+_RECORDS: Final = """
+CREATE TABLE IF NOT EXISTS schema_migrations (
+    name text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), oldest_program text COLLATE "C" NOT NULL
+)
+"""
+
+
+def migrate(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
+    """Bring a database up to date, or make a new one ours; returns the names of what was applied.
+
+    Nodes that start together wait for the one that does it. An account that may not change the schema is fine while there is
+    nothing to do.
+
+    Raises DatabaseUnusableError if the database can't be reached or used, or is of a program too new for this one.
+    """
+    with _opened(url) as connection:
+        if not _pending(connection, migrations):
+            return []
+        connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))  # let go of with the connection
+        pending = _pending(connection, migrations)
+        if pending and _applied(connection):
+            _require_no_nodes(connection, pending)
+        connection.execute(_RECORDS)
+        for migration in pending:
+            _apply(connection, migration)
+        return [migration.name for migration in pending]
+
+
+def require_migrated(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Make sure that a database is up to date, and leave it as it is. Raises DatabaseUnusableError."""
+    with _opened(url) as connection:
+        if pending := _pending(connection, migrations):
+            raise DatabaseUnusableError(
+                f"The database lacks {pending[0].name}: run `deskwire migrate`, or start a node with `deskwire serve`."
+            )
+
+
+def _apply(connection: psycopg.Connection, migration: Migration) -> None:
+    with connection.transaction():
+        connection.execute(migration.sql.encode(), prepare=False)
+        if not migration.indexes:
+            _record(connection, migration)
+    if migration.indexes:
+        for statement in migration.indexes:
+            connection.execute(statement.encode())
+        _record(connection, migration)
+
+
+def _record(connection: psycopg.Connection, migration: Migration) -> None:
+    connection.execute(
+        "INSERT INTO schema_migrations (name, oldest_program) VALUES (%s, %s)",
+        (migration.name, migration.oldest_program),
+    )
+
+
+def _pending(connection: psycopg.Connection, migrations: Sequence[Migration]) -> list[Migration]:
+    """Return the migrations that the program knows and the database has not. Raises DatabaseUnusableError if it has what does not fit."""
+    applied = _applied(connection)
+    known = {migration.name for migration in migrations}
+    newest = max(known)
+    unfit = sorted(name for name, oldest in applied.items() if name not in known and oldest > newest)
+    if unfit:
+        raise DatabaseUnusableError(
+            f"The database was brought up to date by a newer Deskwire (it has {', '.join(unfit)}), beside which this one "
+            f"(which knows {newest}) can't run. Start that version on this node as well."
+        )
+    return [migration for migration in migrations if migration.name not in applied]
+
+
+def _applied(connection: psycopg.Connection) -> dict[str, str]:
+    """The names that the database has recorded, each with the oldest program that may run beside it."""
+    if connection.execute("SELECT to_regclass('schema_migrations')").fetchone() == (None,):
+        return {}
+    return dict(connection.execute("SELECT name, oldest_program FROM schema_migrations").fetchall())
+
+
+def _require_no_nodes(connection: psycopg.Connection, pending: Sequence[Migration]) -> None:
+    """Raise DatabaseUnusableError if a node runs which what is to be applied would pull the tables away from."""
+    hard = [migration.name for migration in pending if not migration.additive]
+    if not hard:
+        return
+    rows = connection.execute(
+        "SELECT node FROM nodes WHERE expires > clock_timestamp() ORDER BY node"
+    ).fetchall()
+    if rows:
+        raise DatabaseUnusableError(
+            f"The upgrade ({', '.join(hard)}) can't be done while older nodes run. Stop all of them first "
+            f"({', '.join(node for (node,) in rows)}), and start again."
+        )
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[psycopg.Connection]:
+    try:
+        with connected(url, "migrate") as connection:
+            require_fit(connection, url)
+            yield connection
+    except errors.InsufficientPrivilege as error:
+        raise DatabaseUnusableError(
+            f"The database's schema has to be changed, which this account may not do ({_said(error)}). Run `deskwire migrate` "
+            "with the URL of an account that may."
+        ) from error
+    except psycopg.Error as error:
+        raise DatabaseUnusableError(f"The database {place(url)} can't be used: {_said(error)}") from error
+
+
+def _said(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,39 @@
+"""The migrations of a PostgreSQL database, as a list that is only ever added to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from deskwire.storage.postgres.schema import cluster, files, main, order, search, triggers
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step from a schema to the next.
+
+    Attributes:
+        name: what a database records; never another one. Names sort in the order of the list.
+        sql: is run in one transaction, together with the record.
+        indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which hold up no writer; each is run outside of
+            a transaction, behind `sql` and before the record, so it may be run again.
+        oldest_program: the newest migration that the oldest program knows which may run beside the new schema. With its own
+            name no other program may: all nodes have to be stopped.
+    """
+
+    name: str
+    oldest_program: str
+    sql: str = ""
+    indexes: tuple[str, ...] = ()
+
+    @property
+    def additive(self) -> bool:
+        """True if older programs can go on while it is applied, and behind it."""
+        return self.oldest_program != self.name
+
+
+_BASELINE: Final = (main, order, triggers, cluster, files, search)
+
+MIGRATIONS: Final = (
+    Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
+)

@@ -1,0 +1,103 @@
+"""The look at a PostgreSQL database: the rules between its rows, sealed secrets, uploads, and the server's own settings.
+
+All rows are those of one moment, and nodes may run meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, Final
+
+import psycopg
+
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.uploads.ports import Content, Files
+from deskwire.storage.check.check import Report, broken_seals
+from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.dialect import POSTGRES
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.migrations.apply import require_migrated
+from deskwire.storage.postgres.operating.asked import Asked
+from deskwire.storage.postgres.operating.preflight import connected, examine
+
+_PIECE: Final = 1 << 20
+_CONTENTS: Final = """
+SELECT DISTINCT u.project, u.sha256, u.size, coalesce(c.rowid, 0) FROM uploads u
+LEFT JOIN contents c ON c.project = u.project AND c.sha256 = u.sha256 AND c.going = 0
+"""
+
+
+def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool) -> Report:
+    """Check a database.
+
+    Args:
+        secrets: the installation's, if there are any.
+        files: the uploads'.
+        contents: whether the bytes of all uploads are read, too.
+
+    Raises DatabaseUnusableError if there is no database of ours, or this program is too old for it.
+    """
+    found = examine(url)
+    require_migrated(url)
+    report = Report(notes=[*found.notes, *_standby(synchronous=found.synchronous)])
+    try:
+        with connected(url, "check") as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            with connection.transaction():
+                asked = Asked(connection)
+                report.problems += broken_rules(asked, POSTGRES)
+                report.problems += broken_seals(asked, secrets)
+                report.rows = _row_counts(connection)
+                uploads = connection.execute(_CONTENTS).fetchall()
+    except psycopg.Error as error:
+        raise DatabaseUnusableError(f"The database can't be read: {' '.join(str(error).split())}") from error
+    report.problems += _broken_files(uploads, files, contents=contents)
+    report.files = len(uploads)
+    return report
+
+
+def _standby(*, synchronous: bool) -> Iterator[str]:
+    if not synchronous:
+        yield "No standby confirms commits: if the server's disk is lost, what was acknowledged since the last copy is, too."
+
+
+def _row_counts(connection: psycopg.Connection[Any]) -> dict[str, int]:
+    names = connection.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY 1"
+    ).fetchall()
+    return {
+        name: connection.execute(f'SELECT count(*) FROM "{name}"'.encode()).fetchall()[0][0]
+        for (name,) in names
+    }
+
+
+def _broken_files(
+    uploads: list[tuple[int, str, int, int]], files: Files, *, contents: bool
+) -> Iterator[Problem]:
+    for project, digest, size, entry in uploads:
+        wrong = _wrong(files, Content(project, digest, entry), size, contents=contents)
+        if wrong is not None:
+            yield Problem("upload_file", f"The file with SHA-256 {digest} of project row {project} {wrong}.")
+
+
+def _wrong(files: Files, content: Content, size: int, *, contents: bool) -> str | None:
+    try:
+        found = files.size(content)
+        if found is None:
+            return "is missing"
+        if found != size:
+            return f"has {found:,} bytes and not {size:,}"
+        if contents and _digest(files, content, size) != content.sha256:
+            return "has other bytes than were uploaded"
+    except OSError as error:
+        return f"can't be read ({error.strerror or error})"
+    return None
+
+
+def _digest(files: Files, content: Content, size: int) -> str:
+    digest = sha256()
+    for start in range(0, size, _PIECE):
+        digest.update(files.read(content, start, min(_PIECE, size - start)))
+    return digest.hexdigest()

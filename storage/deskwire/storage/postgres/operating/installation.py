@@ -1,0 +1,142 @@
+"""The installation that a database belongs to: whose secret its nodes have, and where its uploads are.
+
+The first node says so; every other one has to have the same. A database that has rows and does not say so is half of a copy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+
+from deskwire.engine.cluster.ports import Candidate
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.migrations.apply import require_migrated
+from deskwire.storage.postgres.operating.preflight import connected
+from deskwire.storage.tables.cluster import BARS
+
+_TOLD_S: Final = 10.0
+_LOOK_S: Final = 0.05
+_UNTOLD: Final = "SELECT 1 FROM nodes WHERE expires > lease_now() AND epoch_seen < %s LIMIT 1"
+_BARRING: Final = (
+    f"SELECT incarnation, expires, node, files FROM nodes WHERE expires > lease_now() AND {BARS}".replace(
+        "?", "%s"
+    )
+)
+_WAIT_S: Final = 10
+"""The time to wait for another node that says it at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The settings that all nodes of an installation must share.
+
+    Args:
+        secret_ids: of the secret and of those before it; the first one is the present.
+        files: the place of uploads: `disk`, `database`, or that of a bucket.
+    """
+
+    secret_ids: Sequence[str]
+    files: str
+
+
+def claim(url: str, identity: Identity, name: str | None) -> None:
+    """Make sure that this node belongs to the database's installation; the first one makes it that.
+
+    A node that would keep this one away may have been killed: the end of its lease is waited for.
+
+    Args:
+        name: the node's; None for a command, which runs beside any.
+
+    Raises DatabaseUnusableError, and NotAdmitted if such a node lives.
+    """
+    with connected(url, "setup") as connection:
+        if name is not None:
+            _require_room(connection, Candidate(name, "", "", identity.files))
+        _claim(connection, identity)
+
+
+def _claim(connection: psycopg.Connection[Any], identity: Identity) -> None:
+    with _locked(connection) as (secret_id, files):
+        if secret_id is None:
+            _require_empty(connection)
+        else:
+            _require_same(connection, identity, secret_id, files)
+        connection.execute(
+            "UPDATE installation SET secret_id = %s, files = %s", (identity.secret_ids[0], identity.files)
+        )
+
+
+def belongs(url: str, identity: Identity) -> None:
+    """Make sure that the database is up to date, and of the installation with these settings. Raises DatabaseUnusableError."""
+    require_migrated(url)
+    with connected(url, "setup") as connection:
+        row = connection.execute("SELECT secret_id, files FROM installation").fetchone()
+        assert row is not None, "the first migration makes it"
+        if row[0] is not None:
+            _require_same(connection, identity, row[0], row[1])
+
+
+def told_to_all(url: str) -> bool:
+    """Wait until all live nodes have forgotten what was changed before; tell whether they have in time."""
+    with connected(url, "setup") as connection:
+        epoch = connection.execute("SELECT epoch FROM installation").fetchall()[0][0]
+        until = time.monotonic() + _TOLD_S
+        while connection.execute(_UNTOLD, (epoch,)).fetchone() is not None:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_LOOK_S)
+        return True
+
+
+@contextmanager
+def _locked(connection: psycopg.Connection[Any]) -> Iterator[tuple[str | None, str | None]]:
+    """Lock what the database says of itself for a transaction; a copy into it holds the same lock until it is whole."""
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout = '{_WAIT_S}s'")
+            row = connection.execute("SELECT secret_id, files FROM installation FOR UPDATE").fetchone()
+            assert row is not None, "the first migration makes it"
+            yield row[0], row[1]
+    except psycopg.errors.LockNotAvailable as error:
+        raise DatabaseUnusableError(
+            "The database is being filled by `deskwire copy`: start the node when that has ended."
+        ) from error
+
+
+def _require_empty(connection: psycopg.Connection[Any]) -> None:
+    if connection.execute("SELECT 1 FROM organisations LIMIT 1").fetchone() is not None:
+        raise DatabaseUnusableError(
+            "The database has rows, and does not say of which installation: it was filled by something else than Deskwire, or "
+            "only in part. Drop and create it, and copy or restore into it again."
+        )
+
+
+def _require_room(connection: psycopg.Connection[Any], candidate: Candidate) -> None:
+    """Wait until no node is left that keeps this one away. Raises NotAdmitted as soon as one renews its lease."""
+    seen: dict[int, Any] = {}
+    while rows := connection.execute(_BARRING, (candidate.name, candidate.files)).fetchall():
+        for incarnation, expires, node, files in rows:
+            if seen.setdefault(incarnation, expires) != expires:
+                raise candidate.refusal(node, files)
+        time.sleep(_LOOK_S)
+
+
+def _require_same(
+    connection: psycopg.Connection[Any], identity: Identity, secret_id: str, files: str | None
+) -> None:
+    if secret_id not in identity.secret_ids:
+        raise DatabaseUnusableError(
+            f"The database belongs to an installation with another secret (its id is {secret_id}, that of DESKWIRE_SECRET is "
+            f"{identity.secret_ids[0]}). All nodes need the same: set DESKWIRE_SECRET to that one. To replace a secret, set the "
+            "new one as DESKWIRE_SECRET and the old one as DESKWIRE_SECRET_PREVIOUS."
+        )
+    if files != identity.files and connection.execute("SELECT 1 FROM uploads LIMIT 1").fetchone():
+        raise DatabaseUnusableError(
+            f"The uploads of this installation are kept in {files}, and DESKWIRE_FILES names {identity.files}. All nodes need "
+            f"the same: set DESKWIRE_FILES to {files}. It can be another one only while there are no uploads."
+        )

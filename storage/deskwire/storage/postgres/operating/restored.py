@@ -1,0 +1,52 @@
+"""The things that a database restored to an earlier moment needs before a node starts on it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.migrations.apply import require_migrated
+from deskwire.storage.postgres.operating.preflight import connected
+
+SKIPPED: Final = "restored from a backup"
+_LIVE: Final = "SELECT node FROM nodes WHERE expires > lease_now() ORDER BY node"
+_SKIP: Final = """
+UPDATE deliveries SET status = 'skipped', ended_at = %s, reason = %s WHERE status = 'pending'
+"""
+
+
+def begin_anew(url: str, *, skip_pending: bool, now: int) -> int:
+    """Forget the nodes of the moment, and what they were at; returns the number of deliveries that are skipped.
+
+    Args:
+        skip_pending: whether pending deliveries are not made.
+        now: milliseconds.
+
+    Raises DatabaseUnusableError, if nodes run on it, for one.
+    """
+    require_migrated(url)
+    try:
+        with connected(url, "restored") as connection, connection.transaction():
+            live = connection.execute(_LIVE).fetchall()
+            if live:
+                names = ", ".join(name for (name,) in live)
+                raise DatabaseUnusableError(
+                    f"Nodes run on the database ({names}), or did some seconds before the moment it is of: stop them, wait ten "
+                    "seconds, and try again."
+                )
+            connection.execute("DELETE FROM nodes")
+            connection.execute("DELETE FROM lanes")
+            connection.execute(
+                "UPDATE consumers SET connected = 0, node = '', incarnation = 0, wanted = NULL"
+            )
+            connection.execute("DELETE FROM sessions")  # one that has ended since is not to be good again
+            connection.execute("UPDATE installation SET epoch = epoch + 1")
+            if not skip_pending:
+                return 0
+            return connection.execute(_SKIP, (now, SKIPPED)).rowcount
+    except psycopg.Error as error:
+        raise DatabaseUnusableError(
+            f"The database can't be made ready: {' '.join(str(error).split())}"
+        ) from error

@@ -1,0 +1,142 @@
+"""The index for the one task that keeps it, whichever node that runs on (ADR 66).
+
+Keys of rows grow in the order in which they were given, and not in that of the commits. So what can be taken in ends where all
+who might still add something have ended: they are those who hold the lock that every writer of a table takes before
+its rows are given keys, and keeps until its commit can be seen.
+"""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Final, TypeVar
+
+import structlog
+import trio
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.search.ports import IndexTransaction, Position
+from deskwire.storage.postgres.driver.blocking import BlockingConnection
+from deskwire.storage.postgres.driver.refusals import DatabaseError
+from deskwire.storage.postgres.driver.session import Database
+from deskwire.storage.postgres.search.changes import IndexChanges
+
+T = TypeVar("T")
+log: Final = structlog.get_logger(__name__)
+
+VERSION: Final = f"1, Unicode {unicodedata.unidata_version}"
+"""The form of the index, and of the words in it; an index of another one is made anew."""
+
+LOOK_S: Final = 0.02
+"""The time after which it is looked again whether those have ended who may still add something."""
+
+PATIENCE_S: Final = 1.0
+"""The time for which they are waited for; what was surely there before is taken in then."""
+
+_KEYS: Final = (
+    "SELECT (SELECT last_value FROM messages_rowid_seq), (SELECT last_value FROM conversations_rowid_seq), "
+    "(SELECT last_value FROM search_changes_rowid_seq)"
+)
+_WRITERS: Final = (
+    "SELECT DISTINCT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND relation IN "
+    "(CAST('messages' AS regclass), CAST('conversations' AS regclass), CAST('search_changes' AS regclass))"
+)
+_STATE: Final = "SELECT message, message_id, conversation, change, complete, version FROM search_state"
+_ANEW: Final = (
+    "TRUNCATE search_postings, search_words; UPDATE search_state SET message = 0, message_id = NULL, conversation = 0, "
+    f"change = 0, complete = 0, version = '{VERSION}'"
+)
+_START: Final = Position(0, None, 0, 0)
+
+
+class PostgresIndex:
+    """`engine.search.ports.Index` in the database, on a connection of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._connection = BlockingConnection(database, "search")
+        self._turn = threading.Lock()
+        self._thread = trio.CapacityLimiter(1)
+        self._bound = _START
+        self.position = _START
+        self.complete = False
+
+    @property
+    def scrub_due(self) -> bool:
+        """False: what was taken out is free space after the next VACUUM, as is all that was erased."""
+        return False
+
+    async def bound(self) -> Position:
+        """See `Index.bound`."""
+        keys, writers = await self._in_thread(self._look)
+        end = trio.current_time() + PATIENCE_S
+        while writers:
+            if trio.current_time() > end:
+                return self._bound
+            await trio.sleep(LOOK_S)
+            writers &= await self._in_thread(self._writers)
+        self._bound = keys
+        return keys
+
+    async def write(self, job: Callable[[IndexTransaction], T]) -> T:
+        """See `Index.write`."""
+        return await self._in_thread(partial(self._write, job))
+
+    async def settle(self) -> float | None:
+        """See `Index.settle`: all is on disk with its commit."""
+        await trio.lowlevel.checkpoint()
+        return None
+
+    def close(self) -> None:
+        """Close the connection; nobody keeps the index any more."""
+        with self._turn:
+            self._connection.close()
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        def alone() -> T:
+            with self._turn:
+                return work()
+
+        try:
+            return await trio.to_thread.run_sync(alone, limiter=self._thread)
+        except DatabaseError as error:
+            raise Unavailable(
+                f"The search index could not be written: {error}", code="storage_failed"
+            ) from error
+
+    def _look(self) -> tuple[Position, set[str]]:
+        """Return the newest keys that were given, and who may have some of which nothing can be seen."""
+        *position, complete, version = self._connection.execute(_STATE).fetchone()
+        if version != VERSION:
+            if version:  # else it is new
+                log.warning("search.index_discarded", reason=f"it is of version {version}, not {VERSION}")
+            self._connection.command(_ANEW)
+            position, complete = list(_START), 0
+        self.position, self.complete = Position(*position), bool(complete)
+        message, conversation, change = self._connection.execute(_KEYS).fetchone()
+        return Position(message, None, conversation, change), self._writers()
+
+    def _writers(self) -> set[str]:
+        return {row[0] for row in self._connection.execute(_WRITERS)}
+
+    def _write(self, job: Callable[[IndexTransaction], T]) -> T:
+        known = self.position
+        self._connection.command("BEGIN")
+        try:
+            *position, _, version = self._connection.execute(f"{_STATE} FOR UPDATE").fetchone()
+            if Position(*position) != known or version != VERSION:
+                raise Unavailable("Another node has written the search index.", code="storage_failed")
+            tx = IndexChanges(self._connection)
+            result = job(tx)
+            tx.flush()
+            *position, complete, _ = self._connection.execute(_STATE).fetchone()
+            self._connection.command("COMMIT")
+        except BaseException:  # whatever it was, it goes on from here
+            with suppress(DatabaseError):
+                self._connection.command("ROLLBACK")
+            raise
+        self.position, self.complete = Position(*position), bool(complete)
+        return result

@@ -1,0 +1,116 @@
+"""The words of tickets, as SQLite's FTS5 cuts them, so that both databases find the same.
+
+Its tokenizer is asked itself, in a database in memory, as Python brings it along. A ticket's words stand in `ticket_words` one
+behind the other, which says whether those of an address stand together; the index has each of them by itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sqlite3
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.search.tickets import words_of_search
+from deskwire.storage.tables.tickets.lists import TicketListReads, Words
+from deskwire.storage.tables.tickets.tickets import TicketWrites
+
+INDEXED: Final = 200
+"""Characters of a word that the index has: PostgreSQL takes 2,046 bytes at most."""
+
+WRITE_TICKET_WORDS: Final = (
+    "INSERT INTO ticket_words (rowid, words, lexemes) VALUES (?, ?, CAST(? AS tsvector)) "
+    "ON CONFLICT (rowid) DO UPDATE SET words = excluded.words, lexemes = excluded.lexemes"
+)
+_SOURCE: Final = "ticket_words s JOIN tickets t ON t.rowid = s.rowid"
+
+
+class _Tokenizer:
+    """FTS5's tokenizer, for one thread at a time. Its database is made when it is first asked, and stays."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the words of a text in their order."""
+        with self._turn:
+            if self._connection is None:
+                self._connection = _opened()
+            self._connection.execute("INSERT INTO cut VALUES (?)", (text.encode(errors="replace").decode(),))
+            tokens = self._connection.execute("SELECT term FROM tokens ORDER BY offset").fetchall()
+            self._connection.execute("DELETE FROM cut")
+            return [token for (token,) in tokens]
+
+
+def _opened() -> sqlite3.Connection:
+    connection = sqlite3.Connection(":memory:", isolation_level=None, check_same_thread=False)
+    atexit.register(connection.close)
+    connection.execute(
+        "CREATE VIRTUAL TABLE cut USING fts5 (text, tokenize = 'unicode61 remove_diacritics 2')"
+    )
+    connection.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab (cut, instance)")
+    return connection
+
+
+_tokens: Final = _Tokenizer()
+
+
+class PostgresTicketReads(TicketListReads):
+    """`TicketListReads` that looks for words in `ticket_words`."""
+
+    def ticket_words(self, project: int, text: str) -> Words | None:
+        phrases = [tokens for tokens in map(_tokens, words_of_search(text)) if tokens]
+        if not phrases:
+            return None
+        asked = [_lexeme(_project(project)), *(_lexeme(token) for tokens in phrases for token in tokens[:-1])]
+        asked += [f"{_lexeme(tokens[-1])}:*" for tokens in phrases]
+        # Of one short word the index has said it already.
+        together = [
+            f" {' '.join(tokens)}" for tokens in phrases if len(tokens) > 1 or len(tokens[0]) > INDEXED
+        ]
+        term = " AND ".join(["s.lexemes @@ CAST(? AS tsquery)", *["strpos(s.words, ?) > 0"] * len(together)])
+        return Words(_SOURCE, "s.rowid", (term, (" & ".join(asked), *together)))
+
+
+class PostgresTicketWrites(TicketWrites):
+    """`TicketWrites` that keeps the words of tickets with them."""
+
+    def insert_ticket(self, ticket: Ticket) -> Ticket:
+        stored = super().insert_ticket(ticket)
+        self.conn.execute(WRITE_TICKET_WORDS, words_row(stored))
+        return stored
+
+    def save_ticket(self, before: Ticket, after: Ticket) -> None:
+        super().save_ticket(before, after)
+        if (before.title, before.description) != (after.title, after.description):
+            self.conn.execute(WRITE_TICKET_WORDS, words_row(after))
+
+
+def words_row(ticket: Ticket) -> tuple[int, str, str]:
+    """Return the row of `ticket_words` for a stored ticket."""
+    return words_of(ticket.rowid, ticket.project, ticket.title, ticket.description)
+
+
+def words_of(rowid: int, project: int, title: str, description: str | None) -> tuple[int, str, str]:
+    """Return the row of `ticket_words` for a ticket with this key and these texts."""
+    columns = [_tokens(title), _tokens(description or "")]
+    lexemes = {token[:INDEXED] for tokens in columns for token in tokens} | {_project(project)}
+    return rowid, _lines(columns), " ".join(map(_lexeme, sorted(lexemes)))
+
+
+def _lines(columns: Sequence[Sequence[str]]) -> str:
+    """Return the words of each column behind a space, and the columns in lines of their own."""
+    return "\n".join("".join(f" {token}" for token in tokens) for tokens in columns)
+
+
+def _project(project: int) -> str:
+    """Return what stands for a project among the words; no word has such a sign."""
+    return f"@{project}"
+
+
+def _lexeme(word: str) -> str:
+    """Return a word as `tsvector` and `tsquery` read it."""
+    return "'" + word[:INDEXED].replace("\\", "\\\\").replace("'", "''") + "'"

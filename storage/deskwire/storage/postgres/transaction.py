@@ -1,0 +1,297 @@
+"""The store's two faces on PostgreSQL, statement by statement, put together from the shared groups of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.ports import Claimed
+from deskwire.engine.events.types import (
+    AGENTS,
+    ERASURE,
+    Draft,
+    StoredEvent,
+    contact_lane,
+    encode_envelope,
+    topics_of,
+)
+from deskwire.engine.idempotency.once import InProgress
+from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.ports import Commit
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.storage.connection import Connection
+from deskwire.storage.dialect import POSTGRES
+from deskwire.storage.postgres.commit.heads import SAVE, VERSIONS, Head, lock_head, project_of
+from deskwire.storage.postgres.driver.refusals import DatabaseError
+from deskwire.storage.postgres.following import HeadReads
+from deskwire.storage.postgres.log import LogReads, LogWrites
+from deskwire.storage.postgres.search.lookup import PostgresSearchReads
+from deskwire.storage.postgres.search.tickets import PostgresTicketReads, PostgresTicketWrites
+from deskwire.storage.tables.all import AllReads, AllWrites
+from deskwire.storage.tables.events.events import NO_PROJECT
+
+INSERT_EVENT: Final = (
+    "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at, internal, ticket, "
+    "about_conversation, about_user) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_DELIVERY: Final = (
+    "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, created_at, "
+    "ended_at, reason, event_id, type, sequence, redelivery_of) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_ERASURE: Final = (
+    "INSERT INTO events (position, id, project, type, body, internal, created_at) VALUES (?, ?, ?, ?, ?, 1, "
+    "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint))"
+)
+CHANGES: Final = "SELECT current_setting('deskwire.changes', true)"
+"""The words that triggers have left in this transaction (schema/triggers.py)."""
+
+KEEP: Final = "INSERT INTO kept_answers (name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?)"
+_GENERATION: Final = "SELECT generation FROM couriers WHERE endpoint = ? FOR SHARE"
+_PROJECT_OF: Final = "SELECT project FROM contacts WHERE rowid = ?"
+_KEPT: Final = (
+    "SELECT pg_try_advisory_xact_lock(CAST(? AS bigint)), k.name, k.fingerprint, k.subject, k.sealed, k.at "
+    "FROM kept_answers k RIGHT JOIN (SELECT 1) AS one (n) ON k.name = ?"
+)
+_LOCKED: Final = "SELECT rowid FROM conversations WHERE rowid = ? FOR UPDATE"
+_LOCKED_BY_ID: Final = "SELECT rowid FROM conversations WHERE id = ? AND project = ? FOR UPDATE"
+
+
+class EndpointsMoved(DatabaseError):
+    """The endpoints that events were addressed to are others by now: the transaction is run again."""
+
+    def __init__(self) -> None:
+        super().__init__("40001", "the endpoints have changed meanwhile")
+
+
+class PostgresReader(PostgresSearchReads, PostgresTicketReads, HeadReads, LogReads, AllReads):
+    """`ports.Reader` on one connection."""
+
+    dialect = POSTGRES
+
+    def __init__(self, connection: Connection) -> None:
+        self.conn = connection
+
+
+class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWrites):
+    """`ports.Transaction` on a connection that is in a transaction: one that is made, used once and thrown away.
+
+    What it makes known gathers until `commit` is asked for, behind `save_heads`.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.published: list[StoredEvent] = []
+        self.deliveries: list[Delivery] = []
+        self.erased: set[int] = set()
+        self.due: list[int] = []
+        self.runs_due: list[int] = []
+        self.wakings_due: list[int] = []
+        self._heads: dict[int, Head] = {}
+        self._versions: dict[int, int] = {}
+        self._locked: set[int] = set()
+        self.forget_claims()
+        self.start_endpoints()
+
+    def save_heads(self) -> None:
+        """Store where the logs end now. The last statement before COMMIT."""
+        for head in self._heads.values():
+            self.conn.execute(SAVE, head.saved())
+
+    def commit(self, changes: str | None = None) -> Commit:
+        """Return what the rest of the program is told of; `changes` is what CHANGES has answered."""
+        words = (changes or "").split()
+        return Commit(
+            tuple(self.published),
+            tuple(self.deliveries),
+            frozenset(self.erased),
+            tuple(self.due),
+            tuple(self.runs_due),
+            tuple(self.wakings_due),
+            "callers" in words,
+            tuple(word.partition(":")[2] for word in words if word.startswith("session:")),
+            "people" in words,
+            tuple(head.advance for head in self._heads.values()),
+        )
+
+    # Conversations: whoever reads one in order to change it has its row locked, so nobody else changes it meanwhile.
+
+    def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
+        row = self.conn.execute(_LOCKED_BY_ID, (conversation_id, project)).fetchone()
+        if row is None:
+            return None
+        self._locked.add(row[0])
+        return super().conversation(project, conversation_id)
+
+    def claim(self, state: Conversation) -> Claimed:
+        if state.rowid not in self._locked:
+            self.conn.execute(_LOCKED, (state.rowid,))
+            self._locked.add(state.rowid)
+        return super().claim(state)
+
+    def one_node_at_a_time(self) -> None:
+        """See `AccountTransaction.one_node_at_a_time`."""
+        self.conn.execute("SELECT one FROM installation FOR UPDATE")
+
+    # Kept answers: who looks for one has its name for the transaction, so that of two requests at once the second is
+    # refused. Should they miss each other nevertheless, the second fails, finds the answer, and is not carried out.
+
+    def kept_answer(self, name: bytes) -> KeptAnswer | None:
+        number = int.from_bytes(name[:8], signed=True)
+        ((free, *kept),) = self.conn.execute(_KEPT, (number, name)).fetchall()
+        if kept[0] is not None:
+            return KeptAnswer(*kept)
+        if not free:
+            raise InProgress
+        return None
+
+    def keep_answer(self, answer: KeptAnswer) -> None:
+        before = self.kept_answer(answer.name)
+        if before is not None:
+            self.conn.execute("DELETE FROM kept_answers WHERE name = ? AND at = ?", (before.name, before.at))
+        self.conn.execute(KEEP, (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at))
+
+    # Couriers: whoever takes an endpoint over waits until what is recorded by the generation before is committed.
+
+    def courier_generation(self, endpoint: int) -> int | None:
+        row = self.conn.execute(_GENERATION, (endpoint,)).fetchone()
+        return None if row is None else int(row[0])
+
+    # The log
+
+    def head(self, project: int) -> Head:
+        """Return the head of a project's log, locked. Raises EndpointsMoved."""
+        head = self._heads.get(project)
+        if head is None:
+            head = self._heads[project] = lock_head(self.conn, project)
+            if self._versions.get(project, head.endpoints_version) != head.endpoints_version:
+                raise EndpointsMoved
+        return head
+
+    def append_event(
+        self,
+        project: Project,
+        draft: Draft,
+        conversation: int | None,
+        at: int,
+        *,
+        directed: bool = False,
+        ticket: int | None = None,
+    ) -> StoredEvent:
+        internal = draft.type in AGENTS
+        assert not (internal and (directed or draft.sequence is not None)), (
+            "what agents are told has no number"
+        )
+        position, event_id = self.head(project.rowid).events.next(at)
+        topics = () if directed or internal else topics_of(project.rowid, draft.data)
+        event = StoredEvent(
+            position,
+            event_id,
+            draft.type,
+            NO_PROJECT if directed else project.rowid,
+            conversation,
+            draft.sequence,
+            encode_envelope(draft, event_id, project.id, at),
+            topics,
+        )
+        self.conn.execute(INSERT_EVENT, event_row(event, at, ticket))
+        if not directed:
+            self.published.append(event)
+        return event
+
+    def erase_conversation(self, state: Conversation) -> None:
+        super().erase_conversation(state)
+        self._append_erasure(state.project, state.rowid)
+
+    def erase_contact(self, contact: int) -> None:
+        (project,) = self.conn.execute(_PROJECT_OF, (contact,)).fetchone()
+        super().erase_contact(contact)
+        self._append_erasure(project, contact_lane(contact))
+
+    def _append_erasure(self, project: int, lane: int) -> None:
+        """Have every follower of the project come across the erasure of what was in this lane."""
+        position, event_id = self.head(project).events.next(0)
+        self.conn.execute(INSERT_ERASURE, (position, event_id, NO_PROJECT, ERASURE, b"%d" % lane))
+
+    def add_delivery(
+        self,
+        endpoint: int,
+        event: StoredEvent,
+        ordering_key: int | None,
+        previous: int | None,
+        at: int,
+        *,
+        skipped: str | None = None,
+        redelivery_of: int | None = None,
+    ) -> Delivery:
+        assert not event.internal, "what agents are told is delivered to nobody"
+        position, delivery_id = self.head(project_of(event.position)).deliveries.next(at)
+        again = redelivery_of is not None
+        delivery = Delivery(
+            position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=again
+        )
+        self.conn.execute(INSERT_DELIVERY, delivery_row(delivery, skipped, redelivery_of))
+        if skipped is None:
+            self.deliveries.append(delivery)
+        return delivery
+
+    def delivery_position(self, project: int, delivery_id: str) -> int | None:
+        # What this transaction has made is behind where the log ends so far: `save_heads` has not run.
+        made = (each.position for each in self.deliveries if each.id == delivery_id)
+        found = next(made, None)
+        return super().delivery_position(project, delivery_id) if found is None else found
+
+    # Endpoints
+
+    def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
+        if project not in self._heads and project not in self._versions:
+            row = self.conn.execute(VERSIONS, (project,)).fetchone()
+            self._versions[project] = 0 if row is None else row[0]
+        return super().routed_endpoints(project)
+
+
+def event_row(event: StoredEvent, at: int, ticket: int | None) -> tuple[object, ...]:
+    """Return the values of INSERT_EVENT. What outlives its subject is found by what it is about."""
+    about: tuple[str | None, str | None] = (None, None)
+    if event.conversation is None and event.topics:
+        subjects = {topic.kind: topic.subject for topic in event.topics}
+        about = subjects.get("conversation"), subjects.get("contact")
+    return (
+        event.position,
+        event.id,
+        event.type,
+        event.project,
+        event.conversation,
+        event.sequence,
+        event.body,
+        at,
+        int(event.internal),
+        ticket,
+        *about,
+    )
+
+
+def delivery_row(delivery: Delivery, skipped: str | None, redelivery_of: int | None) -> tuple[object, ...]:
+    """Return the values of INSERT_DELIVERY."""
+    event, at = delivery.event, delivery.created_at
+    status, ended = ("pending", None) if skipped is None else ("skipped", at)
+    return (
+        delivery.position,
+        delivery.id,
+        delivery.endpoint,
+        event.position,
+        delivery.ordering_key,
+        delivery.previous,
+        status,
+        at,
+        at,
+        ended,
+        skipped,
+        event.id,
+        event.type,
+        event.sequence,
+        redelivery_of,
+    )

@@ -1,0 +1,149 @@
+"""The bytes of uploads in a bucket of S3 or of a server that speaks its protocol, through obstore (ADR 67).
+
+An object is named `<prefix>/<project>/<aa>/<sha256>.<entry>`: no two contents ever share a name, and no content is put twice under
+one, so whoever puts or removes an object late does no harm.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import IO, TYPE_CHECKING, Final
+from urllib.parse import parse_qs, urlsplit
+
+import obstore
+from obstore import exceptions
+from obstore.store import S3Store
+
+from deskwire.engine.uploads.ports import Content
+from deskwire.storage.drafts import SpooledDraft
+
+if TYPE_CHECKING:  # names of its types alone
+    from obstore.store import ClientConfig, RetryConfig, S3Config
+
+AT_ONCE: Final = 8 << 20
+"""Bytes up to which a file is put with one request; a larger one goes in parts of this size."""
+
+OLD: Final = timedelta(days=1)
+"""The age from which on an object may be taken for one that a crash has left."""
+
+_NAME: Final = re.compile(r"(\d+)/[0-9a-f]{2}/([0-9a-f]{64})\.(\d+)")
+_RETRY: Final[RetryConfig] = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
+_RIGHTS: Final = "s3:PutObject, s3:GetObject, s3:DeleteObject and s3:ListBucket"
+
+
+class S3Files:
+    """`uploads.ports.Files` in a bucket.
+
+    Keys and the region are taken from AWS_ACCESS_KEY_ID and its like, or from the machine's role.
+
+    Args:
+        url: `s3://bucket/prefix`, with `?endpoint=https://…` for a server that is not Amazon's, and `&region=…`.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        options = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        endpoint = options.get("endpoint")
+        config: S3Config = {"bucket": parts.netloc}
+        if endpoint is not None:
+            config["endpoint"] = endpoint
+        if "region" in options or endpoint is not None:  # a server of one's own takes any
+            config["region"] = options.get("region", "us-east-1")
+        client: ClientConfig = {
+            "connect_timeout": timedelta(seconds=5),
+            "timeout": timedelta(seconds=60),
+            "allow_http": endpoint is not None and endpoint.startswith("http:"),
+        }
+        path = parts.path.strip("/")
+        self._bucket = parts.netloc
+        self._where = f"s3://{parts.netloc}/{path}" + (f" at {endpoint}" if endpoint else "")
+        with self._telling():
+            self._store = S3Store(
+                prefix=path or None, client_options=client, retry_config=_RETRY, config=config
+            )
+
+    def clear_drafts(self) -> None:
+        """See `Files.clear_drafts`. There are none; it makes sure that the bucket is there."""
+        with self._telling():
+            for _ in obstore.list(self._store, chunk_size=1):
+                return
+
+    def draft(self) -> SpooledDraft:
+        """See `Files.draft`."""
+        return SpooledDraft(self._put)
+
+    def size(self, content: Content) -> int | None:
+        """See `Files.size`."""
+        with self._telling():
+            try:
+                return obstore.head(self._store, _name(content))["size"]
+            except (exceptions.NotFoundError, FileNotFoundError):
+                return None
+
+    def read(self, content: Content, start: int, length: int) -> bytes:
+        """See `Files.read`."""
+        with self._telling():
+            found = obstore.get(self._store, _name(content), options={"range": (start, start + length)})
+            return bytes(found.bytes())
+
+    def remove(self, content: Content) -> None:
+        """See `Files.remove`. Older versions stay in a bucket that keeps them."""
+        with self._telling():
+            try:
+                obstore.delete(self._store, _name(content))
+            except (exceptions.NotFoundError, FileNotFoundError):
+                return
+
+    def contents(self) -> Iterator[Content]:
+        """See `Files.contents`."""
+        old = datetime.now(UTC) - OLD
+        with self._telling():
+            for batch in obstore.list(self._store, chunk_size=1_000):
+                for each in batch:
+                    match = _NAME.fullmatch(each["path"])
+                    if match is not None and each["last_modified"] < old:
+                        yield Content(int(match[1]), match[2], int(match[3]))
+
+    def close(self) -> None:
+        """See `Files.close`. Its connections end by themselves."""
+
+    def _put(self, content: Content, file: IO[bytes], size: int) -> None:
+        if self.size(content) == size:
+            return
+        with self._telling():
+            if size > AT_ONCE:
+                obstore.put(self._store, _name(content), file, use_multipart=True, chunk_size=AT_ONCE)
+                return
+            try:
+                obstore.put(self._store, _name(content), file.read(), use_multipart=False, mode="create")
+            except exceptions.AlreadyExistsError:
+                return
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Raise OSError for what the bucket refuses, in words that say what to do."""
+        try:
+            yield
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+            said = f"{self._where} refuses the keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to ones with {_RIGHTS}"
+            raise PermissionError(errno.EACCES, said) from error
+        except (exceptions.BaseError, FileNotFoundError) as error:
+            if "NoSuchBucket" in str(error):
+                said = f"there is no bucket {self._bucket}: create it, or correct DESKWIRE_FILES"
+            elif isinstance(error, (exceptions.NotFoundError, FileNotFoundError)):
+                said = f"an object of {self._where} is gone"
+            else:
+                said = f"{self._where} can't be used ({_first_line(error)}): check that it can be reached from here"
+            raise OSError(errno.EIO, said) from error
+
+
+def _name(content: Content) -> str:
+    return f"{content.project}/{content.sha256[:2]}/{content.sha256}.{content.entry}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:300]

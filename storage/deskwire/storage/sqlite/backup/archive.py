@@ -1,0 +1,146 @@
+"""The file that a backup is: a tar archive (POSIX ustar) that any tar reads, with few kinds of members.
+
+`backup.json` says first what it is; the database follows, then the uploads under their SHA-256, the secret if
+it was wanted, `manifest.json` with the checksums, and `manifest.hmac`, which only the installation's secret makes.
+The reader takes nothing else: no path, link or extension of the format that a stranger could have put in.
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import BinaryIO, Final
+
+from deskwire.storage.sqlite.backup.snapshot import CopyError
+
+HEAD: Final = "backup.json"
+DATABASE: Final = "deskwire.sqlite3"
+SECRET: Final = "secret"
+MANIFEST: Final = "manifest.json"
+SEAL: Final = "manifest.hmac"
+UPLOAD: Final = re.compile(r"uploads/([1-9][0-9]{0,18})/([0-9a-f]{2})/(\2[0-9a-f]{62})")
+
+DOCUMENT_BYTES_MAX: Final = 8 * 1024 * 1024
+"""The most bytes of a member that is read into memory: everything but the database and the uploads."""
+_BLOCK: Final = tarfile.BLOCKSIZE
+_PIECE: Final = 1 << 20
+_END: Final = bytes(2 * _BLOCK)
+
+
+def is_document(name: str) -> bool:
+    """Say whether a member is a document, which is read into memory at once."""
+    return name in {HEAD, SECRET, MANIFEST, SEAL}
+
+
+class ArchiveWriter:
+    """Writes members one after the other."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def add(self, name: str, source: BinaryIO, size: int) -> str:
+        """Add `size` bytes of `source`; their SHA-256. Raises CopyError if there are fewer, OSError."""
+        member = tarfile.TarInfo(name)
+        member.size, member.mode = size, 0o600
+        self._file.write(member.tobuf(tarfile.GNU_FORMAT))
+        digest = sha256()
+        for piece in _pieces(source, size, f"{name} became shorter while it was copied."):
+            digest.update(piece)
+            self._file.write(piece)
+        self._file.write(bytes(-size % _BLOCK))
+        return digest.hexdigest()
+
+    def add_if(self, name: str, source: BinaryIO, size: int, digest: str) -> bool:
+        """Add it if its SHA-256 is this one; otherwise the archive stays as it was. Raises OSError."""
+        before = self._file.tell()
+        try:
+            if self.add(name, source, size) == digest:
+                return True
+        except CopyError:
+            pass  # it became shorter: not what it was, either
+        self._file.seek(before)
+        self._file.truncate()
+        return False
+
+    def finish(self) -> None:
+        """Write the archive's end."""
+        self._file.write(_END)
+
+
+@dataclass(slots=True)
+class Member:
+    """A member while it is read; what is left of it when the next one is asked for is skipped.
+
+    `sha256` is complete once all pieces were taken.
+    """
+
+    name: str
+    size: int
+    _source: BinaryIO
+    sha256: str = ""
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the member's content piece by piece. Raises CopyError if the archive ends too early, and OSError."""
+        digest = sha256()
+        for piece in _pieces(self._source, self.size, "It is cut short."):
+            digest.update(piece)
+            yield piece
+        self.sha256 = digest.hexdigest()
+
+    def document(self) -> bytes:
+        """Return the member's content at once. Raises CopyError if it is too large or cut short."""
+        if self.size > DOCUMENT_BYTES_MAX:
+            raise CopyError(f"{self.name} is too large.")
+        return b"".join(self.pieces())
+
+
+def members(source: BinaryIO) -> Iterator[Member]:
+    """Yield the members in their order; each has to be read to its end before the next is asked for.
+
+    Raises CopyError for whatever is not an archive that `ArchiveWriter` can have written, OSError.
+    """
+    seen: set[str] = set()
+    while True:
+        block = _exactly(source, _BLOCK)
+        if block == bytes(_BLOCK):
+            if _exactly(source, _BLOCK) != block or source.read(1):
+                raise CopyError("There is data after its end.")
+            return
+        member = _member(block)
+        if member.name in seen:
+            raise CopyError(f"It has {member.name!r} twice.")
+        seen.add(member.name)
+        found = Member(member.name, member.size, source)
+        yield found
+        if any(_exactly(source, -member.size % _BLOCK)):
+            raise CopyError(f"There is data after {member.name}.")
+
+
+def _member(block: bytes) -> tarfile.TarInfo:
+    """Return the member that a header describes. Raises CopyError if it is not one that a backup has."""
+    try:
+        member = tarfile.TarInfo.frombuf(block, "ascii", "backslashreplace")
+    except tarfile.HeaderError as error:
+        raise CopyError(f"It is not a backup, or it was altered ({error}).") from error
+    if not (is_document(member.name) or member.name == DATABASE or UPLOAD.fullmatch(member.name)):
+        raise CopyError(f"{member.name!r} has no place in a backup.")
+    if member.type != tarfile.REGTYPE or member.size < 0:
+        raise CopyError(f"{member.name!r} is not an ordinary file.")
+    return member
+
+
+def _pieces(source: BinaryIO, size: int, too_short: str) -> Iterator[bytes]:
+    left = size
+    while left:
+        piece = source.read(min(left, _PIECE))
+        if not piece:
+            raise CopyError(too_short)
+        left -= len(piece)
+        yield piece
+
+
+def _exactly(source: BinaryIO, size: int) -> bytes:
+    return b"".join(_pieces(source, size, "It is cut short."))

@@ -1,0 +1,302 @@
+"""Makes a backup: one file with the database as it was at one moment, the uploads it names, and the secret if wanted.
+
+It is written under another name beside its own, read again from the disk, and renamed. What a kill leaves there is
+overwritten by the next backup to the same file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.uploads.ports import Content
+from deskwire.storage.check.rules import Problem
+from deskwire.storage.files import DiskFiles, sync
+from deskwire.storage.sqlite.backup.archive import DATABASE, HEAD, MANIFEST, SEAL, SECRET, ArchiveWriter
+from deskwire.storage.sqlite.backup.manifest import FORMAT, MISSING_SHOWN, Head, Manifest, seal, secret_id
+from deskwire.storage.sqlite.backup.snapshot import (
+    CopyError,
+    applied,
+    damage,
+    database_bytes,
+    opened,
+    require_room,
+    row_counts,
+    snapshot,
+    unknown,
+)
+from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
+from deskwire.storage.sqlite.backup.unpack import read_archive
+from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.tables.webhooks.endpoints import renew_seals
+
+_SPARE: Final = 1 << 20
+"""Bytes left to headers and manifest when the room is reckoned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A backup to be made.
+
+    Args:
+        directory: the data directory.
+        target: the file to make.
+        secret: the installation's, if there is one.
+        with_secret: whether it goes into the file.
+        force: whether a file of that name may be replaced.
+        version: of this program.
+        created_at: ISO 8601.
+    """
+
+    directory: Path
+    target: Path
+    secrets: Secrets | None
+    with_secret: bool
+    force: bool
+    version: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that was made; `problems` are what its database brings along."""
+
+    path: Path
+    size: int
+    head: Head
+    manifest: Manifest
+    problems: list[Problem]
+
+
+def back_up(order: Order) -> Backup:
+    """Make the backup; it is whole and on disk at the return, and nothing is there if that fails.
+
+    Raises CopyError.
+    """
+    database = order.directory / FILE_NAME
+    if not database.exists():
+        raise CopyError(
+            f"There is no Deskwire in the data directory {order.directory}; --data names another."
+        )
+    if order.with_secret and order.secrets is None:
+        raise CopyError(f"There is no secret in {order.directory} yet: the first `deskwire serve` makes it.")
+    _refuse_existing(order)
+    try:
+        with _part(order.target) as (file, part):
+            staged = part.with_name(f"{part.name}.sqlite3")
+            try:
+                return _made(order, database, file, part, staged)
+            finally:
+                for left in (staged, staged.with_name(f"{staged.name}-journal")):
+                    left.unlink(missing_ok=True)
+    except OSError as error:
+        raise CopyError(f"The backup {order.target} can't be written: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """The copy of the database that goes into the archive, and what it says."""
+
+    path: Path
+    head: Head
+    problems: list[Problem]
+    contents: list[tuple[Content, int]]
+    rows: dict[str, int]
+    last_event: str | None
+
+
+def _made(order: Order, database: Path, file: BinaryIO, part: Path, copy: Path) -> Backup:
+    needed = 2 * database_bytes(database) + _SPARE
+    require_room(part.parent, needed, "The copy of the database needs its room twice for a while.")
+    copy.unlink(missing_ok=True)
+    snapshot(database, copy)
+    _renew_seals(order, copy)
+    staged = _staged(order, copy)
+    needed = copy.stat().st_size + sum(size for _, size in staged.contents) + _SPARE
+    require_room(part.parent, needed, "Make room, or write the backup to another disk.")
+    manifest = _write(order, staged, ArchiveWriter(file))
+    _put_on_disk(file)
+    read_archive(part, order.secrets)
+    _rename(order, part)
+    return Backup(order.target, order.target.stat().st_size, staged.head, manifest, staged.problems)
+
+
+def _renew_seals(order: Order, copy: Path) -> None:
+    """Have the copy need the current secret alone; a rotation that was cut short has left something under another."""
+    if order.secrets is None or not order.secrets.former:
+        return
+    try:
+        with closing(opened(copy)) as connection:
+            renew_seals(connection, Sealing(order.secrets).renewed)
+    except sqlite3.Error as error:
+        raise CopyError(f"The database is damaged: {error}") from error
+
+
+def _staged(order: Order, copy: Path) -> _Staged:
+    try:
+        with closing(opened(copy, writing=False)) as connection:
+            head, problems = _looked_at(order, connection)
+            contents, rows = _contents(connection), row_counts(connection)
+            return _Staged(copy, head, problems, contents, rows, _last_event(connection))
+    except sqlite3.Error as error:
+        raise CopyError(f"The database is damaged: {error}") from error
+
+
+def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
+    """Write the archive; the copy of the database is gone afterwards."""
+    _add_document(writer, HEAD, staged.head.encoded())
+    size = staged.path.stat().st_size
+    with staged.path.open("rb") as source:
+        digest = writer.add(DATABASE, source, size)
+    staged.path.unlink()  # its room is needed for the uploads
+    uploads = _add_uploads(writer, DiskFiles(order.directory), staged.contents)
+    manifest = Manifest(
+        database_bytes=size,
+        database_sha256=digest,
+        files=uploads.files,
+        file_bytes=uploads.bytes,
+        file_list=uploads.names.hexdigest(),
+        missing=uploads.missing[:MISSING_SHOWN],
+        missing_files=len(uploads.missing),
+        secret=order.with_secret,
+        secret_id=None if order.secrets is None else secret_id(order.secrets.current),
+        rows=staged.rows,
+        last_event=staged.last_event,
+    )
+    _add_end(writer, order, staged.head, manifest)
+    return manifest
+
+
+def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[Problem]]:
+    """Return the head, and what is wrong with the data but would not be better without a backup."""
+    if newer := unknown(connection):
+        raise CopyError(
+            f"The database was written by a newer Deskwire (it has {', '.join(newer)}): use that one."
+        )
+    if faults := damage(connection):
+        raise CopyError("The database is damaged, `deskwire check` shows more: " + "; ".join(faults[:3]))
+    head = Head(
+        format=FORMAT, version=order.version, created_at=order.created_at, migrations=applied(connection)
+    )
+    return head, problems_in(connection)
+
+
+def _contents(connection: sqlite3.Connection) -> list[tuple[Content, int]]:
+    rows = connection.execute("SELECT DISTINCT project, sha256, size FROM uploads ORDER BY project, sha256")
+    return [(Content(project, digest), size) for project, digest, size in rows]
+
+
+def _last_event(connection: sqlite3.Connection) -> str | None:
+    row = connection.execute("SELECT id FROM events ORDER BY position DESC LIMIT 1").fetchone()
+    return None if row is None else str(row[0])
+
+
+class _Uploads:
+    """Uploads that were added to a backup, and the names of those that were not."""
+
+    def __init__(self) -> None:
+        self.files = self.bytes = 0
+        self.names = sha256()
+        self.missing: list[str] = []
+
+
+def _add_uploads(writer: ArchiveWriter, files: DiskFiles, contents: list[tuple[Content, int]]) -> _Uploads:
+    """Add the files of the uploads.
+
+    One may have been erased since the database was copied, or while it is read, or be damaged: it is noted.
+    """
+    done = _Uploads()
+    for content, size in contents:
+        name = f"uploads/{content.project}/{content.sha256[:2]}/{content.sha256}"
+        if _add_upload(writer, files.place(content), name, size, content.sha256):
+            done.files += 1
+            done.bytes += size
+            done.names.update(f"{name}\n".encode())
+        else:
+            done.missing.append(name)
+    return done
+
+
+def _add_upload(writer: ArchiveWriter, path: Path, name: str, size: int, digest: str) -> bool:
+    try:
+        source = path.open("rb")
+    except FileNotFoundError:
+        return False
+    with source:
+        return os.fstat(source.fileno()).st_size == size and writer.add_if(name, source, size, digest)
+
+
+def _add_end(writer: ArchiveWriter, order: Order, head: Head, manifest: Manifest) -> None:
+    if order.secrets is not None and order.with_secret:
+        _add_document(writer, SECRET, f"{order.secrets.current}\n".encode())
+    _add_document(writer, MANIFEST, manifest.encoded())
+    if order.secrets is not None:
+        _add_document(writer, SEAL, seal(order.secrets.current, head.encoded(), manifest.encoded()))
+    writer.finish()
+
+
+def _add_document(writer: ArchiveWriter, name: str, data: bytes) -> None:
+    writer.add(name, BytesIO(data), len(data))
+
+
+@contextmanager
+def _part(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """Open a file beside the target, for this process alone; it is removed at the end unless it was renamed."""
+    part = target.with_name(f".{target.name}.part")
+    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise _under_way(target) from None
+        if not _names(part, file):  # it got its name since it was opened: hands off
+            raise _under_way(target)
+        file.truncate()
+        os.fchmod(file.fileno(), 0o600)
+        try:
+            yield file, part
+        finally:
+            if _names(part, file):
+                part.unlink()
+
+
+def _names(part: Path, file: BinaryIO) -> bool:
+    """Say whether the path leads to this open file, and no other path does."""
+    status = os.fstat(file.fileno())
+    return part.exists() and os.path.samestat(part.stat(), status) and status.st_nlink == 1
+
+
+def _under_way(target: Path) -> CopyError:
+    return CopyError(f"Another backup to {target} is under way.")
+
+
+def _put_on_disk(file: BinaryIO) -> None:
+    """Have the file on the disk, and out of the memory in which it would be read again."""
+    file.flush()
+    os.fsync(file.fileno())
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _refuse_existing(order: Order) -> None:
+    if order.target.is_dir():
+        raise CopyError(f"{order.target} is a directory: name a file.")
+    if not order.force and order.target.exists():
+        raise CopyError(f"{order.target} already exists; use --force to replace it.")
+
+
+def _rename(order: Order, part: Path) -> None:
+    """Give the file its name, unless another one has got it in the meantime."""
+    _refuse_existing(order)
+    part.replace(order.target)
+    sync(order.target.absolute().parent)

@@ -1,0 +1,128 @@
+"""A copy of the database as it is at one moment, made while the server goes on, and the look whether it is sound.
+
+`VACUUM INTO` reads in one transaction and holds up nobody's commit; only the WAL can't be cut before it is done.
+It copies rows, not pages: what was deleted is not in the copy, and a damaged page is met.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlite_utils import Database
+
+from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.dialect import SQLITE
+from deskwire.storage.files import sync
+from deskwire.storage.sqlite.migrations.list import migrations, newer_than_program
+
+NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_BUSY_S: Final = 5.0
+_STEPS: Final = 100_000
+"""SQLite's steps between two looks at whether the process was told to stop."""
+_SHOWN: Final = 20
+"""Problems of one kind that are named; a damaged file can have millions."""
+
+
+class CopyError(Exception):
+    """A copy can't be made, or is not what it should be; the text says why and what to do."""
+
+
+def snapshot(source: Path, target: Path) -> None:
+    """Copy the database into a file that is not there yet; for its owner alone, and on disk at the return.
+
+    Raises CopyError if the database or the disk refuses.
+    """
+    with _explained(source):
+        os.close(os.open(target, NEW, 0o600))
+        with closing(opened(source)) as connection:
+            connection.execute("PRAGMA temp_store = MEMORY")  # no text in temporary files
+            connection.execute("VACUUM INTO ?", (str(target),))
+        sync(target)
+
+
+def opened(path: Path, *, writing: bool = True) -> sqlite3.Connection:
+    """Open a database that exists, so that Ctrl-C can interrupt its statements. Raises sqlite3.Error."""
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_S)
+    connection.set_progress_handler(lambda: 0, _STEPS)
+    if not writing:
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def applied(connection: sqlite3.Connection) -> list[str]:
+    """Return the migrations that the database has, oldest first."""
+    return [each.name for each in migrations.applied(_wrapped(connection))]
+
+
+def pending(connection: sqlite3.Connection) -> list[str]:
+    """Return the migrations that the database still needs, oldest first."""
+    return [each.name for each in migrations.pending(_wrapped(connection))]
+
+
+def problems(connection: sqlite3.Connection) -> list[Problem]:
+    """Return what the rules find; nothing before an upgrade, as they are about the newest tables. Raises sqlite3.Error."""
+    return [] if pending(connection) else list(broken_rules(connection, SQLITE))
+
+
+def unknown(connection: sqlite3.Connection) -> list[str]:
+    """Return the migrations that the database has and this program does not know."""
+    return newer_than_program(_wrapped(connection))
+
+
+def damage(connection: sqlite3.Connection) -> list[str]:
+    """Return the faults that SQLite finds in the file, and the rows that refer to nothing; none if it is sound."""
+    connection.execute("PRAGMA cell_size_check = ON")
+    lines = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
+    broken = [] if lines == ["ok"] else lines
+    strays = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)
+    return broken + [f"{table} row {row} refers to a row of {parent} that is not there"
+                     for table, row, parent, _ in strays]  # fmt: skip
+
+
+def row_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of rows of each table."""
+    names = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' "
+        "AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
+    ).fetchall()
+    return {name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for (name,) in names}
+
+
+def _wrapped(connection: sqlite3.Connection) -> Database:
+    return Database(connection, execute_plugins=False)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise CopyError(f"The database {path} can't be copied: {error}") from error
+    except OSError as error:
+        raise CopyError(f"The database {path} can't be copied: {error.strerror or error}") from error
+
+
+def require_room(folder: Path, needed: int, advice: str) -> None:
+    """Make sure that a folder's disk has so many bytes left.
+
+    Args:
+        advice: the sentence that ends the refusal.
+
+    Raises CopyError.
+    """
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
+    if free < needed:
+        raise CopyError(f"The disk of {folder} has {free:,} bytes left, and {needed:,} are needed. {advice}")
+
+
+def database_bytes(path: Path) -> int:
+    """Return the bytes that a copy of the database takes at most."""
+    wal = path.with_name(f"{path.name}-wal")
+    return path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)

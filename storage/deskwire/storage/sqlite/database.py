@@ -1,0 +1,188 @@
+"""Opening the database file: one process at a time, migrated, and set to lose and leave nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from itertools import takewhile
+from math import inf
+from pathlib import Path
+from typing import Final
+
+from sqlite_utils import Database
+
+from deskwire.storage.files import sync
+from deskwire.storage.sqlite.migrations.list import migrations, newer_than_program
+
+FILE_NAME: Final = "deskwire.sqlite3"
+LOCK_NAME: Final = "deskwire.lock"
+RESTORING: Final = ".restoring"
+"""The folder of a restore that is not finished."""
+
+_STEPS: Final = 10_000
+"""Steps of SQLite's machine, some tenths of a millisecond, after which it asks whether to go on."""
+
+_BUSY_MS: Final = 5_000
+_PRAGMAS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",  # what was acknowledged survives a power loss
+    "secure_delete = ON",  # what was deleted is overwritten
+    "foreign_keys = ON",
+    "temp_store = MEMORY",  # no text in temporary files
+    f"cache_size = -{32 * 1024}",  # KiB, the writer's
+)
+
+
+class DataDirectoryError(Exception):
+    """The data directory can't be used; the text says why and what to do."""
+
+
+class DirectoryInUseError(DataDirectoryError):
+    """Another process has the data directory."""
+
+
+class DirectoryLock:
+    """Holds a data directory for this process; released by `release` or the process's end."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            _make(directory)
+            self._file = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._file, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(self._file)
+            raise DirectoryInUseError(
+                f"The data directory {directory} is in use by another Deskwire process (pid {holder}). "
+                "Stop that one first, or choose another directory with --data."
+            ) from None
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        except OSError as error:  # a full disk
+            os.close(self._file)
+            raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
+
+    def release(self) -> None:
+        """Let go of the directory."""
+        os.close(self._file)
+
+
+def _make(directory: Path) -> None:
+    """Make the directory if it is not there, and have its name on the disk before anything in it counts."""
+    missing = list(takewhile(lambda each: not each.exists(), (directory, *directory.parents)))
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for made in missing:
+        sync(made.parent)
+
+
+def require_whole(directory: Path) -> None:
+    """Make sure that no restore into the directory was cut short. Raises DataDirectoryError."""
+    if (directory / RESTORING).exists():
+        raise DataDirectoryError(
+            f"A restore into {directory} was not finished: run `deskwire restore` again, or delete the directory."
+        )
+
+
+def refuse_upgrade(path: Path, migration: str) -> None:
+    """Leave an older database as it is, for those who only look. Raises DataDirectoryError."""
+    raise DataDirectoryError(
+        f"The database {path} was written by an older Deskwire (it lacks {migration}), and a command that only looks leaves "
+        "it as it is. Start the server with `deskwire serve`: it makes a copy, and brings it up to date."
+    )
+
+
+def migrate(path: Path, before_upgrade: Callable[[str], None] = lambda _: None) -> None:
+    """Create the database or bring it up to date.
+
+    Args:
+        before_upgrade: called with the first migration that an older database needs, before anything changes; what it
+            raises keeps the database as it is.
+
+    Raises DataDirectoryError if it was written by a newer program, or is no database of ours.
+    """
+    created = not path.exists()
+    try:
+        with closing(_connect(path)) as connection:
+            if created:
+                path.chmod(0o600)
+            _migrate(connection, path, None if created else before_upgrade)
+    except sqlite3.DatabaseError as error:
+        raise DataDirectoryError(f"The database {path} can't be used: {error}") from error
+
+
+def _migrate(
+    connection: sqlite3.Connection, path: Path, before_upgrade: Callable[[str], None] | None
+) -> None:
+    db = Database(connection, execute_plugins=False)
+    unknown = newer_than_program(db)
+    if unknown:
+        raise DataDirectoryError(
+            f"The database {path} was written by a newer Deskwire (it has {', '.join(unknown)}). "
+            "Start that version, or restore a backup made before the upgrade."
+        )
+    pending = migrations.pending(db)
+    if pending and migrations.applied(db) and before_upgrade is not None:
+        before_upgrade(pending[0].name)
+    migrations.apply(db)
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """Open the one connection that writes, for one thread at a time."""
+    return _connect(path)
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """Open a connection that can only read, and never waits for the writer."""
+    connection = _connect(path)
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute(f"PRAGMA cache_size = -{4 * 1024}")  # KiB; there are several, over the system's cache
+    return connection
+
+
+class Patience:
+    """Ends what a connection is asked when that takes too long.
+
+    `over` says whether it has, since `begin`. SQLite asks every so often whether to go on.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.over = False
+        self._until = inf
+        connection.set_progress_handler(self._ask, _STEPS)
+
+    def begin(self, seconds: float) -> None:
+        """Have patience for so long from now on."""
+        self.over = False
+        self._until = time.monotonic() + seconds
+
+    def end(self) -> None:
+        """Let whatever follows take its time."""
+        self._until = inf
+
+    def _ask(self) -> bool:
+        if time.monotonic() < self._until:
+            return False
+        self.over = True
+        self.end()  # what cleans up behind it is not cut off
+        return True
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=_BUSY_MS / 1000
+    )
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error:  # no database: let go of the file
+        connection.close()
+        raise
+    return connection

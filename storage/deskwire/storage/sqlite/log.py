@@ -1,0 +1,196 @@
+"""The positions of events and deliveries in a database that one process writes: counters in memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.ids import Mint
+from deskwire.engine.events.types import AGENTS, Draft, StoredEvent, encode_envelope, topics_of
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.storage.tables.base import Queries
+from deskwire.storage.tables.events.events import NO_PROJECT, EventWrites
+from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
+
+_NEWEST: Final = (
+    "SELECT position, id FROM (SELECT * FROM (SELECT position, id FROM events ORDER BY position DESC LIMIT 1) "
+    "UNION ALL SELECT spent_position, spent_id FROM event_window) ORDER BY position DESC LIMIT 1"
+)
+"""The newest position ever given and its id, also if that event was erased."""
+
+
+class LogReads(Queries):
+    """Queries on the log as a whole, whose positions count through all projects."""
+
+    def event_position(self, project: int, event_id: str) -> int:
+        low, high = 0, self.last_event_position()
+        while low < high:  # everything up to `low` is not newer; everything behind `high` is
+            middle = (low + high + 1) // 2
+            row = self.conn.execute(
+                "SELECT position, id FROM events WHERE position <= ? ORDER BY position DESC LIMIT 1",
+                (middle,),
+            ).fetchone()
+            if row is None or row[1] <= event_id:
+                low = middle
+            else:
+                high = row[0] - 1
+        return low
+
+    def event_window(self, project: int) -> tuple[str | None, str | None]:
+        pruned = self.conn.execute("SELECT pruned_id FROM event_window").fetchone()[0]
+        return pruned, self.conn.execute(_NEWEST).fetchone()[1]
+
+    def last_event_position(self) -> int:
+        position: int = self.conn.execute(_NEWEST).fetchone()[0]
+        return position
+
+    def delivery_position(self, project: int, delivery_id: str) -> int | None:
+        """Find a delivery's position by bisection, as ids grow with positions."""
+        low, high = 1, self.conn.execute("SELECT max(position) FROM deliveries").fetchone()[0] or 0
+        while low <= high:
+            middle = (low + high) // 2
+            position, found = self.conn.execute(
+                "SELECT position, id FROM deliveries WHERE position >= ? ORDER BY position LIMIT 1", (middle,)
+            ).fetchone()
+            if found == delivery_id:
+                return int(position)
+            if found < delivery_id:
+                low = position + 1
+            else:
+                high = middle - 1
+        return None
+
+
+class LogWrites(EventWrites, DeliveryWrites):
+    """Additions to the log. The counters live here, as the writer is all that ever adds.
+
+    A rolled back commit leaves a hole in the positions, never a repeat: a reader that has passed a
+    position will not find something new there.
+    """
+
+    def start_events(self) -> None:
+        """Go on behind what is stored."""
+        position, event_id = self.conn.execute(_NEWEST).fetchone()
+        self._event_position: int = position
+        self._event_ids = Mint(event_id)
+
+    def start_deliveries(self) -> None:
+        """Go on behind what is stored."""
+        sql = "SELECT position, id FROM deliveries ORDER BY position DESC LIMIT 1"
+        row = self.conn.execute(sql).fetchone()
+        self._delivery_position: int = row[0] if row else 0
+        self._delivery_ids = Mint(row[1] if row else None)
+
+    def append_event(
+        self,
+        project: Project,
+        draft: Draft,
+        conversation: int | None,
+        at: int,
+        *,
+        directed: bool = False,
+        ticket: int | None = None,
+    ) -> StoredEvent:
+        internal = draft.type in AGENTS
+        assert not (internal and (directed or draft.sequence is not None)), (
+            "what agents are told has no number"
+        )
+        self._event_position += 1
+        event_id = self._event_ids.new("evt", at)
+        event = StoredEvent(
+            self._event_position,
+            event_id,
+            draft.type,
+            NO_PROJECT if directed else project.rowid,
+            conversation,
+            draft.sequence,
+            encode_envelope(draft, event_id, project.id, at),
+            () if directed or internal else topics_of(project.rowid, draft.data),
+        )
+        self.conn.execute(
+            "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at, internal, ticket) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                event.position,
+                event.id,
+                event.type,
+                event.project,
+                event.conversation,
+                event.sequence,
+                event.body,
+                at,
+                int(internal),
+                ticket,
+            ),
+        )
+        if not directed:
+            self.published.append(event)
+        return event
+
+    def add_delivery(
+        self,
+        endpoint: int,
+        event: StoredEvent,
+        ordering_key: int | None,
+        previous: int | None,
+        at: int,
+        *,
+        skipped: str | None = None,
+        redelivery_of: int | None = None,
+    ) -> Delivery:
+        assert not event.internal, "what agents are told is delivered to nobody"
+        self._delivery_position += 1
+        position, delivery_id = self._delivery_position, self._delivery_ids.new("dlv", at)
+        again = redelivery_of is not None
+        delivery = Delivery(
+            position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=again
+        )
+        status, ended = ("pending", None) if skipped is None else ("skipped", at)
+        self.conn.execute(
+            "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, "
+            "created_at, ended_at, reason, event_id, type, sequence, redelivery_of) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                position,
+                delivery_id,
+                endpoint,
+                event.position,
+                ordering_key,
+                previous,
+                status,
+                at,
+                at,
+                ended,
+                skipped,
+                event.id,
+                event.type,
+                event.sequence,
+                redelivery_of,
+            ),
+        )
+        if skipped is None:
+            self.deliveries.append(delivery)
+        return delivery
+
+    def note_spent(self) -> None:
+        """Keep the newest position, as its event may be one of those that are deleted."""
+        self.conn.execute(f"UPDATE event_window SET scrub_due = 1, (spent_position, spent_id) = ({_NEWEST})")
+
+    def prune_events(self, older_than: int, limit: int, at: int) -> int:
+        newest = self.conn.execute("SELECT max(position) FROM events").fetchone()[0]
+        rows = self.conn.execute(
+            "SELECT position, id, created_at, conversation IS NULL AND internal = 0 FROM events "
+            "WHERE position < ? ORDER BY position LIMIT ?",
+            (newest or 0, limit),
+        ).fetchall()
+        old = [row for row in rows if row[2] < older_than]
+        if old:
+            last = old[-1]
+            self.conn.execute(
+                "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
+            )
+            self.conn.execute("UPDATE event_window SET pruned_id = ?", (last[1],))
+            if any(row[3] for row in old):  # deletions, each with the user id of a contact
+                self.want_scrub()
+            self.drop_without_event(last[0], at)
+        return len(old)

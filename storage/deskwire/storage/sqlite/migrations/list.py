@@ -1,0 +1,119 @@
+"""The tables, as a list of migrations that is only ever added to: one module each.
+
+A database records the names of the migrations that it has. Those are the names of the modules, so none is ever renamed.
+
+Layout rules, from measurements: integer keys that grow with time, no index that no query needs, text ids
+as a unique column at most. Event and delivery ids need not even that: they grow with their position, so
+they are found by bisection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sqlite_utils import Database, Migrations
+
+from deskwire.storage.sqlite.migrations import (
+    m0001_the_main_job,
+    m0002_webhooks_that_explain_themselves,
+    m0003_what_outlives_its_subject,
+    m0004_people_and_what_projects_choose,
+    m0005_tickets_and_teams,
+    m0006_uploads_and_attachments,
+    m0007_surveys,
+    m0008_memory_and_translations,
+    m0009_workflows,
+    m0010_what_has_passed_its_retention,
+    m0011_kept_answers,
+    m0012_imports,
+    m0013_what_an_outage_keeps_waiting,
+    m0014_audit_trail,
+    m0015_the_homes_of_accounts,
+    m0016_sessions_of_browsers,
+    m0017_events_for_agents_alone,
+    m0018_what_agents_note,
+    m0019_the_agents_inbox,
+    m0020_what_the_search_has_to_look_at,
+    m0021_finding_contacts,
+    m0022_snippets,
+    m0023_deliveries_by_sequence,
+    m0024_seats,
+    m0025_leases,
+    m0026_the_entries_of_a_shared_shelf,
+    m0027_refreshes,
+)
+
+SCRIPTS: Final = {
+    module.__name__.rpartition(".")[2]: module.SQL
+    for module in (
+        m0001_the_main_job,
+        m0002_webhooks_that_explain_themselves,
+        m0003_what_outlives_its_subject,
+        m0004_people_and_what_projects_choose,
+        m0005_tickets_and_teams,
+        m0006_uploads_and_attachments,
+        m0007_surveys,
+        m0008_memory_and_translations,
+        m0009_workflows,
+        m0010_what_has_passed_its_retention,
+        m0011_kept_answers,
+        m0012_imports,
+        m0013_what_an_outage_keeps_waiting,
+        m0014_audit_trail,
+        m0015_the_homes_of_accounts,
+        m0016_sessions_of_browsers,
+        m0017_events_for_agents_alone,
+        m0018_what_agents_note,
+        m0019_the_agents_inbox,
+        m0020_what_the_search_has_to_look_at,
+        m0021_finding_contacts,
+        m0022_snippets,
+        m0023_deliveries_by_sequence,
+        m0024_seats,
+        m0025_leases,
+        m0026_the_entries_of_a_shared_shelf,
+        m0027_refreshes,
+    )
+}
+"""The SQL of each migration by its name, in the order in which they are applied."""
+
+FILLS: Final[Mapping[str, Callable[[Database], None]]] = {
+    "m0021_finding_contacts": m0021_finding_contacts.fill
+}
+"""What some of them do behind their SQL, as it takes Python."""
+
+
+def execute_script(db: Database, script: str) -> None:
+    """Execute each statement by itself, as `executescript` would commit before it begins.
+
+    A statement ends with the last semicolon before a line that is not indented: triggers have some inside.
+    """
+    for statement in re.split(r";\n(?! )", script):
+        if statement.strip():
+            db.execute(statement)
+
+
+def _migration(name: str, script: str) -> Callable[[Database], None]:
+    def migrate(db: Database) -> None:
+        execute_script(db, script)
+        if name in FILLS:
+            FILLS[name](db)
+
+    return migrate
+
+
+migrations: Final = Migrations("deskwire")
+for _name, _script in SCRIPTS.items():
+    migrations(name=_name)(_migration(_name, _script))
+
+
+def known_migrations() -> set[str]:
+    """Return the names of all migrations that this program knows."""
+    return set(SCRIPTS)
+
+
+def newer_than_program(db: Database) -> list[str]:
+    """Return the names of migrations that the database has and this program does not know."""
+    return sorted({migration.name for migration in migrations.applied(db)} - known_migrations())

@@ -1,0 +1,104 @@
+"""The connection that writes the index, in a thread of its own: the database's writer never waits for it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+import structlog
+import trio
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.search.ports import EVERYTHING, IndexTransaction, Position
+from deskwire.storage.sqlite.scrub import RETRY_S, Scrubber
+from deskwire.storage.sqlite.search.file import DAMAGED, connect
+from deskwire.storage.sqlite.search.index import IndexWrites
+
+T = TypeVar("T")
+log: Final = structlog.get_logger(__name__)
+
+
+class SearchIndex:
+    """`engine.search.ports.Index` on a file that `prepare` has made."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._connection = connect(path)
+        self._thread = trio.CapacityLimiter(1)
+        self._scrubber = Scrubber(self._connection, self._file, time.monotonic, noted_in="state")
+        self.position, self.complete = self._state()
+
+    @property
+    def scrub_due(self) -> bool:
+        """True if bytes of what was taken out may still be in the file."""
+        return self._scrubber.due
+
+    @property
+    def bytes(self) -> int:
+        """The size of the file, in bytes."""
+        return self._path.stat().st_size
+
+    async def bound(self) -> Position:
+        """See `Index.bound`: here one transaction commits after the other."""
+        return EVERYTHING
+
+    async def write(self, job: Callable[[IndexTransaction], T]) -> T:
+        """See `Index.write`."""
+        try:
+            return await trio.to_thread.run_sync(self._write, job, limiter=self._thread)
+        except sqlite3.OperationalError as error:
+            raise _refused(error) from error
+        except sqlite3.DatabaseError:
+            log.error("search.index_damaged", advice="restart the service; it makes the index anew")
+            self._path.with_name(f"{self._path.name}{DAMAGED}").touch()
+            raise
+
+    async def settle(self) -> float | None:
+        """See `Index.settle`."""
+        return await trio.to_thread.run_sync(self._settle, limiter=self._thread)
+
+    def close(self) -> None:
+        """Close the index, once all readers that have it attached are closed: see `Scrubber`."""
+        self._connection.close()
+        os.close(self._file)
+
+    def _write(self, job: Callable[[IndexTransaction], T]) -> T:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            tx = IndexWrites(self._connection)
+            result = job(tx)
+            tx.flush()
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+        self.position, self.complete = self._state()
+        if tx.removed:
+            self._scrubber.want()
+        return result
+
+    def _settle(self) -> float | None:
+        if self._scrubber.due:
+            pause_s = self._scrubber.step()
+            return pause_s if self._scrubber.due else None
+        try:
+            busy, frames, copied = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.OperationalError as error:
+            raise _refused(error) from error
+        return None if not busy and frames == copied else RETRY_S
+
+    def _state(self) -> tuple[Position, bool]:
+        sql = "SELECT message, message_id, conversation, change, complete FROM state"
+        *position, complete = self._connection.execute(sql).fetchone()
+        return Position(*position), bool(complete)
+
+
+def _refused(error: sqlite3.OperationalError) -> Unavailable:
+    return Unavailable(f"The search index could not be written: {error}", code="storage_failed")

@@ -1,0 +1,208 @@
+"""The SQLite store: a data directory, opened once, with one writer and read connections."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sized
+from contextlib import asynccontextmanager
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import TypeVar
+
+import trio
+
+from deskwire.engine.core.counters import Commits, Room
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Commit, Reader, Transaction
+from deskwire.storage.sqlite.backup.copies import copy_before_upgrade
+from deskwire.storage.sqlite.database import (
+    FILE_NAME,
+    DirectoryLock,
+    Patience,
+    connect_reader,
+    connect_writer,
+    migrate,
+    refuse_upgrade,
+    require_whole,
+)
+from deskwire.storage.sqlite.search.file import attach, prepared
+from deskwire.storage.sqlite.search.writer import SearchIndex
+from deskwire.storage.sqlite.transaction import SqliteReader
+from deskwire.storage.sqlite.writer import WAITING_MAX, Writer
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """`ports.Store` on one SQLite file. Made by `open_store`."""
+
+    def __init__(
+        self,
+        path: Path,
+        batch: int,
+        readers: int,
+        on_commit: Callable[[Commit], None],
+        queue: int,
+        read_timeout_s: float = inf,
+        index: Path | None = None,
+    ) -> None:
+        self._path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._connection = connect_writer(path)
+        self._writer = Writer(self._connection, self._file, batch, on_commit, queue)
+        self._turns = FairPlaces(readers)
+        self._read_timeout_s = read_timeout_s
+        self._index = None if index is None else SearchIndex(index)
+        self._readers = [_patient_reader(path, index) for _ in range(readers)]
+        self._here = SqliteReader(connect_reader(path))
+
+    @property
+    def commits(self) -> Commits:
+        """The writer's counters."""
+        return self._writer.commits
+
+    @property
+    def backlog(self) -> Sized:
+        """The jobs that wait for the writer."""
+        return self._writer.backlog
+
+    @property
+    def index(self) -> SearchIndex:
+        """The index of the search; a store that only looks has none."""
+        assert self._index is not None, "who only looks does not search"
+        return self._index
+
+    @property
+    def scrubbing(self) -> bool:
+        """True while bytes of something that was erased may still be in the database file or its WAL."""
+        return self._writer.scrubbing
+
+    @property
+    def scrub_delay(self) -> float:
+        """The seconds for which erased data has waited to be overwritten there; 0 if none waits."""
+        since = self._writer.scrub_since
+        return 0 if since is None else trio.current_time() - since
+
+    def room(self) -> Room:
+        """Return the room that the database takes on its disk. Raises OSError if that can't be said."""
+        disk = os.statvfs(self._path)
+        wal = self._path.with_name(f"{self._path.name}-wal")
+        return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return await self._writer.write(job)
+
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `Store.submit`."""
+        self._writer.submit(job, ended)
+
+    async def read(self, query: Callable[[Reader], T]) -> T:
+        """See `Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits.
+
+        An `Inline` query is run right here: a thread costs ten times more than it takes (ADR 47). It can
+        be cancelled, but it gives no turn to others, which costs as much as the query.
+        """
+        if isinstance(query, Inline):
+            await trio.lowlevel.checkpoint_if_cancelled()
+            result: T = _asked(self._here, partial(_at_one_moment, query))
+            return result
+        tenant = TENANT.get()
+        who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
+        seconds = self._read_timeout_s if waiting else inf
+        return await trio.to_thread.run_sync(self._query, query, seconds, limiter=lent(self._turns, who))
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit what is written until cancelled."""
+        await self._writer.run(task_status=task_status)
+
+    def close(self) -> None:
+        """Close all connections; the last one folds the WAL into the file."""
+        for reader in (*(reader for reader, _ in self._readers), self._here):
+            reader.conn.close()
+        self._connection.close()
+        if self._index is not None:
+            self._index.close()
+        os.close(self._file)  # the very last: see `Scrubber`
+
+    def _query(self, query: Callable[[Reader], T], seconds: float) -> T:
+        reader, patience = self._readers.pop()  # there are no more turns than readers
+        patience.begin(seconds)
+        try:
+            return _asked(reader, partial(_at_one_moment, query))
+        except Unavailable as error:
+            if patience.over:
+                detail = f"The database did not answer within {seconds:g} s; ask for less at a time."
+                raise Unavailable(detail, code="read_timeout") from error
+            raise
+        finally:
+            patience.end()
+            self._readers.append((reader, patience))
+
+
+def _patient_reader(path: Path, index: Path | None) -> tuple[SqliteReader, Patience]:
+    connection = connect_reader(path)
+    if index is not None:
+        attach(connection, index)
+    return SqliteReader(connection), Patience(connection)
+
+
+def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:
+    """Run a query all of whose statements see the same state, whatever is committed between them."""
+    reader.conn.execute("BEGIN")
+    try:
+        return query(reader)
+    finally:
+        if reader.conn.in_transaction:
+            reader.conn.execute("ROLLBACK")
+
+
+def _asked(reader: SqliteReader, query: Callable[[Reader], T]) -> T:
+    try:
+        return query(reader)
+    except sqlite3.OperationalError as error:
+        raise Unavailable(f"The database could not be read: {error}", code="storage_failed") from error
+
+
+@asynccontextmanager
+async def open_store(
+    directory: Path,
+    *,
+    batch: int,
+    readers: int,
+    on_commit: Callable[[Commit], None],
+    queue: int = WAITING_MAX,
+    read_timeout_s: float = inf,
+    upgrade_copies: int = 0,
+    looking: bool = False,
+) -> AsyncIterator[SqliteStore]:
+    """Lock, migrate and open a data directory; the writer runs while the context is open.
+
+    Args:
+        read_timeout_s: how long one look may take for a request that waits.
+        upgrade_copies: how many copies made before upgrades are kept; 0 makes none.
+        looking: whether nothing will be written, for which no database is brought up to date.
+
+    Raises DataDirectoryError if the directory is in use, newer than the program, older when looking, or not usable.
+    """
+    lock = DirectoryLock(directory)
+    try:
+        require_whole(directory)
+        path = directory / FILE_NAME
+        copy = partial(copy_before_upgrade, path, upgrade_copies)
+        migrate(path, partial(refuse_upgrade, path) if looking else copy)
+        index = None if looking else prepared(path)
+        store = SqliteStore(path, batch, readers, on_commit, queue, read_timeout_s, index)
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(store.run)
+                yield store
+                nursery.cancel_scope.cancel()
+        finally:
+            store.close()
+    finally:
+        lock.release()

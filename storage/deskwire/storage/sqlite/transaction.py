@@ -1,0 +1,95 @@
+"""The store's two faces put together from the groups of tables."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.storage.dialect import SQLITE
+from deskwire.storage.search.lookup import SearchReads
+from deskwire.storage.sqlite.log import LogReads, LogWrites
+from deskwire.storage.sqlite.ticket_search import TicketErasure, TicketWords
+from deskwire.storage.tables.all import AllReads, AllWrites
+
+
+class SqliteReader(SearchReads, LogReads, TicketWords, AllReads):
+    """`ports.Reader` on one connection."""
+
+    conn: sqlite3.Connection
+    dialect = SQLITE
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.conn = connection
+
+
+class SqliteTransaction(SqliteReader, LogWrites, TicketErasure, AllWrites):
+    """`ports.Transaction` on the writer's connection.
+
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
+    `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
+    besides, `callers_changed` that something about server keys or projects is another, `people_changed` that a user has
+    another password or is gone, or a member another role: the database says so, whoever has changed it.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
+        self.published: list[StoredEvent] = []
+        self.deliveries: list[Delivery] = []
+        self.erased: set[int] = set()
+        self.due: list[int] = []
+        self.runs_due: list[int] = []
+        self.sessions_ended: list[str] = []
+        self.wakings_due: list[int] = []
+        self.callers_changed = False
+        self.people_changed = False
+        connection.create_function("callers_change", 0, self._note_callers)
+        for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):
+            for change in ("INSERT", what, "DELETE"):
+                connection.execute(
+                    f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
+                    "BEGIN SELECT callers_change(); END"
+                )
+        connection.create_function("session_ends", 1, self.sessions_ended.append)
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
+            "BEGIN SELECT session_ends(OLD.id); END"
+        )
+        connection.create_function("people_change", 0, self._note_people)
+        for table, what in (("memberships", "UPDATE"), ("users", "UPDATE OF generation")):
+            for change in (what, "DELETE"):
+                connection.execute(
+                    f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
+                    "BEGIN SELECT people_change(); END"
+                )
+        connection.create_function("contacts_change", 0, self.forget_claims)
+        for change in ("UPDATE", "DELETE"):
+            connection.execute(
+                f"CREATE TEMP TRIGGER IF NOT EXISTS contacts_{change} AFTER {change} ON main.contacts "
+                "BEGIN SELECT contacts_change(); END"
+            )
+        self.forget_claims()
+        self.start_events()
+        self.start_endpoints()
+        self.start_deliveries()
+
+    def forget(self) -> None:
+        """Read anew what was remembered: after a rollback it may be what never was."""
+        self.forget_claims()
+        self.forget_endpoints()
+
+    def _note_callers(self) -> None:
+        self.callers_changed = True
+
+    def _note_people(self) -> None:
+        self.people_changed = True
+
+    def one_node_at_a_time(self) -> None:
+        """See `AccountTransaction.one_node_at_a_time`. There is one."""
+
+    def keep_answer(self, answer: KeptAnswer) -> None:
+        self.conn.execute(
+            "INSERT OR REPLACE INTO kept_answers (name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?)",
+            (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at),
+        )

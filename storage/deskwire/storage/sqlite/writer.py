@@ -1,0 +1,262 @@
+"""One task owns the write connection and puts all jobs that are waiting into one transaction.
+
+What takes time is done in a thread: each COMMIT, with its fsync, and all of a transaction with a job in it that is
+not `Brief`. Brief ones are run right here: in a thread each of their statements would change hands with everything
+else that runs, which takes longer than the statements (docs/performance.md).
+
+A job that raises before it has written is merely reported. One that raises after a write takes its
+batch's transaction back; the others are then run again, each by itself, so that a bad neighbour costs
+time and nothing else. A failed COMMIT fails the whole batch: nothing of it may be taken for stored.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final, Generic, TypeVar, TypeVarTuple
+
+import structlog
+import trio
+
+from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Brief
+from deskwire.engine.core.tasks.oneshot import OneShot
+from deskwire.engine.ports import Commit, Transaction
+from deskwire.storage.sqlite.scrub import Scrubber
+from deskwire.storage.sqlite.ticket_search import SearchMerge
+from deskwire.storage.sqlite.transaction import SqliteTransaction
+
+T = TypeVar("T")
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
+log: Final = structlog.get_logger(__name__)
+
+WAITING_MAX: Final = 10_000
+"""Jobs that may wait by default: some seconds of a slow disk's work."""
+
+
+@dataclass(slots=True, eq=False)
+class _Job(Generic[T]):
+    run: Callable[[Transaction], T]
+    brief: bool
+    ended: Callable[[T | Exception], None]
+    outcome: T | Exception | None = None
+
+
+class Writer:
+    """The writer.
+
+    `scrubbing` says whether bytes of something that was erased may still be in the file, `scrub_since` since when,
+    by Trio's clock.
+
+    Args:
+        file: a descriptor of the database file: see `Scrubber`.
+        batch: how many jobs one transaction takes at most.
+        on_commit: called for each commit, before any of its jobs is answered.
+        waiting_max: how many jobs may wait.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        file: int,
+        batch: int,
+        on_commit: Callable[[Commit], None],
+        waiting_max: int = WAITING_MAX,
+    ) -> None:
+        self.commits: Final = Commits()
+        self.scrubbing = False
+        self.scrub_since: float | None = None
+        self._connection = connection
+        self._file = file
+        self._batch = batch
+        self._on_commit = on_commit
+        self._waiting_max = waiting_max
+        self._jobs: deque[_Job[Any]] = deque()
+        self._wakeup = trio.Event()
+        self._thread = trio.CapacityLimiter(1)
+        self._erased = False
+        self._stopped = False
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit jobs until cancelled; those that are queued by then are still committed.
+
+        Raises what is a bug: without the writer nothing may go on.
+        """
+        tx = SqliteTransaction(self._connection)
+        search = SearchMerge(self._connection)
+        scrubber = Scrubber(self._connection, self._file, trio.current_time, search)
+        task_status.started()
+        try:
+            pause_s = await self._scrub(scrubber)
+            while True:
+                with trio.move_on_after(pause_s):
+                    await self._wakeup.wait()
+                with trio.CancelScope(shield=True):
+                    await self._turn(tx)
+                    pause_s = await self._scrub(scrubber) if self.scrubbing else inf
+        except trio.Cancelled:
+            self._stopped = True
+            with trio.CancelScope(shield=True):
+                while self._jobs:
+                    await self._turn(tx)
+            raise
+        finally:
+            self._stopped = True
+            for job in self._jobs:  # after a bug; otherwise there are none
+                job.ended(_shutting_down())
+
+    @property
+    def backlog(self) -> Sized:
+        """The jobs that no commit has taken yet."""
+        return self._jobs
+
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `Store.submit`."""
+        if self._stopped:
+            raise _shutting_down()
+        if len(self._jobs) >= self._waiting_max:
+            raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
+        self._jobs.append(_Job(job.job, True, ended) if isinstance(job, Brief) else _Job(job, False, ended))
+        if len(self._jobs) == 1:
+            self._wakeup.set()
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        slot = OneShot[T]()
+        self.submit(job, slot.put)
+        return await slot.take()
+
+    async def _scrub(self, scrubber: Scrubber) -> float:
+        """Do the next part of the scrubber's work; return how long to wait for a job before the part after it."""
+        if self._erased:
+            self._erased = False
+            scrubber.want()
+        pause_s = await self._threaded(scrubber.step) if scrubber.due else inf
+        self.scrubbing = scrubber.due
+        self.scrub_since = scrubber.since
+        return pause_s
+
+    async def _turn(self, tx: SqliteTransaction) -> None:
+        """Commit what waits, a batch of it, and answer."""
+        batch = [self._jobs.popleft() for _ in range(min(self._batch, len(self._jobs)))]
+        if not self._jobs:
+            self._wakeup = trio.Event()
+        if batch:
+            for job in await self._commit(tx, batch):
+                await self._commit(tx, [job])
+
+    async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
+        """Commit the batch and answer its jobs; or undo it, and return the jobs to run by themselves."""
+        began, changes = time.perf_counter(), tx.conn.total_changes
+        try:
+            if all(job.brief for job in batch):
+                spoiler = _carry_out(tx, batch)
+                if spoiler is None:
+                    await self._threaded(_end, tx)
+            else:
+                spoiler = await self._threaded(_whole, tx, batch)
+        except sqlite3.Error as error:
+            self._undo(tx)
+            self._refuse(batch, error)
+            return []
+        if spoiler is not None:
+            self._undo(tx)
+            spoiler.ended(spoiler.outcome)
+            # Those it refused before, too: what they were refused for may be undone by now.
+            return [job for job in batch if job is not spoiler]
+        seconds, commit = time.perf_counter() - began, self._take(tx)
+        self.commits.seconds.observe(seconds)
+        self.commits.jobs.observe(len(batch))
+        if tx.conn.total_changes != changes:  # of one without a change the disk has heard nothing
+            self.commits.failure, self.commits.done_at = None, trio.current_time()
+        self._on_commit(commit)
+        for job in batch:
+            job.ended(job.outcome)
+        return []
+
+    async def _threaded(self, work: Callable[[*Ts], R], *given: *Ts) -> R:
+        return await trio.to_thread.run_sync(work, *given, limiter=self._thread)
+
+    def _refuse(self, batch: Sequence[_Job[Any]], error: sqlite3.Error) -> None:
+        """Tell a batch that the disk did not take it."""
+        self.commits.refused += 1
+        self.commits.failure = str(error)
+        log.error("storage.commit_failed", error=str(error), jobs=len(batch))
+        for job in batch:
+            job.ended(
+                Unavailable("The disk refused the change; nothing of it is stored.", code="storage_failed")
+            )
+
+    def _undo(self, tx: SqliteTransaction) -> None:
+        if tx.conn.in_transaction:
+            tx.conn.execute("ROLLBACK")
+        tx.forget()
+        self._take(tx)
+
+    def _take(self, tx: SqliteTransaction) -> Commit:
+        commit = Commit(
+            tuple(tx.published),
+            tuple(tx.deliveries),
+            frozenset(tx.erased),
+            tuple(tx.due),
+            tuple(tx.runs_due),
+            tuple(tx.wakings_due),
+            tx.callers_changed,
+            tuple(tx.sessions_ended),
+            people=tx.people_changed,
+        )
+        if tx.erased or tx.scrub_wanted:
+            self._erased = self.scrubbing = True
+        tx.published.clear()
+        tx.deliveries.clear()
+        tx.erased.clear()
+        tx.due.clear()
+        tx.runs_due.clear()
+        tx.wakings_due.clear()
+        tx.callers_changed = False
+        tx.sessions_ended.clear()
+        tx.people_changed = False
+        tx.scrub_wanted = False
+        return commit
+
+
+def _shutting_down() -> Unavailable:
+    return Unavailable("The service is shutting down.", code="shutting_down")
+
+
+def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
+    """Carry out a transaction from its begin to its end; see `_carry_out`."""
+    spoiler = _carry_out(tx, batch)
+    if spoiler is None:
+        _end(tx)
+    return spoiler
+
+
+def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
+    """Begin a transaction and run the jobs in it; return the job that has spoiled it, None if it may be committed.
+
+    Raises sqlite3.OperationalError if the disk fails.
+    """
+    tx.conn.execute("BEGIN IMMEDIATE")
+    for job in batch:
+        changes = tx.conn.total_changes
+        try:
+            job.outcome = job.run(tx)
+        except sqlite3.OperationalError:
+            raise  # the disk, not the job
+        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+            job.outcome = error
+            if tx.conn.total_changes != changes:
+                return job
+    return None
+
+
+def _end(tx: SqliteTransaction) -> None:
+    """Commit; it is on disk afterwards."""
+    tx.conn.execute("COMMIT")

@@ -1,0 +1,125 @@
+"""All groups of queries and changes together: what the stores of both databases are made of."""
+
+from __future__ import annotations
+
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.errors import StaleState
+from deskwire.engine.events.types import contact_lane
+from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
+from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
+from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
+from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
+from deskwire.storage.tables.audit import AuditReads, AuditWrites
+from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
+from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
+from deskwire.storage.tables.contacts.lists import ContactListReads
+from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
+from deskwire.storage.tables.conversations.agent_view import AgentViewReads
+from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
+from deskwire.storage.tables.conversations.expiry import ExpiryReads
+from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
+from deskwire.storage.tables.conversations.lists import ConversationListReads
+from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
+from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
+from deskwire.storage.tables.events.events import EventReads, EventWrites
+from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
+from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
+from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
+from deskwire.storage.tables.surveys.surveys import SurveyReads, SurveyWrites
+from deskwire.storage.tables.tickets.lists import TicketListReads
+from deskwire.storage.tables.tickets.tickets import TicketReads, TicketWrites
+from deskwire.storage.tables.translations import TranslationReads, TranslationWrites
+from deskwire.storage.tables.uploads import UploadReads, UploadWrites
+from deskwire.storage.tables.webhooks.deliveries import DeliveryReads, DeliveryWrites
+from deskwire.storage.tables.webhooks.delivery_log import DeliveryLogReads
+from deskwire.storage.tables.webhooks.endpoints import EndpointReads, EndpointWrites
+from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
+
+
+class AllReads(
+    ConversationReads,
+    ConversationListReads,
+    ActivityReads,
+    AgentViewReads,
+    SeenReads,
+    ContactReads,
+    ContactListReads,
+    EventReads,
+    EndpointReads,
+    DeliveryReads,
+    DeliveryLogReads,
+    OrganisationReads,
+    PeopleReads,
+    SessionReads,
+    ConsumerReads,
+    MemoryReads,
+    TranslationReads,
+    SnippetReads,
+    SurveyReads,
+    SurveyResponseReads,
+    TeamReads,
+    TicketListReads,
+    TicketReads,
+    UploadReads,
+    AnswerReads,
+    ExpiryReads,
+    WorkflowReads,
+    ImportReads,
+    AuditReads,
+    SearchSourceReads,
+    ClusterReads,
+):
+    """The methods of `ports.Reader`, but for the search and for what hangs on how positions are given."""
+
+
+class AllWrites(
+    AllReads,
+    ConversationWrites,
+    SeenWrites,
+    ActivityWrites,
+    ContactWrites,
+    EventWrites,
+    EndpointWrites,
+    DeliveryWrites,
+    OrganisationWrites,
+    PeopleWrites,
+    SessionWrites,
+    ConsumerWrites,
+    MemoryWrites,
+    TranslationWrites,
+    SnippetWrites,
+    SurveyWrites,
+    SurveyResponseWrites,
+    TeamWrites,
+    TicketWrites,
+    UploadWrites,
+    AnswerWrites,
+    WorkflowWrites,
+    ImportWrites,
+    AuditWrites,
+    SearchSourceWrites,
+    ClusterWrites,
+):
+    """The methods of `ports.Transaction`, but for what hangs on how positions are given."""
+
+    def erase_conversation(self, state: Conversation) -> None:
+        if any(event.conversation == state.rowid for event in self.published):
+            raise StaleState("events of the conversation are in this very commit, and nobody has had them")
+        self.erase_deliveries(state.rowid)
+        self.erase_events(state.rowid)
+        self.detach_uploads(state.rowid)
+        self.erase_conversation_rows(state.rowid)
+
+    def erase_ticket(self, ticket: Ticket) -> None:
+        self.erase_ticket_events(ticket.rowid)
+        self.erase_ticket_rows(ticket)
+
+    def erase_contact(self, contact: int) -> None:
+        self.erase_deliveries(contact_lane(contact))
+        self.erase_events(contact_lane(contact))
+        self.forget_contact_channel(contact)
+        self.clear_memory(contact)
+        self.erase_contact_row(contact)

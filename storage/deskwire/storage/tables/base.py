@@ -1,0 +1,32 @@
+"""The base of the groups of queries: the connection that they ask, and its dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deskwire.storage.connection import Connection
+from deskwire.storage.dialect import Dialect
+
+
+class Queries:
+    """A group of queries on one connection."""
+
+    conn: Connection
+    dialect: Dialect
+
+
+class Changes(Queries):
+    """A group of changes on one connection, in a transaction that somebody else begins and ends."""
+
+    scrub_wanted: bool = False
+
+    def want_scrub(self) -> None:
+        """Have the bytes of what this transaction deletes overwritten after its commit."""
+        self.conn.execute("UPDATE event_window SET scrub_due = 1")
+        self.scrub_wanted = True
+
+    def inserted(self, sql: str, values: Sequence[Any] | Mapping[str, Any]) -> int:
+        """Insert a row, and return its key."""
+        rowid: int = self.conn.execute(f"{sql} RETURNING rowid", values).fetchone()[0]
+        return rowid
