@@ -44,6 +44,18 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
         yield about("{} and {} belong together: set both or neither", "model_url", "model_name")
     if config.model_key is not None and config.model_url is None:
         yield about("{} has no effect without {}", "model_key", "model_url")
+    if config.database_url is not None and config.secret is None:
+        yield about(
+            "{} needs {}, as every node must have the same: make one with `openssl rand -base64 48`",
+            "database_url",
+            "secret",
+        )
+    if config.database_url is None:
+        if config.files not in (None, "disk"):
+            yield about("{} can only be disk without {}", "files", "database_url")
+        for name in ("node", "require_sync_standby"):
+            if getattr(config, name):
+                yield about("{} has no effect without {}", name, "database_url")
     if config.secret_previous is not None and config.secret is None:
         yield about("{} has no effect without {}", "secret_previous", "secret")
     if (config.tls_cert is None) != (config.tls_key is None):

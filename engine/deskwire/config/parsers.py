@@ -46,6 +46,7 @@ class Setting:
         default: value that holds when nothing sets it.
         meaning: one sentence for the reference.
         secret: whether the value may never be shown.
+        masked: what of a secret value may be shown all the same; None for nothing.
         parse: text to value; raises ValueError.
     """
 
@@ -55,12 +56,13 @@ class Setting:
     default: object
     meaning: str
     secret: bool
+    masked: Callable[[str], str] | None
     parse: Parser[object]
 
     def shown(self, value: object) -> str:
-        """Say `value` in text that the variable would take back; of a secret only whether it is set."""
-        if self.secret:
-            return "unset" if value is None else "set"
+        """Say `value` in text that the variable would take back; of a secret only what may be shown."""
+        if self.secret and isinstance(value, str):
+            return "set" if self.masked is None else self.masked(value)
         return "unset" if value is None else as_text(value)
 
 
@@ -72,10 +74,11 @@ def setting(
     variable: str | None = None,
     option: str | None = None,
     secret: bool = False,
+    masked: Callable[[str], str] | None = None,
 ) -> T:
     """Make a dataclass field that carries its own documentation; typed as its value for the class body."""
-    facts = {"parse": parse, "meaning": meaning, "variable": variable, "option": option, "secret": secret}
-    made: Any = field(default=default, metadata=facts, repr=not secret)
+    facts = {"parse": parse, "meaning": meaning, "variable": variable, "option": option, "masked": masked}
+    made: Any = field(default=default, metadata={**facts, "secret": secret}, repr=not secret)
     value: T = made
     return value
 

@@ -14,6 +14,7 @@ import click
 
 from deskwire.config.conflicts import RETRIES, contradictions
 from deskwire.config.environment import unknown
+from deskwire.config.locations import database_url, files_place, node_name, shown_database
 from deskwire.config.parsers import (
     DAY_S,
     GIB,
@@ -80,6 +81,24 @@ class Config:
         "Directory of the database and the generated secret.",
         variable="DESKWIRE_DATA",
         option="--data",
+    )
+    database_url: str | None = setting(  # ADR 63
+        None,
+        optional(database_url),
+        "URL of the PostgreSQL database that one or more nodes share; unset means an SQLite file in the data directory.",
+        option="--database-url",
+        secret=True,
+        masked=shown_database,
+    )
+    files: str | None = setting(  # ADR 63
+        None,
+        optional(files_place),
+        "Where uploads are kept: disk (the data directory), database, or s3://bucket/prefix; unset: beside the rows.",
+    )
+    node: str | None = setting(  # ADR 63
+        None,
+        optional(node_name),
+        "Name of this node among those that share the database; unset: the host's name with a random ending.",
     )
     host: str = setting("127.0.0.1", words, "Address or host name to listen on.", option="--host")
     port: int = setting(
@@ -324,6 +343,16 @@ class Config:
         "Seconds that one look into the database may take for a request, which is answered with 503 then.",
     )
 
+    require_sync_standby: bool = setting(  # ADR 63
+        False,
+        flag,
+        "Whether a start is refused unless PostgreSQL confirms commits only after a synchronous standby has them.",
+    )
+    scrub_s: float = setting(  # ADR 63
+        DAY_S,
+        number(0, YEAR_S),
+        "Seconds within which PostgreSQL's tables are vacuumed after an erasure; 0 leaves that to its autovacuum.",
+    )
     upgrade_copies: int = setting(  # ADR 22
         2,
         integer(0, 100),

@@ -19,12 +19,13 @@ from deskwire.engine.accounts.ports import (
 from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
+from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
 from deskwire.engine.conversations.expiry import ExpiryReader
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
 from deskwire.engine.core import store as core
-from deskwire.engine.events.ports import EventReader, EventTransaction
+from deskwire.engine.events.ports import Advance, EventReader, EventTransaction, HeadReader
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
@@ -62,9 +63,14 @@ class Reader(
     SessionReader,
     OrganisationReader,
     AccountReader,
+    ClusterReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
+
+
+class SharedReader(Reader, HeadReader, Protocol):
+    """Queries on a store that several nodes share."""
 
 
 class Transaction(
@@ -89,6 +95,7 @@ class Transaction(
     SessionTransaction,
     OrganisationTransaction,
     AccountTransaction,
+    ClusterTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
@@ -103,7 +110,8 @@ class Commit:
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
     at which conversations wake. `callers` says whether anything about server keys or projects has changed, `sessions` are the
-    ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something.
+    ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something. `advances` are the
+    moves of the heads of projects; a store that is one node's alone has no such heads.
     """
 
     events: Sequence[StoredEvent]
@@ -115,6 +123,7 @@ class Commit:
     callers: bool = False
     sessions: Sequence[str] = ()
     people: bool = False
+    advances: Sequence[Advance] = ()
 
 
 Store = core.Store[Reader, Transaction]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import structlog
+
 from deskwire.engine.accounts.credentials import (
     Passwords,
     Tokens,
@@ -24,9 +26,11 @@ from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.secret import Former, Secrets
 from deskwire.engine.ports import Transaction
-from deskwire.storage.database import FILE_NAME
 from deskwire.storage.files import sync
-from deskwire.storage.search.file import FILE_NAME as SEARCH
+from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.search.file import FILE_NAME as SEARCH
+
+log: Final = structlog.get_logger(__name__)
 
 SECRET_FILE: Final = "secret"
 DEMO_FILE: Final = "demo.json"
@@ -156,6 +160,22 @@ class Demo:
         return path
 
 
+def keep_demo(demo: Demo, directory: Path, base_url: str, *, needed: bool) -> Path:
+    """Write the demo's file; returns its path.
+
+    Args:
+        needed: whether a directory that takes no file is an error: it is none for a node that keeps everything elsewhere.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return demo.write(directory, base_url)
+    except OSError as error:
+        if needed:
+            raise
+        log.warning("demo.not_written", directory=str(directory), reason=error.strerror)
+        return directory / DEMO_FILE
+
+
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
     """The demo's ids and hashes, made before the commit as hashing a password takes long."""
@@ -182,6 +202,7 @@ def plan_demo(tokens: Tokens, passwords: Passwords, now: int) -> DemoPlan:
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
     """Store the demo, if there is no project yet; say whether it did."""
+    tx.one_node_at_a_time()
     if tx.has_projects():
         return False
     with tx.signed(By(Actor("system"), now)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import version
+from math import inf
 from typing import Final
 
 import structlog
@@ -18,16 +19,19 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.relay import Relay
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
-from deskwire.engine.search.indexer import Indexer
+from deskwire.engine.search.indexer import LOOK_S, Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.snooze import SnoozeTimer
 from deskwire.engine.uploads.service import UploadService
+from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.news import DeliveryNews
 from deskwire.http.api.output.static import Once
@@ -43,16 +47,12 @@ from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs.access import tell_request
 from deskwire.program import wiring
-from deskwire.program.first_start import installation_secrets
+from deskwire.program.errors import StartError
+from deskwire.program.opening import Opened, RunningStore
 from deskwire.program.port import Port, take
 from deskwire.program.rotation import Rotation
-from deskwire.storage.store import SqliteStore
 
 log: Final = structlog.get_logger(__name__)
-
-
-class StartError(Exception):
-    """The service can't start; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,8 @@ class Parts:
     """
 
     config: Config
-    store: SqliteStore
+    here: Opened
+    store: RunningStore
     port: Port
     url: str
     certificate: Certificate | None
@@ -77,10 +78,13 @@ class Parts:
     keys: ServerKeys
     sessions: Sessions
     events: EventLog
+    follower: Follower | None
+    relay: Relay | None
     hub: Hub
     agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
+    couriers: Couriers | None
     news: DeliveryNews
     snooze_timer: SnoozeTimer
     uploads: UploadService
@@ -91,7 +95,8 @@ class Parts:
 
 async def assemble(
     config: Config,
-    store: SqliteStore,
+    here: Opened,
+    secrets: Secrets,
     commits: Subscribers[Commit],
     certificate: Certificate | None,
     port: Port | None,
@@ -101,36 +106,46 @@ async def assemble(
     Args:
         port: where to listen; None to take the port of the settings.
 
-    Raises DataDirectoryError, SecretError, SigningError or StartError.
+    Raises DataDirectoryError, SigningError or StartError.
     """
-    secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
+    store = here.store
     rotation = Rotation.of(config, store, secrets)
     await rotation.settle()
     sealing, signing = Sealing(secrets), wiring.signing(config, secrets)
-    events = await wiring.event_log(config, store)
+    events = await wiring.event_log(config, here)
     snooze_timer = SnoozeTimer(store, wall_clock)
-    hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
+    hub = Hub(
+        store,
+        events,
+        wall_clock,
+        resume_window_s=config.stream_resume_window_s,
+        nodes=None if here.heads is None else (here.cluster, here.bus),
+    )
     keys, sessions = ServerKeys(store), wiring.sessions(config, store)
-    agents = AgentStreams(store, events, wall_clock, most=config.agent_streams)
+    agents = wiring.agents(config, here, events)
     news = wiring.news(store, agents)
-    dispatcher = wiring.dispatcher(config, store, sealing, news)
-    events.follow(commits)
-    dispatcher.follow(commits)
+    dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
+    couriers = wiring.couriers(here, dispatcher)
+    follower = wiring.follower(here, events, dispatcher, commits)
+    if follower is not None:
+        follower.when_replaced(hub.log_replaced)
     snooze_timer.follow(commits, "due")
     port = port or _taken(config)
     url = config.public_url or _url(config, port, certificate)
     keys.follow(commits)
     sessions.follow(commits)
-    uploads = await wiring.open_uploads(config, store, secrets, url)
+    uploads = await wiring.open_uploads(config, store, here.files, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
     agents.follow(commits)
     uploads.follow(commits)
-    indexer = Indexer(store, store.index)
+    indexer = Indexer(store, here.index, look_s=inf if config.database_url is None else LOOK_S)
     indexer.follow(commits)
+    here.bus.receive("events", lambda _: indexer.wake_nowait())
     connections = wiring.connections(config)
     return Parts(
         config=config,
+        here=here,
         store=store,
         port=port,
         url=url,
@@ -142,44 +157,49 @@ async def assemble(
         keys=keys,
         sessions=sessions,
         events=events,
+        follower=follower,
+        relay=wiring.relay(here, hub, dispatcher, agents),
         hub=hub,
         agents=agents,
         stream=stream,
         dispatcher=dispatcher,
+        couriers=couriers,
         news=news,
         snooze_timer=snooze_timer,
         uploads=uploads,
         indexer=indexer,
         connections=connections,
-        measured=wiring.measured(store, indexer, dispatcher, stream, certificate, connections),
+        measured=wiring.measured(here, indexer, dispatcher, stream, follower, certificate, connections),
     )
 
 
 def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> Services:
     """Return the services that the API is made of; what they start lives in the actors' nursery."""
     config, store, secrets = parts.config, parts.store, parts.secrets
-    passwords = Passwords(config.argon2_memory_kib)
+    passwords, cluster = Passwords(config.argon2_memory_kib), parts.here.cluster
     return Services(
         store=store,
         keys=parts.keys,
         sessions=parts.sessions,
         actors=registry,
-        erasures=Erasures(actors, store, wall_clock, registry),
+        erasures=Erasures(actors, store, wall_clock, registry, cluster),
         log=parts.events,
         clock=wall_clock,
         tokens=parts.signing.tokens,
         verifier=parts.signing.verifier,
         passwords=passwords,
         stand_ins=wiring.stand_ins(store, passwords, secrets),
-        webhooks=wiring.webhooks(config, parts.sealing, parts.dispatcher),
+        webhooks=wiring.webhooks(config, parts.sealing, parts.couriers or parts.dispatcher),
         hub=parts.hub,
         agents=parts.agents,
-        surveys=Surveys(Refreshes(actors, store, wall_clock, wiring.model(config)), Removals(actors, store)),
+        surveys=Surveys(
+            Refreshes(actors, store, wall_clock, wiring.model(config), cluster), Removals(actors, store)
+        ),
         uploads=parts.uploads,
         voice=wiring.voice(config, store, parts.uploads),
-        answers=Answers(secrets, wall_clock, config.idempotency_s),
+        answers=Answers(secrets, wall_clock, config.idempotency_s, several=parts.follower is not None),
         rate_limits=wiring.rate_limits(config),
-        admission=wiring.admission(config, store),
+        admission=wiring.admission(config, store, cluster),
         stream_keys=secrets.keys("stream"),
         limits=wiring.limits(config),
         version=version("deskwire"),
@@ -189,7 +209,8 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         description=Once(description),
         desk=Desk(config.web_dir, shown=config.ui),
         tell_request=tell_request,
-        readiness=Readiness(store, store.commits),
+        readiness=Readiness(store, store.commits, wiring.apart(parts.here)),
+        cluster=cluster,
         sign_in=config.own_tokens,
     )
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -22,6 +21,7 @@ import trio
 from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.socket import serve_orders
 from deskwire.config.settings import Config
+from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.waking import Wakings
 from deskwire.engine.core.clock import wall_clock
@@ -36,12 +36,15 @@ from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.logs.setup import say
-from deskwire.program import wiring
+from deskwire.program import nodes, wiring
+from deskwire.program.errors import StartError
 from deskwire.program.first_start import (
     DEMO_FILE,
     Demo,
     SecretError,
     exposed,
+    installation_secrets,
+    keep_demo,
     plan_demo,
     provision_demo,
     refresh_url,
@@ -49,12 +52,13 @@ from deskwire.program.first_start import (
     welcome,
 )
 from deskwire.program.memory import calm_collector
-from deskwire.program.parts import Parts, StartError, assemble, services_of
+from deskwire.program.opening import leased, opened
+from deskwire.program.parts import Parts, assemble, services_of
 from deskwire.program.port import Port
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
 from deskwire.program.wiring import SigningError
-from deskwire.storage.database import DataDirectoryError
-from deskwire.storage.store import SqliteStore, open_store
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.sqlite.database import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)
 
@@ -102,7 +106,15 @@ async def run(config: Config, port: Port | None = None, manager: ServiceManager 
                 log.info("program.stopping")
                 _tell(manager, STOPPING)
                 serving.stop()
-    except* (BadCertificate, DataDirectoryError, SecretError, SigningError, StartError) as group:
+    except* (
+        BadCertificate,
+        DatabaseUnusableError,
+        DataDirectoryError,
+        NotAdmitted,
+        SecretError,
+        SigningError,
+        StartError,
+    ) as group:
         for reason in _leaves(group):
             say(f"Deskwire can't start: {reason}", sys.stderr)
         status = 1
@@ -136,31 +148,54 @@ async def serve(
     Args:
         port: where to listen; None to take the port of the settings. It is closed on return.
 
-    Raises BadCertificate, DataDirectoryError, SecretError, SigningError or StartError if it can't start.
+    Raises BadCertificate, DatabaseUnusableError, DataDirectoryError, NotAdmitted, SecretError, SigningError or StartError if
+    it can't start.
     """
     commits = Subscribers[Commit]()
     certificate = wiring.certificate(config)
-    async with _opened(config, commits.tell) as store:
-        parts = await assemble(config, store, commits, certificate, port)
+    secrets = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
+    async with opened(config, secrets, commits.tell) as here:
+        store = here.store
+        parts = await assemble(config, here, secrets(), commits, certificate, port)
         interval_s = config.retention_interval_s
-        async with trio.open_nursery() as outgoing:
+        on_duty = here.cluster.on_duty
+        nodes.forget_with_others(parts)
+        async with leased(here.membership), trio.open_nursery() as outgoing:
             await outgoing.start(parts.dispatcher.run)
+            if parts.couriers is not None:
+                outgoing.start_soon(kept_running, "webhooks.couriers", parts.couriers.run)
+                outgoing.start_soon(kept_running, "webhooks.clearing", partial(on_duty, parts.couriers.clear))
+            if parts.follower is not None:
+                outgoing.start_soon(kept_running, "events.follower", parts.follower.run)
+            if parts.relay is not None:
+                outgoing.start_soon(kept_running, "typing.relay", parts.relay.run)
             outgoing.start_soon(kept_running, "stream.positions", parts.hub.run)
             outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
             outgoing.start_soon(kept_running, "agents.streams", parts.agents.run)
             outgoing.start_soon(kept_running, "deliveries.news", parts.news.run)
             outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
-            outgoing.start_soon(kept_running, "tickets.upkeep", parts.snooze_timer.run)
+            outgoing.start_soon(kept_running, "tickets.upkeep", partial(on_duty, parts.snooze_timer.run))
             outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
-            outgoing.start_soon(kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s))
+            outgoing.start_soon(
+                kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
+            )
             outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
-            outgoing.start_soon(kept_running, "search.index", parts.indexer.run)
-            outgoing.start_soon(kept_running, "upgrades.copies", partial(wiring.keep_copies, config))
+            outgoing.start_soon(kept_running, "search.index", partial(on_duty, parts.indexer.run))
+            if config.database_url is None:
+                outgoing.start_soon(kept_running, "upgrades.copies", partial(wiring.keep_copies, config))
             if certificate is not None:
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
                 registry = wiring.registry(
-                    config, actors, store, parts.uploads.links, parts.hub, parts.dispatcher, parts.agents
+                    config,
+                    actors,
+                    store,
+                    parts.uploads.links,
+                    parts.hub,
+                    parts.dispatcher,
+                    parts.agents,
+                    parts.relay,
+                    None if parts.relay is None else here.bus,
                 )
                 timers = WorkflowTimers(store, wall_clock, registry)
                 timers.follow(commits, "runs_due")
@@ -168,28 +203,27 @@ async def serve(
                 wakings.follow(commits, "wakings_due")
                 services = services_of(parts, actors, registry)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
-                actors.start_soon(kept_running, "retention", partial(retention.run, interval_s))
+                retain = partial(retention.run, interval_s)
+                actors.start_soon(kept_running, "retention", partial(on_duty, retain))
                 await services.erasures.resume()
                 await services.surveys.refreshes.recover()
-                actors.start_soon(kept_running, "surveys.removal", services.surveys.removals.clear)
-                actors.start_soon(kept_running, "workflows.waits", timers.run)
-                actors.start_soon(kept_running, "conversations.wakings", wakings.run)
-                await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
+                clear = services.surveys.removals.clear
+                actors.start_soon(kept_running, "surveys.removal", partial(on_duty, clear))
+                actors.start_soon(kept_running, "workflows.waits", partial(on_duty, timers.run))
+                actors.start_soon(kept_running, "conversations.wakings", partial(on_duty, wakings.run))
+                nodes.share_out(here, services)
+                if here.membership is not None:
+                    recover = services.surveys.refreshes.keep_recovering
+                    actors.start_soon(kept_running, "surveys.refreshes", partial(on_duty, recover))
+                    resume = services.erasures.keep_resuming
+                    actors.start_soon(kept_running, "privacy.erasures", partial(on_duty, resume))
+                if here.heads is not None:
+                    wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings))
+                if config.database_url is None:
+                    await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
                 await _front(parts, services, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
-
-
-def _opened(config: Config, on_commit: Callable[[Commit], None]) -> AbstractAsyncContextManager[SqliteStore]:
-    return open_store(
-        config.data_dir,
-        batch=config.writer_batch,
-        queue=config.writer_queue,
-        readers=config.read_connections,
-        on_commit=on_commit,
-        read_timeout_s=config.read_timeout_s,
-        upgrade_copies=config.upgrade_copies,
-    )
 
 
 async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[Serving]) -> None:
@@ -240,8 +274,10 @@ async def _provision(config: Config, services: Services, url: str) -> Demo | Non
         return None
     now = services.clock()
     plan = await trio.to_thread.run_sync(plan_demo, services.tokens, services.passwords, now)
-    plan.demo.write(config.data_dir, url)
-    await services.store.write(lambda tx: provision_demo(tx, plan, now))
+    written = keep_demo(plan.demo, config.data_dir, url, needed=config.database_url is None)
+    if not await services.store.write(lambda tx: provision_demo(tx, plan, now)):
+        written.unlink(missing_ok=True)  # another node was first, and has shown its own
+        return None
     return plan.demo
 
 

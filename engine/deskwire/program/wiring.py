@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 import httpx
@@ -22,26 +23,38 @@ from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.accounts.sessions import Life
 from deskwire.engine.agents.passing import passing
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.limits.rate_limit import Buckets
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
+from deskwire.engine.core.tasks.scheduled import ScheduledTask
+from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.relay import Relay
+from deskwire.engine.events.shared import SharedLog
+from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.llm.chat import OpenAiChat
 from deskwire.engine.llm.port import ChatModel
-from deskwire.engine.ports import Store
+from deskwire.engine.ports import Commit, Store
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
 from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.ports import Files
 from deskwire.engine.uploads.service import UploadService
+from deskwire.engine.uploads.shelf import OwnShelf, SharedShelf
 from deskwire.engine.voice.reply import Voice
+from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
+from deskwire.engine.webhooks.following import DeliveryFollower
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
 from deskwire.engine.webhooks.http.resolver import SystemResolver, spelled_addresses
@@ -55,15 +68,15 @@ from deskwire.http.api.routing import BASE
 from deskwire.http.api.services import Limits, Webhooks
 from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
+from deskwire.http.metrics.nodes import NodeMeasurements
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs import setup as logs
 from deskwire.program import descriptors
-from deskwire.storage.backup.copies import run_copies
-from deskwire.storage.database import DataDirectoryError
-from deskwire.storage.files import DiskFiles
-from deskwire.storage.store import SqliteStore
+from deskwire.program.opening import Opened, RunningStore
+from deskwire.storage.sqlite.backup.copies import run_copies
+from deskwire.storage.sqlite.database import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)
 
@@ -74,26 +87,84 @@ _RECORDED_S: Final = 1.0
 """The time that a test of an endpoint waits beyond the receiver's, for the attempt to be recorded."""
 
 
-async def event_log(config: Config, store: SqliteStore) -> EventLog:
+async def event_log(config: Config, here: Opened) -> EventLog:
     """Return the event log, which goes on behind what is stored."""
+    if here.heads is not None:
+        return SharedLog(here.heads, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes)
     return EventLog(
-        store,
-        await store.read(lambda reader: reader.last_event_position()),
+        here.store,
+        await here.store.read(lambda reader: reader.last_event_position()),
         ring_events=config.log_ring_events,
         ring_bytes=config.log_ring_bytes,
+    )
+
+
+def follower(
+    here: Opened, events: EventLog, dispatcher: Dispatcher, commits: Subscribers[Commit]
+) -> Follower | None:
+    """Have the log and the deliveries follow the commits; return what reads those of other nodes, if there may be any."""
+    if here.heads is None or not isinstance(events, SharedLog):
+        events.follow(commits)
+        dispatcher.follow(commits)
+        return None
+    deliveries = DeliveryFollower(dispatcher, here.bus)
+    found = Follower(here.heads, events, here.bus, deliveries)
+    found.follow(commits)
+    deliveries.follow(commits)
+    return found
+
+
+def relay(here: Opened, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> Relay | None:
+    """Return the relay of typing to and from other nodes, if there may be any."""
+    if here.heads is None:
+        return None
+
+    def listening() -> Iterable[int]:
+        return chain(hub.typing_projects, dispatcher.typing_projects, agents.projects)
+
+    def deliver(event: EphemeralEvent) -> None:
+        agents.offer_ephemeral(event)
+        if not event.internal:
+            hub.offer_ephemeral(event)
+            dispatcher.offer_ephemeral(event)
+
+    return Relay(here.bus, here.cluster.node.name, listening, deliver)
+
+
+def agents(config: Config, here: Opened, events: EventLog) -> AgentStreams:
+    """Return the streams of agents."""
+    return AgentStreams(
+        here.store,
+        events,
+        wall_clock,
+        most=config.agent_streams,
+        bus=None if here.heads is None else here.bus,
+        node=here.cluster.node.name,
     )
 
 
 def registry(
     config: Config,
     actors: trio.Nursery,
-    store: SqliteStore,
+    store: Store,
     links: Links,
     hub: Hub,
     dispatcher: Dispatcher,
     agents: AgentStreams,
+    relay: Relay | None,
+    bus: Bus | None,
 ) -> ActorRegistry:
-    """Return the conversations' actors."""
+    """Return the conversations' actors.
+
+    Args:
+        bus: to other nodes, which change the conversations as well; None for a node that is alone.
+    """
+
+    def tell_agents_and_nodes(event: EphemeralEvent) -> None:
+        agents.offer_ephemeral(event)
+        if relay is not None:
+            relay.offer(event)
+
     return ActorRegistry(
         actors,
         store,
@@ -102,15 +173,31 @@ def registry(
         idle_s=config.actor_idle_s,
         live=config.actors_live,
         publisher=EphemeralPublisher(
-            wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral, agents=agents.offer_ephemeral
+            wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral, agents=tell_agents_and_nodes
         ),
         links=links,
         wrappers=(TicketFollower(),),
+        bus=bus,
     )
 
 
-def dispatcher(config: Config, store: SqliteStore, sealing: Sealing, news: DeliveryNews) -> Dispatcher:
-    """Return the deliveries to webhooks."""
+def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[ScheduledTask[Any, Any]]) -> None:
+    """Have tasks that one node runs look as soon as another one has made something due."""
+
+    def hinted(_: bytes) -> None:
+        for task in tasks:
+            task.look_again()
+
+    for task in tasks:
+        task.expect_others()
+    bus.receive("due", hinted)
+    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "wakings_due")
+
+
+def dispatcher(
+    config: Config, store: Store, sealing: Sealing, news: DeliveryNews, cluster: Cluster | None
+) -> Dispatcher:
+    """Return the deliveries to webhooks, shared with the other nodes of the cluster if there is one."""
     return Dispatcher(
         store,
         wall_clock,
@@ -127,10 +214,21 @@ def dispatcher(config: Config, store: SqliteStore, sealing: Sealing, news: Deliv
         memory_deliveries=config.webhook_memory_deliveries,
         proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
         note=news.note,
+        cluster=cluster,
     )
 
 
-def news(store: SqliteStore, agents: AgentStreams) -> DeliveryNews:
+def couriers(here: Opened, dispatcher: Dispatcher) -> Couriers | None:
+    """Return what says which endpoints this node delivers to; None if it is alone and delivers to all."""
+    if here.membership is None or here.leases is None:
+        return None
+    made = Couriers(here.store, here.leases, dispatcher, here.membership, here.bus, wall_clock)
+    here.membership.when_moved(made.wake)
+    here.membership.when_lost(made.drop_all)
+    return made
+
+
+def news(store: Store, agents: AgentStreams) -> DeliveryNews:
     """Return the news of deliveries, for agents who look at the conversation."""
 
     def tell(project: int, conversation: str, item: Mapping[str, Any]) -> None:
@@ -145,7 +243,7 @@ def webhook_policy(config: Config) -> Policy:
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
-def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher) -> Webhooks:
+def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher | Couriers) -> Webhooks:
     """Return the functions of the deliveries that the endpoints' routes need."""
     policy = webhook_policy(config)
     resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
@@ -187,7 +285,7 @@ def _calls_of_a_user(config: Config) -> int:
     return -(-config.rate_limit_per_minute // _USERS_SHARE) if calls is None else calls
 
 
-def sessions(config: Config, store: SqliteStore) -> Sessions:
+def sessions(config: Config, store: Store) -> Sessions:
     """Return the sessions of browsers."""
     return Sessions(store, session_life(config), config.public_url, config.own_tokens)
 
@@ -197,12 +295,12 @@ def session_life(config: Config) -> Life:
     return Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
 
 
-def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:
+def stand_ins(store: Store, passwords: Passwords, secrets: Secrets) -> StandIns:
     """Return the hashes that passwords of unknown addresses are checked against."""
     return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
-def admission(config: Config, store: SqliteStore) -> Admission:
+def admission(config: Config, store: RunningStore, cluster: Cluster) -> Admission:
     """Return the bounds on work under way. The service's own writes keep half of the writer's queue."""
     return Admission(
         requests_max=config.requests_under_way,
@@ -210,10 +308,11 @@ def admission(config: Config, store: SqliteStore) -> Admission:
         bodies_bytes_max=config.request_bodies_bytes,
         writes_max=config.writer_queue // 2,
         writes=store.backlog,
+        cluster=cluster,
     )
 
 
-def stream(config: Config, store: SqliteStore, hub: Hub, keys: Keyring) -> RealtimeStream:
+def stream(config: Config, store: Store, hub: Hub, keys: Keyring) -> RealtimeStream:
     """Return the websocket side of the stream."""
     return RealtimeStream(
         store,
@@ -239,28 +338,53 @@ def connections(config: Config) -> Connections:
 
 
 def measured(
-    store: SqliteStore,
+    here: Opened,
     indexer: Indexer,
     dispatcher: Dispatcher,
     stream: RealtimeStream,
+    follower: Follower | None,
     certificate: Certificate | None,
     connections: Connections,
 ) -> Measurements:
     """Return the values that the metrics are read from."""
     return Measurements(
-        commits=store.commits,
-        waiting=lambda: len(store.backlog),
-        scrubbing=lambda: store.scrubbing or indexer.scrubbing,
-        scrub_delay=lambda: max(store.scrub_delay, indexer.scrub_delay),
+        commits=here.store.commits,
+        waiting=lambda: len(here.store.backlog),
+        scrubbing=lambda: here.scrubbing() or indexer.scrubbing,
+        scrub_delay=lambda: max(here.scrub_delay(), indexer.scrub_delay),
         indexed=indexer.progress,
-        room=store.room,
+        room=here.room,
         dispatcher=dispatcher,
         connections=connections,
         consumers=lambda: stream.connections,
         traffic=stream.traffic,
         log_dropped=logs.dropped,
         certificate_ends=lambda: None if certificate is None else certificate.ends,
+        node=_node_measured(here, follower),
     )
+
+
+def _node_measured(here: Opened, follower: Follower | None) -> NodeMeasurements | None:
+    node, shared = here.membership, here.shared
+    if node is None or shared is None or follower is None:
+        return None
+    hints = follower.counters
+    return NodeMeasurements(
+        commits=shared,
+        lease_s=lambda: max(0.0, node.valid_until - trio.current_time()),
+        clock_offset_s=lambda: node.offset_s,
+        live=lambda: node.size,
+        on_duty=lambda: node.on_duty_now,
+        behind=lambda: follower.behind,
+        hints=lambda: {"new": hints.new, "known": hints.hints - hints.new},
+        messages=here.messages,
+        barrier_s=node.barriers.waited_s,
+    )
+
+
+def apart(here: Opened) -> Callable[[], str | None]:
+    """Return what tells why this node can't work beside the others; of one that is alone it tells nothing."""
+    return (lambda: None) if here.membership is None else here.membership.refusal
 
 
 def hypercorn(config: Config) -> HypercornConfig:
@@ -279,7 +403,7 @@ def certificate(config: Config) -> Certificate | None:
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
-def retention(config: Config, store: SqliteStore, directory: ActorRegistry, pruned: Pruned) -> Retention:
+def retention(config: Config, store: Store, directory: ActorRegistry, pruned: Pruned) -> Retention:
     """Return the task that removes everything that has left its window."""
     keep = Keep(
         bot_only=config.bot_only_retention_s,
@@ -300,7 +424,9 @@ async def keep_copies(config: Config) -> None:
     )
 
 
-async def open_uploads(config: Config, store: Store, secrets: Secrets, url: str) -> UploadService:
+async def open_uploads(
+    config: Config, store: Store, files: Files, secrets: Secrets, url: str
+) -> UploadService:
     """Open the uploads' service, ready to take files.
 
     Args:
@@ -309,9 +435,12 @@ async def open_uploads(config: Config, store: Store, secrets: Secrets, url: str)
 
     Raises DataDirectoryError if their folder can't be used.
     """
+    # Of files on its own disk a node is the only one that knows.
+    own = config.database_url is None or config.files == "disk"
+    shelf = OwnShelf(store, files) if own else SharedShelf(store, files, wall_clock)
     uploads = UploadService(
         store,
-        DiskFiles(config.data_dir),
+        shelf,
         wall_clock,
         Links(secrets.keys("uploads"), f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
         limit=config.upload_limit_bytes,

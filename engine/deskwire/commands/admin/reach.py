@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from secrets import token_hex
 from typing import Any, Final
 
 import orjson
+import structlog
 import trio
 
 from deskwire.commands.admin.context import LOOKS, AdminContext
@@ -19,11 +21,18 @@ from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.ports import Store
 from deskwire.logs import setup as logs
+from deskwire.program.errors import StartError
 from deskwire.program.first_start import SecretError, installation_secrets
+from deskwire.program.opening import NO_DRIVER, place_of
 from deskwire.program.rotation import Rotation
-from deskwire.storage.database import FILE_NAME, DataDirectoryError, DirectoryInUseError
-from deskwire.storage.store import open_store
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.sqlite.backup.manifest import secret_id
+from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError, DirectoryInUseError
+from deskwire.storage.sqlite.store import open_store
+
+log: Final = structlog.get_logger(__name__)
 
 PATIENCE_S: Final = 10.0
 """The time to wait for a directory that another command has, or for a server that is starting or stopping."""
@@ -51,7 +60,7 @@ def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool
     body = orjson.dumps({key: value for key, value in arguments.items() if value is not None})
     try:
         response = trio.run(partial(_reach, config, name, body, make))
-    except (DataDirectoryError, SecretError, Unanswered) as error:
+    except (DatabaseUnusableError, DataDirectoryError, SecretError, StartError, Unanswered) as error:
         raise OrderError(str(error)) from error
     except OSError as error:  # most often a directory of another user
         raise OrderError(f"The data directory {config.data_dir} can't be used: {error}") from error
@@ -63,6 +72,8 @@ def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool
 
 
 async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
+    if config.database_url is not None:
+        return await _beside_nodes(config, config.database_url, name, arguments)
     directory = config.data_dir
     if not make and not (directory / FILE_NAME).exists():
         raise DataDirectoryError(
@@ -82,6 +93,50 @@ async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dic
         await trio.sleep(_AGAIN_S)
 
 
+async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -> dict[str, Any]:
+    """Carry it out in this process, on a database on which nodes may run; returns when these know of it."""
+    try:
+        from deskwire.storage.postgres.migrations.apply import migrate
+        from deskwire.storage.postgres.operating.installation import Identity, belongs, claim, told_to_all
+        from deskwire.storage.postgres.operating.preflight import examine
+        from deskwire.storage.postgres.store import open_postgres
+    except ModuleNotFoundError as error:
+        raise StartError(NO_DRIVER) from error
+    secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
+    identity = Identity([secret_id(each) for each in secrets.known], place_of(config.files or "database"))
+
+    def prepare() -> None:
+        examine(url)
+        if name in LOOKS:
+            belongs(url, identity)
+        else:
+            migrate(url)
+            claim(url, identity, None)
+
+    await trio.to_thread.run_sync(prepare)
+    node = f"command-{os.getpid()}-{token_hex(3)}"
+    async with open_postgres(url, node=node, batch=1, readers=1, on_commit=lambda _: None) as store:
+        context = _context(config, store, lambda: secrets)
+        response = await carry_out(context.signed(os.geteuid()), name, arguments)
+    if name not in LOOKS and not await trio.to_thread.run_sync(told_to_all, url):
+        log.warning(
+            "nodes.not_told", advice="a node that does not answer may remember the old for some seconds"
+        )
+    return response
+
+
+def _context(config: Config, store: Store, secrets: Callable[[], Secrets]) -> AdminContext:
+    """Return the services for an order that this process carries out."""
+
+    def tokens() -> Tokens | None:
+        if not config.own_tokens:
+            return None
+        return Tokens(secrets(), config.jwt_issuer, config.jwt_audience)
+
+    passwords = Passwords(config.argon2_memory_kib)
+    return AdminContext(store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()))
+
+
 async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
     """Carry it out in this process. Raises DirectoryInUseError."""
 
@@ -93,11 +148,6 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         ) as error:  # an answer, as other refusals; the store's nursery would make a group of it
             raise Unavailable(str(error), code="secret_unusable") from error
 
-    def tokens() -> Tokens | None:
-        if not config.own_tokens:
-            return None
-        return Tokens(secrets(), config.jwt_issuer, config.jwt_audience)
-
     async with open_store(
         config.data_dir,
         batch=1,
@@ -106,8 +156,5 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         upgrade_copies=config.upgrade_copies,
         looking=name in LOOKS,
     ) as store:
-        passwords = Passwords(config.argon2_memory_kib)
-        context = AdminContext(
-            store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets())
-        )
+        context = _context(config, store, secrets)
         return await carry_out(context.signed(os.geteuid()), name, arguments)

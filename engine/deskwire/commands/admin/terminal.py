@@ -40,6 +40,16 @@ def common_options(command: CommandT) -> CommandT:
     return data(as_json(command))
 
 
+def place(data: Path | None) -> Config:
+    """Return the settings, which say where the installation is. Raises UsageError if two places are named."""
+    config = Config.load(os.environ, {"data_dir": data})
+    if data is not None and config.database_url is not None:
+        raise click.UsageError(
+            "--data names a data directory, and DESKWIRE_DATABASE_URL a database: leave out the one that is not meant."
+        )
+    return config
+
+
 def order(data: Path | None, operation: str, /, *, make: bool = False, **arguments: Any) -> dict[str, Any]:
     """Send an order and return its result; arguments that are None are left out. Ends the command with status 1 if refused.
 
@@ -50,7 +60,7 @@ def order(data: Path | None, operation: str, /, *, make: bool = False, **argumen
         reach,
     )  # here, so that the other commands do without the server's libraries
 
-    config = Config.load(os.environ, {"data_dir": data})
+    config = place(data)
     try:
         return reach.order(config, operation, arguments, make=make)
     except reach.OrderError as error:

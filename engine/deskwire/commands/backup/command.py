@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -13,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from deskwire.commands.admin.terminal import common_options
+from deskwire.commands.admin.terminal import common_options, place
 from deskwire.config.settings import Config
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.first_start import SecretError, installation_secrets, present_secrets, secrets_in
 
 if TYPE_CHECKING:
-    from deskwire.storage.backup.make import Backup
-    from deskwire.storage.backup.restore import Restored
     from deskwire.storage.check.check import Report
     from deskwire.storage.check.rules import Problem
+    from deskwire.storage.sqlite.backup.make import Backup
+    from deskwire.storage.sqlite.backup.restore import Restored
 
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
 _SHOWN: Final = 10
@@ -41,9 +40,12 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     can't be signed and every token becomes invalid.
     """
     from deskwire.engine.core.clock import iso, wall_clock
-    from deskwire.storage.backup.make import Order, back_up
+    from deskwire.storage.sqlite.backup.make import Order, back_up
 
-    config = Config.load(os.environ, {"data_dir": data})
+    config = place(data)
+    _require_directory(
+        config, "Back it up with what PostgreSQL or its provider has for that, such as pg_dump or snapshots"
+    )
     with _refusals():
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         finished = back_up(
@@ -89,10 +91,15 @@ def restore(
     them may be sent for the second time.
     """
     from deskwire.engine.core.clock import wall_clock
-    from deskwire.storage.backup.restore import Order
-    from deskwire.storage.backup.restore import restore as put_in_place
+    from deskwire.storage.sqlite.backup.restore import Order
+    from deskwire.storage.sqlite.backup.restore import restore as put_in_place
 
-    config = Config.load(os.environ, {"data_dir": data})
+    config = place(data)
+    _require_directory(
+        config,
+        "Restore it with what PostgreSQL or its provider has for that, and run `deskwire restored`; a backup of a data directory "
+        "goes into an empty database with `deskwire copy --from FILE`",
+    )
     with _refusals():
         secrets = _given(secret_file, config)
         keep, now = secret_file is not None, wall_clock()
@@ -124,26 +131,54 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
     """
     from deskwire.storage.check.check import check as looked_at
 
-    config = Config.load(os.environ, {"data_dir": data})
+    config = place(data)
     with _refusals():
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
-        report = looked_at(config.data_dir, secrets, contents=contents)
+        if config.database_url is None:
+            report, what = looked_at(config.data_dir, secrets, contents=contents), str(config.data_dir)
+        else:
+            report, what = _database_report(config, config.database_url, secrets, contents=contents)
     if as_json:
         click.echo(json.dumps({"ok": not report.problems, **asdict(report)}, indent=2))
     else:
-        _print_report(config.data_dir, report)
+        _print_report(what, report)
     ctx.exit(1 if report.problems else 0)
+
+
+def _require_directory(config: Config, advice: str) -> None:
+    """Refuse a command about a data directory for a database. Raises ClickException."""
+    if config.database_url is not None:
+        raise click.ClickException(
+            f"DESKWIRE_DATABASE_URL is set, so the data is in a PostgreSQL. {advice}. Unset it to name a data directory."
+        )
+
+
+def _database_report(
+    config: Config, url: str, secrets: Secrets | None, *, contents: bool
+) -> tuple[Report, str]:
+    """Return the report on a database, and what to call that."""
+    from deskwire.config.locations import shown_database
+    from deskwire.program.opening import NO_DRIVER
+    from deskwire.storage.open_files import open_files
+
+    try:
+        from deskwire.storage.postgres.operating.check import check as looked_at
+    except ModuleNotFoundError as error:
+        raise click.ClickException(NO_DRIVER) from error
+    with closing(open_files(config.files or "database", config.data_dir, url)) as files:
+        return looked_at(url, secrets, files, contents=contents), shown_database(url)
 
 
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Turn what can't be done into a message and exit status 1."""
-    from deskwire.storage.backup.snapshot import CopyError
-    from deskwire.storage.database import DataDirectoryError
+    from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+    from deskwire.storage.sqlite.backup.snapshot import CopyError
+    from deskwire.storage.sqlite.database import DataDirectoryError
 
     try:
         yield
-    except (CopyError, DataDirectoryError, SecretError) as error:
+    except (CopyError, DataDirectoryError, DatabaseUnusableError, SecretError) as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -159,7 +194,7 @@ def _given(file: Path | None, config: Config) -> Secrets | None:
         raise SecretError(f"The secret in {file} can't be read: {error}") from error
 
 
-def _print_report(directory: Path, report: Report) -> None:
+def _print_report(directory: str, report: Report) -> None:
     for problem in report.problems:
         click.echo(f"{problem.code}: {problem.message}")
     for note in report.notes:

@@ -255,6 +255,16 @@ CODES: Final = (
     Code(
         503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
     ),
+    Code(
+        503,
+        "not_confirmed",
+        "The change is stored, but not all nodes have said in time that they have forgotten what it ends. Send it again to be sure.",
+    ),
+    Code(
+        503,
+        "out_of_touch",
+        "The node was stopped, or could not reach the database, and has not caught up with the others. Send the request again.",
+    ),
     Code(503, "not_ready", "The service is starting or stopping."),
     Code(
         503,
@@ -271,6 +281,17 @@ CODES: Final = (
         503,
         "storage_failed",
         "The disk failed; nothing of the call was stored. For `/readyz`: the disk accepts no writes.",
+    ),
+    Code(
+        503,
+        "channel_not_released",
+        "Another node holds the channel, and has neither let it go nor died within 10 s. Nothing has changed; send it again.",
+    ),
+    Code(
+        503,
+        "outcome_unknown",
+        "With PostgreSQL: the database was lost while it stored the change, so it is not known whether it is stored. Send the "
+        "request again with the same `Idempotency-Key`: it is carried out once.",
     ),
     Code(
         503,

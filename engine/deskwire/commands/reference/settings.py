@@ -87,7 +87,7 @@ def _plain(each: Setting, value: object) -> object:
         case None:
             return None
         case _ if each.secret:
-            return "set"
+            return each.shown(value)
         case bool() | int() | float() | str():
             return value
         case tuple():

@@ -46,6 +46,9 @@ class AccountReader(Protocol):
 class AccountTransaction(AccountReader, Protocol):
     """Changes of projects, server keys and users."""
 
+    def one_node_at_a_time(self) -> None:
+        """Keep other nodes that call this waiting until this commit; what is read behind it they can't change meanwhile."""
+
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
         """Store a new organisation; return its storage key."""
 

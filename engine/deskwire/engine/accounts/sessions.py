@@ -80,6 +80,9 @@ class SessionReader(Protocol):
     def session(self, hashed: bytes) -> Session | None:
         """Return the session whose secret has this SHA-256."""
 
+    def lasts(self, session_id: str) -> bool:
+        """Tell whether there is a session with this id."""
+
     def sessions_of(self, user: int, over: Over, before: int, limit: int) -> Sequence[Session]:
         """Return the sessions of a user (storage key) that are not over, newest first, with storage keys below `before`."""
 

@@ -33,14 +33,22 @@ class Agent:
     name: str
 
 
+def merged(views: Iterable[View]) -> View:
+    """Return what an agent looks at whose streams have these views."""
+    views = tuple(views)
+    conversations = dict.fromkeys(each for view in views for each in view.conversations)
+    composing = next((view.composing for view in views if view.composing is not None), None)
+    return View((*conversations,), composing)
+
+
 def presence_view(agent: Agent, views: Iterable[View]) -> Mapping[str, Any]:
     """Return what others are told of an agent, whose streams have these views; without a stream the agent is gone."""
     views = tuple(views)
-    conversations = dict.fromkeys(each for view in views for each in view.conversations)
+    view = merged(views)
     return {
         "id": agent.id,
         "name": agent.name,
         "online": bool(views),
-        "conversationIds": [*conversations],
-        "composing": next((view.composing for view in views if view.composing is not None), None),
+        "conversationIds": [*view.conversations],
+        "composing": view.composing,
     }

@@ -19,6 +19,9 @@ Lost = Literal["session_ended", "permission_lost"]
 class RightsReader(OrganisationReader, AccountReader, Protocol):
     """Queries on what a user may do."""
 
+    def lasts(self, session_id: str) -> bool:
+        """Tell whether there is a session with this id."""
+
 
 @value
 class Viewer:

@@ -21,10 +21,10 @@ def find_start(reader: EventReader, project: int, after: str | None) -> Start:
     now = Start(*(newest or (0, BEGINNING)))
     if after is None:
         return now
-    pruned, _ = reader.event_window()
+    pruned, _ = reader.event_window(project)
     if after == BEGINNING:
         return now._replace(gap=True) if pruned else Start(0, now.at, after)
-    position = reader.event_position(after)
+    position = reader.event_position(project, after)
     if after == pruned or reader.is_event_at(project, position, after):
         return Start(position, now.at, after)
     return now._replace(gap=True)

@@ -16,7 +16,8 @@ from deskwire.engine.agents.passing import Passing
 from deskwire.engine.agents.presence import NOTHING, Agent, View
 from deskwire.engine.agents.rights import Lost, Viewer
 from deskwire.engine.events.batch import BATCH_EVENTS, fitting
-from deskwire.engine.events.log import EventLog, Tail
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.tail import Tail
 from deskwire.engine.events.types import Agents, StoredEvent
 
 _PASSING: Final = 32
@@ -160,7 +161,7 @@ class AgentStream:
             self._wakeup = None
 
     def _recent(self) -> Sequence[StoredEvent]:
-        return self._moved(self._tail.after(self._cursor, BATCH_EVENTS), self._log.position)
+        return self._moved(self._tail.after(self._cursor, BATCH_EVENTS), self._tail.head.position)
 
     async def _stored(self) -> Sequence[StoredEvent]:
         chunk = await self._log.stored(self._source, self._cursor, BATCH_EVENTS)

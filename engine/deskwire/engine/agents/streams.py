@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import structlog
@@ -11,11 +11,13 @@ import trio
 from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.accounts.sessions import SessionCommit
 from deskwire.engine.agents.counters import StreamCounters
+from deskwire.engine.agents.elsewhere import Elsewhere
 from deskwire.engine.agents.passing import Passing, passing
-from deskwire.engine.agents.presence import Agent, View, presence_view
+from deskwire.engine.agents.presence import Agent, View, merged, presence_view
 from deskwire.engine.agents.rights import RightsReader, Viewer, lost
 from deskwire.engine.agents.start import find_start
 from deskwire.engine.agents.stream import AgentStream, Bye
+from deskwire.engine.cluster.bus import Bus, NoBus
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
@@ -50,10 +52,19 @@ class AgentStreams:
 
     Args:
         most: streams that may be open.
+        bus: the way to the other nodes, whose agents belong to those who are there.
+        node: the name of this one.
     """
 
     def __init__(
-        self, store: Store[AgentReader, object], event_log: EventLog, clock: Clock, *, most: int = 1_000
+        self,
+        store: Store[AgentReader, object],
+        event_log: EventLog,
+        clock: Clock,
+        *,
+        most: int = 1_000,
+        bus: Bus | None = None,
+        node: str = "",
     ) -> None:
         self._store = store
         self._log = event_log
@@ -64,6 +75,11 @@ class AgentStreams:
         self._by_user: dict[int, dict[AgentStream, None]] = {}
         self._viewers: dict[tuple[int, str], dict[AgentStream, None]] = {}
         self._appeared: dict[tuple[int, Agent], None] = {}
+        self._ours_changed: dict[tuple[int, Agent], None] = {}
+        self._alone = bus is None
+        self._elsewhere = Elsewhere(
+            bus or NoBus(), node, new_id("str", clock()), self._note_agent, self._pass_here
+        )
         self._presence_due = trio.Event()
         self._rights_due = trio.Event()
         self._closing = False
@@ -110,7 +126,7 @@ class AgentStreams:
         Cancellation: nothing is open.
         """
         project = viewer.project.rowid
-        tail = self._log.open(Agents(project))  # first: what is committed from here on is in memory
+        tail = await self._log.open(Agents(project))  # first: what is committed from here on is in memory
         stream = AgentStream(self._log, tail, new_id("str", self._clock()), viewer, drop)
         if self._closing:
             self.end(stream, "shutdown")
@@ -171,31 +187,46 @@ class AgentStreams:
             to_user: storage key of the one user who is told, on all their streams.
             viewing: the `cnv_` id of the conversation that those who are told look at.
         """
+        self._pass_here(project, event, to_user, viewing)
+        self._elsewhere.pass_on(project, event, to_user, viewing)
+
+    def _pass_here(
+        self, project: int, event: Passing, to_user: int | None = None, viewing: str | None = None
+    ) -> None:
         for stream in self._told(project, to_user, viewing):
             stream.offer(event)
 
     @property
+    def projects(self) -> Collection[int]:
+        """The projects that any agent has open on this node, by their storage keys."""
+        return self._by_project.keys()
+
+    @property
     def anybody(self) -> bool:
         """True if any page shows any conversation now."""
-        return bool(self._viewers)
+        return bool(self._viewers) or self._elsewhere.anybody
 
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
-        """Pass a typing event on to all agents of its project."""
-        self.pass_on(event.project, event)
+        """Pass a typing event on to all agents of its project on this node."""
+        self._pass_here(event.project, event)
 
     def viewed(self, project: int, conversation: str) -> bool:
         """Return whether any page shows the conversation now; nobody else is passed on what is for its viewers."""
-        return (project, conversation) in self._viewers
+        return (project, conversation) in self._viewers or self._elsewhere.viewed(project, conversation)
 
     def present(self, project: int, agents: Iterable[Agent] | None = None) -> Sequence[Mapping[str, Any]]:
         """Return what others are told of these agents of a project, or of all that are there."""
-        streams = self._by_project.get(project, {})
-        chosen = dict.fromkeys(stream.agent for stream in streams) if agents is None else agents
-        views: dict[Agent, list[View]] = {agent: [] for agent in chosen}
-        for stream in streams:
-            if stream.agent in views:
-                views[stream.agent].append(stream.view)
-        return [presence_view(agent, found) for agent, found in views.items()]
+        views = self._views(project)
+        for agent, others in self._elsewhere.views(project).items():
+            views.setdefault(agent, []).extend(others)
+        return [presence_view(agent, views.get(agent, ())) for agent in (views if agents is None else agents)]
+
+    def _views(self, project: int) -> dict[Agent, list[View]]:
+        """Return the agents of a project that are there on this node, each with what its streams show."""
+        views: dict[Agent, list[View]] = {}
+        for stream in self._by_project.get(project, {}):
+            views.setdefault(stream.agent, []).append(stream.view)
+        return views
 
     def follow(self, commits: Commits[RightsCommit]) -> None:
         """End streams whose session a commit ends, and look at the rights of all after one that may have ended some."""
@@ -212,6 +243,14 @@ class AgentStreams:
         for stream in self._streams.values():
             if stream.viewer.session in gone:
                 self.end(stream, "session_ended")
+
+    async def end_lost_sessions(self) -> None:
+        """End the streams whose session has ended, wherever that was committed. Raises Unavailable."""
+        held = {session for stream in self._streams.values() if (session := stream.viewer.session)}
+        if held:
+            self.end_sessions(
+                await self._store.read(lambda reader: [each for each in held if not reader.lasts(each)])
+            )
 
     def close_all(self) -> None:
         """End every stream, and each that opens later: with a goodbye, or without for those that do not take it soon."""
@@ -233,6 +272,8 @@ class AgentStreams:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tell_presence)
             nursery.start_soon(self._check_rights)
+            if not self._alone:
+                nursery.start_soon(self._elsewhere.run, self._all_views)
 
     def _told(self, project: int, to_user: int | None, viewing: str | None) -> Iterable[AgentStream]:
         if viewing is not None:
@@ -249,14 +290,27 @@ class AgentStreams:
         self._note_presence(stream)
 
     def _note_presence(self, stream: AgentStream) -> None:
-        self._appeared[stream.viewer.project.rowid, stream.agent] = None
+        self._ours_changed[stream.viewer.project.rowid, stream.agent] = None
+        self._note_agent(stream.viewer.project.rowid, stream.agent)
+
+    def _note_agent(self, project: int, agent: Agent) -> None:
+        self._appeared[project, agent] = None
         self._presence_due.set()
+
+    def _all_views(self) -> Iterator[tuple[int, Agent, View]]:
+        for project in self._by_project:
+            for agent, views in self._views(project).items():
+                yield project, agent, merged(views)
 
     async def _tell_presence(self) -> None:
         while True:
             await self._presence_due.wait()
             await trio.sleep(_PRESENCE_S)
             appeared, self._appeared, self._presence_due = self._appeared, {}, trio.Event()
+            ours, self._ours_changed = self._ours_changed, {}
+            for project, agent in () if self._alone else ours:
+                views = self._views(project).get(agent)
+                self._elsewhere.tell(project, agent, None if views is None else merged(views))
             for project, agent in appeared:
                 for stream in self._by_project.get(project, {}):
                     stream.tell_presence(agent)

@@ -29,6 +29,9 @@ class ContactReader(Protocol):
     def erasing(self) -> Sequence[tuple[str, Contact]]:
         """Return contacts whose erasure has begun and not ended, each with its project's id."""
 
+    def abandoned_erasures(self) -> Sequence[int]:
+        """Return those of them whose erasure nobody carries out: its node's lease is over."""
+
 
 class ContactTransaction(ContactReader, Protocol):
     """Changes of contacts."""
@@ -38,6 +41,9 @@ class ContactTransaction(ContactReader, Protocol):
 
     def save_contact(self, contact: Contact) -> None:
         """Store a changed contact."""
+
+    def take_erasure(self, contact: int, incarnation: int) -> bool:
+        """Note that this life of a node carries an erasure out; False, with nothing noted, if another one does."""
 
     def mark_erasing(self, contact: int) -> None:
         """Begin a contact's erasure: from here on it is not found any more."""

@@ -118,6 +118,11 @@ class Actor:
         """The state of the typing indicator: true while an agent types, so that the actor has something to say later."""
         return self._indicator is not None and self._indicator.on
 
+    def let_typist_go(self, agent_id: str, *, told: bool) -> None:
+        """Keep an agent's time no longer; `told` if that is to be told, as no other node keeps it either."""
+        if self._indicator is not None:
+            self._indicator.leave(agent_id, told=told)
+
     def close(self) -> None:
         """Take no more commands; the task ends when it has answered those it has. Typing ends here and now.
 
@@ -192,6 +197,8 @@ class Actor:
         if self._indicator is None:
             self._indicator = Indicator(self.project, self._shared.publisher)
         self._indicator.set(state, contact, command)
+        if self._shared.elsewhere is not None:
+            self._shared.elsewhere.note(self.project.rowid, self.conversation_id, command)
         return Receipt(state, state, contact, self.project)
 
     def _ended(self, envelope: Envelope, outcome: Receipt | Exception) -> None:
@@ -209,6 +216,8 @@ class Actor:
         """Take note of what has happened; the log says which workflow could not go on."""
         if self._indicator is not None:
             self._indicator.note(facts)
+        if self._shared.elsewhere is not None:
+            self._shared.elsewhere.note_facts(self.project.rowid, self.conversation_id, facts)
         for fact in facts:
             if isinstance(fact, WorkflowCompleted) and fact.stopped is not None:
                 log.warning(

@@ -6,7 +6,7 @@ written here is what every channel will read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
 
@@ -59,6 +59,14 @@ def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
     for wrapper in plan.wrappers:
         wrapper.after(tx, receipt)
     return receipt
+
+
+def reads_first(plan: Plan) -> Iterator[Callable[[CommitTransaction], object]]:
+    """Yield the reads that `carry_out` begins with, each by itself."""
+    for wrapper in plan.wrappers:
+        yield wrapper.before
+    if plan.before is not None:
+        yield partial(_expected, plan)
 
 
 def _written(plan: Plan, tx: CommitTransaction) -> Receipt:

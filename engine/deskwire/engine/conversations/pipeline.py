@@ -6,7 +6,7 @@ of them fail, what is stored is not what the next one expects, and that one is d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -21,10 +21,11 @@ from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.automation.decide import workflow_needed
 from deskwire.engine.conversations.automation.lookup import workflow_for
 from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
-from deskwire.engine.conversations.commit import carry_out
+from deskwire.engine.conversations.commit import carry_out, reads_first
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
 from deskwire.engine.conversations.plan import Plan, Receipt, make_plan
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
+from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
@@ -99,6 +100,8 @@ class Shared:
         publisher: where typing is told.
         links: give attachments their URLs; None for who serves no files.
         wrappers: what else is done in each commit.
+        elsewhere: the typists of other nodes, which change the conversations as well, so that a state in memory may be
+            an old one; None for a node that is alone.
     """
 
     store: Store[CommitReader, CommitTransaction]
@@ -107,6 +110,47 @@ class Shared:
     publisher: EphemeralPublisher
     links: Links | None = None
     wrappers: tuple[Wrapper[Receipt], ...] = ()
+    elsewhere: TypistsElsewhere | None = None
+
+
+class _Commit:
+    """The job of a plan: a `Revisable`, decided anew on what is stored if that is not what the plan expects."""
+
+    __slots__ = ("_pipeline", "_plan", "_request", "_revised")
+
+    def __init__(self, pipeline: Pipeline, request: Request, plan: Plan) -> None:
+        self._pipeline = pipeline
+        self._request = request
+        self._plan = plan
+        self._revised = False
+
+    @property
+    def order(self) -> str:
+        """See `Revisable.order`."""
+        return self._pipeline.conversation_id
+
+    def __call__(self, tx: CommitTransaction) -> Receipt:
+        """See `Revisable`."""
+        self._revised = False
+        return carry_out(self._plan, tx)
+
+    def again(self, tx: CommitTransaction) -> Receipt:
+        """See `Revisable.again`. What is new, or has to be alone, is not decided again here."""
+        request = self._request
+        if isinstance(request.command, Create):
+            raise StaleState("a conversation that is being made is nobody else's")
+        self._revised = True
+        return self._pipeline.decide_and_carry_out(request, self._plan.at, tx)
+
+    def needs(self) -> Iterator[Callable[[CommitTransaction], object]]:
+        """See `Revisable.needs`."""
+        return reads_first(self._plan)
+
+    def ended(self, outcome: Receipt | Exception) -> None:
+        """Tell the pipeline how it has ended; what was decided on the state that it expected is in doubt if there was another."""
+        if self._revised:
+            self._pipeline.doubt()
+        self._pipeline.end_or_decide_anew(self._request, outcome)
 
 
 class Pipeline:
@@ -171,14 +215,23 @@ class Pipeline:
         """
         try:
             plan = await self._decide(request)
-        except DomainError:
-            if not self._under_way:
+        except (DomainError, StaleState):
+            if not self._under_way and not self._outdated(request):
                 raise
         else:
             if not (plan.long and self._under_way):
                 return plan
         await self.settled()
+        if self._outdated(request):
+            await self.read(inline=True)
         return await self._decide(request)
+
+    def _outdated(self, request: Request) -> bool:
+        """Return whether what the request is refused for may be no longer so.
+
+        What is carried out is compared with what is stored in its commit; what is refused has none.
+        """
+        return self._shared.elsewhere is not None and not isinstance(request.command, Create)
 
     async def _decide(self, request: Request) -> Plan:
         while True:
@@ -212,17 +265,15 @@ class Pipeline:
 
     def _submit(self, plan: Plan, request: Request) -> None:
         """Give a plan to the store; the next command is decided on what it leads to. Raises Unavailable."""
-        job = partial(carry_out, plan)
-        self._shared.store.submit(
-            job if plan.long else Brief(job), partial(self._end_or_decide_anew, request)
-        )
+        job = _Commit(self, request, plan)
+        self._shared.store.submit(job if plan.long else Brief(job), job.ended)
         self._under_way += 1
         self.phase = _AFTER[self.phase].begun
         after = plan.after
         if self.phase is Phase.AHEAD and after is not None:
             self._state = after
 
-    def _end_or_decide_anew(self, request: Request, outcome: Receipt | Exception) -> None:
+    def end_or_decide_anew(self, request: Request, outcome: Receipt | Exception) -> None:
         """End a commit; or if it found another state than it expected, make it once more, and decide within it.
 
         One before it has failed then, or an import has added to the conversation behind its actor (ADR 30).
@@ -232,13 +283,13 @@ class Pipeline:
             return
         log.info("actor.state_changed", conversation=self.conversation_id, found=str(outcome))
         self.doubt()
-        job = partial(self._decide_and_carry_out, request, self._shared.clock())
+        job = partial(self.decide_and_carry_out, request, self._shared.clock())
         try:
             self._shared.store.submit(job, partial(self._end, request))
         except Unavailable as refusal:
             self._end(request, refusal)
 
-    def _decide_and_carry_out(self, request: Request, at: int, tx: CommitTransaction) -> Receipt:
+    def decide_and_carry_out(self, request: Request, at: int, tx: CommitTransaction) -> Receipt:
         """Decide on what is stored, in the very transaction that commits it: nothing comes in between."""
         row = tx.conversation(self.project.rowid, self.conversation_id)
         if row is None:

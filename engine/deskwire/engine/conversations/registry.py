@@ -17,6 +17,7 @@ from typing import Final
 import trio
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import Actor, ActorCommand, Envelope, shutting_down
 from deskwire.engine.conversations.commands import Create
@@ -24,6 +25,7 @@ from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.pipeline import Shared
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
+from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
@@ -63,6 +65,7 @@ class ActorRegistry:
         publisher: where typing is told; nowhere by default.
         links: give attachments their URLs; None for who serves no files.
         wrappers: what else is done in each commit.
+        bus: to other nodes, which change the conversations as well; None for a node that is alone.
     """
 
     def __init__(
@@ -77,13 +80,15 @@ class ActorRegistry:
         publisher: EphemeralPublisher | None = None,
         links: Links | None = None,
         wrappers: Sequence[Wrapper[Receipt]] = (),
+        bus: Bus | None = None,
     ) -> None:
         self.commands: Final = Commands()
         self._nursery = nursery
         self._idle_s = idle_s
         self._live = live
+        elsewhere = None if bus is None else TypistsElsewhere(bus, self._let_typist_go)
         self._shared = Shared(
-            store, clock, mailbox, publisher or EphemeralPublisher(clock), links, tuple(wrappers)
+            store, clock, mailbox, publisher or EphemeralPublisher(clock), links, tuple(wrappers), elsewhere
         )
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
         self._tending = False
@@ -132,6 +137,11 @@ class ActorRegistry:
     ) -> Receipt:
         """Have a conversation created; otherwise as `ask`."""
         return await self.ask(project, command.conversation_id, command, wrapper, by)
+
+    def _let_typist_go(self, project: int, conversation_id: str, agent_id: str, told: bool) -> None:
+        actor = self._actors.get((project, conversation_id))
+        if actor is not None:
+            actor.let_typist_go(agent_id, told=told)
 
     def _actor(self, project: Project, conversation_id: str) -> Actor:
         key = (project.rowid, conversation_id)

@@ -88,3 +88,27 @@ class Room:
     database: int
     wal: int
     free: int
+
+
+@dataclass(slots=True)
+class SharedCommits:
+    """The further costs of commits to a database that nodes share.
+
+    Args:
+        rounds: how long each of a batch's round trips took: `read`, `heads` and `commit`.
+        decided_again: jobs that were decided again in the same commit, as another node had been first.
+        found_stored, found_lost: commits whose answer did not come, by what a later write has found.
+    """
+
+    rounds: dict[str, Histogram] = field(
+        default_factory=lambda: {name: Histogram() for name in ("read", "heads", "commit")}
+    )
+    decided_again: int = 0
+    found_stored: int = 0
+    found_lost: int = 0
+
+    def note_outcome(self, *, stored: bool) -> bool:
+        """Count a commit whose answer did not come; return whether it is stored."""
+        self.found_stored += stored
+        self.found_lost += not stored
+        return stored

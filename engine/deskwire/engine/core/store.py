@@ -9,12 +9,13 @@ run again when a neighbour in its group commit fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar, overload
 
 from deskwire.engine.core.record import value
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)
 W_co = TypeVar("W_co", covariant=True)
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -44,6 +45,27 @@ class Brief(Generic[W_contra, T]):
     def __call__(self, tx: W_contra, /) -> T:
         """Do the job."""
         return self.job(tx)
+
+
+class Revisable(Protocol[W_contra, T_co]):
+    """A job that was decided on a state which may be another by then, as others change it, too.
+
+    A store that others write to as well decides it again in the very transaction that it is found out in. One that
+    nobody else writes to runs it as any other job.
+    """
+
+    @property
+    def order(self) -> str:
+        """The name of what it changes; jobs of one name are committed in the order in which they were submitted."""
+
+    def __call__(self, tx: W_contra, /) -> T_co:
+        """Do the job. Raises StaleState if it has to be decided again; nothing was done then."""
+
+    def again(self, tx: W_contra, /) -> T_co:
+        """Decide on what is stored, and do that."""
+
+    def needs(self) -> Iterable[Callable[[W_contra], object]]:
+        """Return reads that the job begins with, each by itself, for a store that fetches those of several jobs at once."""
 
 
 class Store(Protocol[R_co, W_co]):

@@ -11,99 +11,22 @@ told of internal events: these stand in no other tail, and are not kept while no
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
-from operator import attrgetter
-from typing import Final
 
 import trio
 
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
+from deskwire.engine.events.tail import Head, Tail
 from deskwire.engine.events.types import Agents, StoredEvent, Topic
 
 Source = int | Topic | Agents
 """The source of a read: a project, by its storage key, a topic, or all that a project's agents may have."""
-
-
-_position = attrgetter("position")
-_GONE: Final = StoredEvent(0, "", "", 0, None, None, b"")
-"""Stands where a dropped event stood, until the list is cut."""
-
-
-class Tail:
-    """Newest events by position.
-
-    Args:
-        floor: position behind which the tail has everything.
-    """
-
-    __slots__ = ("_dropped", "_events", "_listeners", "floor", "readers")
-
-    def __init__(self, floor: int) -> None:
-        self.floor = floor
-        self.readers = 0
-        self._events: list[StoredEvent] = []
-        self._dropped = 0
-        self._listeners: list[Callable[[], object]] = []
-
-    def held(self) -> Sequence[StoredEvent]:
-        """Return all events that are here, oldest first."""
-        return self._events[self._dropped :]
-
-    def reaches(self, position: int) -> bool:
-        """Tell whether everything behind `position` is here."""
-        return self.floor <= position
-
-    def after(self, position: int, limit: int) -> Sequence[StoredEvent]:
-        """Return up to `limit` events behind `position`."""
-        here = len(self._events) - self._dropped
-        if not here or self._events[-1].position <= position:
-            return ()
-        if here == 1 or self._events[-2].position <= position:
-            return self._events[-1:]  # as it is for readers that keep up
-        start = bisect_right(self._events, position, lo=self._dropped, key=_position)
-        return self._events[start : start + limit]
-
-    def count_after(self, position: int) -> int:
-        """Return how many events are here behind `position`."""
-        return len(self._events) - bisect_right(self._events, position, lo=self._dropped, key=_position)
-
-    def append(self, event: StoredEvent) -> None:
-        """Add the newest event."""
-        self._events.append(event)
-
-    def drop_first(self) -> None:
-        """Forget the oldest event; constant in the mean, and nothing of it is kept alive."""
-        events = self._events
-        self.floor = events[self._dropped].position
-        events[self._dropped] = _GONE
-        self._dropped += 1
-        if self._dropped * 2 >= len(events):
-            del events[: self._dropped]
-            self._dropped = 0
-
-    def erase(self, conversations: frozenset[int]) -> None:
-        """Forget the events of these conversations, which are no longer stored either."""
-        self._events = [event for event in self.held() if event.conversation not in conversations]
-        self._dropped = 0
-
-    def listen(self, call: Callable[[], object]) -> None:
-        """Have `call` called after each event that comes, or several of one commit, until `unlisten`."""
-        self._listeners.append(call)
-
-    def unlisten(self, call: Callable[[], object]) -> None:
-        """Do not call `call` any more."""
-        self._listeners.remove(call)
-
-    def ring(self) -> None:
-        """Call those who listen, none of whom begins or ends it meanwhile."""
-        for call in self._listeners:
-            call()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +57,21 @@ class EventLog:
         self._tails: dict[int, Tail] = {}
         self._opened: dict[Topic | Agents, Tail] = {}
         self._in_opened: dict[int, list[Tail]] = {}
-        self.position = start
+        self._head = Head(start)
+
+    def position(self, project: int) -> int:
+        """Return the position up to which memory has the project's events; of a project that is not open it may be 0."""
+        tail = self._tail(project)
+        return 0 if tail is None else tail.head.position
+
+    @property
+    def progress(self) -> int:
+        """The number that grows by about one with each event that is shown."""
+        return self._head.position
+
+    async def newest(self, project: int) -> int:
+        """Return the position of the project's newest event, or one behind it. Raises Unavailable."""
+        return self.position(project)
 
     @property
     def kept(self) -> tuple[int, int]:
@@ -146,11 +83,13 @@ class EventLog:
 
         If it is not, memory does not reach back that far, and there may be more in the table.
         """
-        tail = self._project(project)
-        return tail.count_after(position), tail.reaches(position)
+        tail = self._tail(project)
+        return (0, False) if tail is None else (tail.count_after(position), tail.reaches(position))
 
     def publish(self, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()) -> None:
         """Show committed events to all readers, and no longer those of the `erased` conversations."""
+        if events:
+            self._head.position = events[-1].position
         if erased:
             self._erase(erased)
         touched: dict[Tail, None] = {}  # in this order, whatever a set would make of it
@@ -162,8 +101,6 @@ class EventLog:
             for tail in tails:
                 tail.append(event)
                 touched[tail] = None
-        if events:
-            self.position = events[-1].position
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
             self._drop_oldest()
         for tail in touched:
@@ -173,13 +110,20 @@ class EventLog:
         """Show what is committed from now on."""
         commits.subscribe(lambda commit: self.publish(commit.events, commit.erased), "events", "erased")
 
-    def open(self, source: Source) -> Tail:
-        """Keep a topic or what agents have in memory from now on, for one more reader; a project always is."""
+    async def open(self, source: Source) -> Tail:
+        """Keep a topic or what agents have in memory from now on, for one more reader; a project always is.
+
+        Raises Unavailable, with nothing open. Cancellation: nothing is open.
+        """
+        return self._open(source)
+
+    def _open(self, source: Source) -> Tail:
         if isinstance(source, int):
             return self._project(source)
         tail = self._opened.get(source)
         if tail is None:
-            tail = self._opened[source] = Tail(self.position)
+            head = self._project(source.project).head
+            tail = self._opened[source] = Tail(head, head.position)
         tail.readers += 1
         return tail
 
@@ -198,10 +142,16 @@ class EventLog:
     async def read(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk:
-        """Return up to `limit` events of the source behind position `after`, in commit order.
+        """Return up to `limit` events of the source behind position `after`, in commit order; all that were acknowledged.
 
         With `types` only those. Go on from the chunk's `upto`, also when it has no events.
         """
+        return await self.read_on(source, after, limit, types)
+
+    async def read_on(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk:
+        """Read as `read`, after a `wait`: the events of memory will do, if it has them."""
         await trio.lowlevel.checkpoint()
         recent = self.recent(source, after, limit, types)
         return recent or await self.stored(source, after, limit, types)
@@ -214,13 +164,14 @@ class EventLog:
         if tail is None or not tail.reaches(after):
             return None
         events = _chosen(tail, after, limit, types) if types else tail.after(after, limit)
-        return _chunk(events, limit, max(after, self.position))
+        return _chunk(events, limit, max(after, tail.head.position))
 
     async def stored(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk:
         """Read from the table alone, as `read`."""
-        newest = max(after, self.position)  # before the table is read: what is published meanwhile comes next
+        project = source if isinstance(source, int) else source.project
+        newest = max(after, self.position(project))  # before the table is read: what comes meanwhile is next
         if isinstance(source, Topic):
             events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
         elif isinstance(source, Agents):
@@ -228,6 +179,14 @@ class EventLog:
         else:
             events = await self._store.read(lambda reader: reader.events(source, after, limit, types))
         return _chunk(events, limit, newest)
+
+    @asynccontextmanager
+    async def waiting(self, project: int) -> AsyncIterator[None]:
+        """Have what comes in a project told to those who `wait` for it, while the context is open.
+
+        Raises Unavailable if that can't be begun.
+        """
+        yield
 
     async def wait(self, source: Source, after: int) -> None:
         """Return once there may be an event of the source behind `after`, an `upto` of `read`.
@@ -249,7 +208,7 @@ class EventLog:
         tail = self._tail(source)
         if tail is None or not tail.reaches(after) or tail.after(after, 1):
             return after
-        return max(after, self.position)
+        return max(after, tail.head.position)
 
     def _tail(self, source: Source) -> Tail | None:
         """Return the source's part of the ring; None for one that nobody has open."""
@@ -259,7 +218,7 @@ class EventLog:
         """Return the project's part of the ring, empty until it is looked at."""
         tail = self._tails.get(project)
         if tail is None:
-            tail = self._tails[project] = Tail(self._start)
+            tail = self._tails[project] = Tail(self._head, self._start)
         return tail
 
     def _file(self, event: StoredEvent) -> Sequence[Tail]:

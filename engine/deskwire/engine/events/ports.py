@@ -3,10 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.events.types import Draft, StoredEvent, Topic
+
+
+class ProjectHead(NamedTuple):
+    """The ends of a project's two lines, each of them counted without a hole: its events and its deliveries.
+
+    Args:
+        project: storage key.
+        events: position of the newest event.
+        deliveries: position of the newest delivery.
+    """
+
+    project: int
+    events: int
+    deliveries: int
+
+
+class Advance(NamedTuple):
+    """The move of a project's head by one commit, which has given all positions between the two."""
+
+    before: ProjectHead
+    after: ProjectHead
+
+
+class Stretch(NamedTuple):
+    """A part of a project's line of events, without a hole.
+
+    Args:
+        project: storage key.
+        upto: position up to which nothing else lies behind the one that was asked for.
+        events: the events, internal ones too, in their order; without topics.
+        erased: the conversations whose erasure lies in it, by their storage keys.
+    """
+
+    project: int
+    upto: int
+    events: Sequence[StoredEvent]
+    erased: frozenset[int]
 
 
 class EventReader(Protocol):
@@ -23,11 +60,14 @@ class EventReader(Protocol):
     ) -> Sequence[StoredEvent]:
         """Events of a lane with a position larger than `after`, in commit order; no internal ones."""
 
-    def event_position(self, event_id: str) -> int:
-        """The position of the newest event, of any project, that is not newer than `event_id`."""
+    def event_position(self, project: int, event_id: str) -> int:
+        """The position of the newest event in the project's part of the log that is not newer than `event_id`."""
 
-    def event_window(self) -> tuple[str | None, str | None]:
-        """Id of the newest event that was pruned, and of the newest ever made, also if that was erased."""
+    def event_window(self, project: int) -> tuple[str | None, str | None]:
+        """Id of the newest event that was pruned from the project's part of the log, and of the newest ever made there.
+
+        The latter also if that was erased. The part of the log may be all of it.
+        """
 
     def last_event_position(self) -> int:
         """The position of the newest event of all, 0 if there is none."""
@@ -46,6 +86,27 @@ class EventReader(Protocol):
 
     def events_behind(self, project: int, position: int, limit: int) -> int:
         """Return how many events of the project lie behind `position`, without internal ones, counted up to `limit`."""
+
+
+class HeadReader(Protocol):
+    """Queries by which a node learns of what other nodes have committed; of a store that several nodes share."""
+
+    def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
+        """Return the heads of these projects, of each that has one, in any order."""
+
+    def is_other(self, project: int, position: int, event_id: str) -> bool:
+        """Tell whether there is another event than this one at the position; one that is gone may have been erased."""
+
+    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+        """Return what lies behind these positions, each of them of another project.
+
+        Args:
+            after: pairs of a project's storage key and a position.
+            limit: number of events of each stretch at most; it goes to the line's end unless it has that many.
+        """
+
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+        """Return what lies behind these positions as `stretches`, of all events the erasures alone."""
 
 
 class EventTransaction(EventReader, Protocol):
@@ -84,3 +145,11 @@ class LogCommit(Protocol):
     @property
     def erased(self) -> frozenset[int]:
         """The conversations that it erased, by their storage keys."""
+
+
+class HeadCommit(LogCommit, Protocol):
+    """The part of a commit that moves the heads of projects, in a store that several nodes share."""
+
+    @property
+    def advances(self) -> Sequence[Advance]:
+        """The moves, one for each project that it has given positions in."""

@@ -119,6 +119,10 @@ STORED: Final = frozenset(kind.type for kind in CATALOG.values() if not (kind.op
 """The types that the feed and the stream's replay have."""
 
 
+ERASURE: Final = "erasure"
+"""The type of the row that stands in a shared log where a conversation was erased: nobody is told of it, so it is none of the above."""
+
+
 @value
 class Draft:
     """An event that is decided but not yet committed: it has no id and no position."""

@@ -48,6 +48,15 @@ class Repeats:
     erased: int = 0
 
 
+class InProgress(Conflict):
+    """The refusal of a request while the first one of its kind is under way, here or on another node."""
+
+    code = "idempotency_in_progress"
+
+    def __init__(self) -> None:
+        super().__init__("The first request with this Idempotency-Key is still under way.", retry_after_s=1)
+
+
 class Answers:
     """The installation's kept answers, encrypted and named by keyed hashes.
 
@@ -56,10 +65,19 @@ class Answers:
     Args:
         secrets: those of the installation; under others no answer is found.
         window_s: seconds that an answer is kept.
+        several: whether the store is a database of several nodes, in which a commit may be read and yet be lost.
     """
 
-    def __init__(self, secrets: Secrets, clock: Clock, window_s: float) -> None:
+    def __init__(
+        self,
+        secrets: Secrets,
+        clock: Clock,
+        window_s: float,
+        *,
+        several: bool = False,
+    ) -> None:
         self.repeats: Final = Repeats()
+        self.several: Final = several
         self._clock = clock
         self._window_ms = int(window_s * 1000)
         self._secrets = secrets
@@ -77,11 +95,7 @@ class Answers:
         """
         if name in self._under_way:
             self.repeats.in_progress += 1
-            raise Conflict(
-                "The first request with this Idempotency-Key is still under way.",
-                code="idempotency_in_progress",
-                retry_after_s=1,
-            )
+            raise InProgress
         self._under_way.add(name)
         keys = tuple(derived_key(secret, _LABEL) for secret in self._secrets.known)
         names = tuple(hashed(key, *(part.encode() for part in name)) for key in keys)

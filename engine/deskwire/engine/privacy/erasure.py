@@ -2,12 +2,14 @@
 
 The last commit removes the contact with its events and announces that, once, behind all the deletions.
 The contact is marked before anything is removed. From then on it is not found, and an erasure that a
-crash cut short is taken up at the next start. A second call meanwhile waits for the erasure under way.
+crash cut short is taken up at the next start, or by another node once the lease of the one that was at it is over. A second
+call meanwhile waits for the erasure under way, wherever that is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -20,6 +22,7 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.audit.trail import UNKNOWN, By
+from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
 from deskwire.engine.conversations.actor import ActorFailed
@@ -37,6 +40,10 @@ from deskwire.engine.tickets.ports import TicketTransaction
 
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
+_LOOK_S: Final = 5.0
+"""Time between two looks for erasures that nodes have left."""
+_ASK_S: Final = 0.25
+"""Time between two looks for the end of an erasure that another node carries out."""
 
 _CONVERSATIONS: Final = 16
 """Conversations deleted together; most of them share a commit."""
@@ -78,7 +85,9 @@ class Erasures:
         store: Store[ErasureReader, ErasureTransaction],
         clock: Clock,
         actors: ActorRegistry,
+        cluster: Cluster | None = None,
     ) -> None:
+        self._cluster = cluster or Alone()
         self._nursery = nursery
         self._store = store
         self._clock = clock
@@ -93,9 +102,10 @@ class Erasures:
         """
         key = (project.rowid, user_id)
         try:
-            contact = await InNameOf(by, self._store).write(lambda tx: _mark(tx, *key))
+            mine = self._cluster.node.incarnation
+            contact = await InNameOf(by, self._store).write(lambda tx: _mark(tx, *key, mine))
         except NotFound:
-            erasure = self._under_way.get(key)
+            erasure = self._under_way.get(key) or await self._elsewhere(project, user_id)
             if erasure is None:
                 raise
         else:
@@ -108,10 +118,47 @@ class Erasures:
         )
         raise Unavailable(message, code="erasure_under_way", retry_after_s=10)
 
+    async def keep_resuming(self) -> None:
+        """Take up the erasures that other nodes have left, until cancelled; a duty."""
+        while True:
+            try:
+                await self.resume()
+            except Unavailable as refusal:
+                log.warning("erasure.not_resumed", reason=refusal.reason)
+            await trio.sleep(_LOOK_S)
+
     async def resume(self) -> None:
         """Take up the erasures that a crash cut short."""
+        mine, at_it = (
+            self._cluster.node.incarnation,
+            {each.contact.rowid for each in self._under_way.values()},
+        )
         for project, contact in await self._store.read(_cut_short):
-            self._begin(project, contact)
+            if contact.rowid not in at_it and await self._store.write(_taking(contact, mine)):
+                self._begin(project, contact)
+
+    async def _elsewhere(self, project: Project, user_id: str) -> _Erasure | None:
+        """Return the erasure that another node carries out, which is waited for by asking the store; None if there is none."""
+        found = [
+            contact
+            for project_id, contact in await self._store.read(lambda reader: reader.erasing())
+            if (project_id, contact.user_id) == (project.id, user_id)
+        ]
+        if not found:
+            return None
+        erasure = _Erasure(found[-1])
+        Context().run(self._nursery.start_soon, self._wait_for, erasure)
+        return erasure
+
+    async def _wait_for(self, erasure: _Erasure) -> None:
+        with trio.move_on_after(ANSWER_S):
+            while True:
+                with suppress(Unavailable):
+                    left = await self._store.read(lambda reader: reader.erasing())
+                    if all(contact.rowid != erasure.contact.rowid for _, contact in left):
+                        erasure.done.set()
+                        return
+                await trio.sleep(_ASK_S)
 
     def _begin(self, project: Project, contact: Contact) -> _Erasure:
         erasure = self._under_way[project.rowid, contact.user_id] = _Erasure(contact)
@@ -148,7 +195,7 @@ class Erasures:
                 await trio.lowlevel.checkpoint()
             while await self._store.write(lambda tx: tx.erase_responses(contact, BATCH)):
                 await trio.lowlevel.checkpoint()
-            await self._store.write(lambda tx: erase_contact(tx, project, erased, self._clock()))
+            await self._store.write(lambda tx: _erase(tx, project, erased, self._clock()))
         except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
             log.warning("erasure.delayed", reason=str(error))
             return False
@@ -175,18 +222,31 @@ class Erasures:
 
 
 def _cut_short(reader: ErasureReader) -> list[tuple[Project, Contact]]:
-    """Return the contacts whose erasure has begun and not ended, each with its project."""
-    begun = []
+    """Return the contacts whose erasure has begun and not ended and nobody carries out, each with its project."""
+    begun, abandoned = [], set(reader.abandoned_erasures())
     for project_id, contact in reader.erasing():
+        if contact.rowid not in abandoned:
+            continue
         project = reader.project(project_id)
         assert project is not None, "a contact's project exists"
         begun.append((project, contact))
     return begun
 
 
-def _mark(tx: ContactTransaction, project: int, user_id: str) -> Contact:
+def _taking(contact: Contact, incarnation: int) -> Callable[[ErasureTransaction], bool]:
+    return lambda tx: tx.take_erasure(contact.rowid, incarnation)
+
+
+def _erase(tx: ErasureTransaction, project: Project, erased: Contact, at: int) -> None:
+    """Remove the contact, unless another node that was at it as well has done so: it is announced once."""
+    if any(contact.rowid == erased.rowid for _, contact in tx.erasing()):
+        erase_contact(tx, project, erased, at)
+
+
+def _mark(tx: ContactTransaction, project: int, user_id: str, incarnation: int) -> Contact:
     contact = tx.contact(project, user_id)
     if contact is None:
         raise NotFound("There is no such contact.", code="contact_not_found")
     tx.mark_erasing(contact.rowid)
+    tx.take_erasure(contact.rowid, incarnation)
     return contact

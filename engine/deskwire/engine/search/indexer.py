@@ -39,6 +39,9 @@ LATE_SHARE: Final = 1 / 10
 LATE_S: Final = 60.0
 """The time after which it is late, in seconds."""
 
+LOOK_S: Final = 1.0
+"""The time after which one that shares the store looks for what others have committed without a word."""
+
 _RETRY_S: Final = 1.0
 _TELL_S: Final = 10.0
 """The time between two lines in the log that say how far it is."""
@@ -71,12 +74,20 @@ class Progress:
 
 
 class Indexer:
-    """The keeper of the index, and what is known of its work."""
+    """The keeper of the index, and what is known of its work.
 
-    def __init__(self, store: Store[SourceReader, SourceTransaction], index: Index) -> None:
+    Args:
+        look_s: the seconds after which it looks for what other nodes have committed, if nobody tells of it.
+    """
+
+    def __init__(
+        self, store: Store[SourceReader, SourceTransaction], index: Index, *, look_s: float = inf
+    ) -> None:
         self.progress: Final = Progress(behind_since=trio.current_time())
         self._store = store
         self._index = index
+        self._look_s = look_s
+        self._running = False
         self._wakeup = trio.Event()
         self._written = 0
         self._erasures = 0
@@ -100,7 +111,20 @@ class Indexer:
         commits.subscribe(self._note_erasure, "erased")
 
     async def run(self) -> None:
-        """Take in what there is, whenever there is something, until cancelled."""
+        """Take in what there is, whenever there is something, until cancelled: of several nodes one does it."""
+        if not self._running:
+            self._running, self.progress.behind_since = True, trio.current_time()
+        try:
+            await self._run()
+        except trio.Cancelled:  # another node goes on with it
+            self._running, self.progress.behind_since, self._erased_at = False, None, None
+            raise
+
+    def wake_nowait(self) -> None:
+        """Have it look: another node has committed something."""
+        self._wakeup.set()
+
+    async def _run(self) -> None:
         while True:
             self._wakeup = trio.Event()
             erasures = self._erasures
@@ -110,17 +134,21 @@ class Indexer:
             except Unavailable as error:
                 log.warning("search.delayed", reason=error.reason)
                 pause_s = _RETRY_S
-            with trio.move_on_after(pause_s):
+            with trio.move_on_after(min(pause_s, self._look_s)):
                 await self._wakeup.wait()
                 await trio.sleep(GATHER_S)
 
     def _note(self, commit: EventCommit) -> None:
+        if not self._running:
+            return
         self._written += 1 + len(commit.events)
         if self.progress.behind_since is None:
             self.progress.behind_since = trio.current_time()
         self._wakeup.set()
 
     def _note_erasure(self, _: object) -> None:
+        if not self._running:
+            return
         self._erasures += 1
         if self._erased_at is None:
             self._erased_at = trio.current_time()
@@ -128,8 +156,11 @@ class Indexer:
     async def _take_in_all(self) -> None:
         while True:
             written, began = self._written, trio.current_time()
+            bound = await self._index.bound()
             position, complete = self._index.position, self._index.complete
-            intake = await self._store.read(partial(next_intake, position=position, complete=complete))
+            intake = await self._store.read(
+                partial(next_intake, position=position, complete=complete, bound=bound)
+            )
             if intake is None:
                 self.progress.behind_since = None if self._written == written else began
                 return

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.inbox import InboxReader
 from deskwire.engine.tickets.ports import TicketReader
 
@@ -73,23 +73,32 @@ class Found(NamedTuple):
     more: bool
 
 
+class Shown(NamedTuple):
+    """A conversation that was found, and its newest messages and notes, oldest first."""
+
+    conversation: Conversation
+    contact: Contact
+    messages: Sequence[Message]
+
+
+EVERYTHING: Final = Position((1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)
+"""The bound of an index whose rows come in the order of their keys: each that can be seen may be taken in."""
+
+
 class SourceReader(Protocol):
     """Queries on what the index is made of."""
 
     def search_changes(self, after: int, limit: int) -> Sequence[Change]:
         """Return what was changed behind a number."""
 
-    def texts(self, after: int) -> Iterator[Text]:
-        """Return all messages and notes behind a row, oldest first, to be read within the query."""
+    def texts(self, after: int, limit: int) -> Iterator[Text]:
+        """Return messages and notes behind a row, oldest first, to be read within the query."""
 
     def titles(self, after: int, limit: int) -> Sequence[Title]:
         """Return the conversations behind a row, those without a title, too."""
 
     def title(self, conversation: int) -> Title | None:
         """Return a conversation; None if it is gone."""
-
-    def newest(self) -> Position:
-        """Return the newest rows, of which the index knows when it is complete; without the message's id."""
 
 
 class SourceTransaction(SourceReader, Protocol):
@@ -111,8 +120,8 @@ class SearchReader(SourceReader, TicketReader, InboxReader, ContactReader, Proto
     def conversation_named(self, project: int, name: str) -> int | None:
         """Return the conversation that has this id, or a message of this id."""
 
-    def conversation_at(self, row: int) -> tuple[Conversation, Contact]:
-        """Return a conversation that this query has found."""
+    def shown(self, rows: Sequence[int], messages: int) -> Sequence[Shown]:
+        """Return conversations that this query has found, each with so many of its newest messages and notes."""
 
 
 class IndexTransaction(Protocol):
@@ -146,8 +155,14 @@ class Index(Protocol):
     def scrub_due(self) -> bool:
         """True if bytes of what was taken out may still be in its file."""
 
+    async def bound(self) -> Position:
+        """Return the rows up to which none can appear any more that a query begun after this does not see.
+
+        Whoever else has kept the index, `position` and `complete` are what is stored now. Raises Unavailable.
+        """
+
     async def write(self, job: Callable[[IndexTransaction], T]) -> T:
-        """Do a job in one transaction. Raises Unavailable if the disk refuses; nothing of it is stored then."""
+        """Do a job in one transaction. Raises Unavailable if nothing of it is stored: the disk refuses, or another node was first."""
 
     async def settle(self) -> float | None:
         """Have what was written on disk for good, and what was taken out overwritten, a part at a time.

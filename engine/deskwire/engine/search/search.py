@@ -14,7 +14,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.words import terms_of
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.search.hits import Hit, hits_in
-from deskwire.engine.search.ports import Behind, SearchReader
+from deskwire.engine.search.ports import Behind, SearchReader, Shown
 from deskwire.engine.search.words import asked_words
 from deskwire.engine.tickets.ports import Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
@@ -26,7 +26,6 @@ MESSAGES_MAX: Final = 200
 """Messages of a conversation, the newest, among which hits are looked for; a word may stand further back."""
 
 _NEWEST: Final = Sort("updatedAt", "desc")
-_END: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def search(reader: SearchReader, project: int, query: str, parts: Collection[Par
         rows, others = _conversations(reader, project, words, name, limit)
         if others:
             more.add("conversations")
-        conversations = [_shown(reader, row, words) for row in rows]
+        conversations = [_found(each, words) for each in reader.shown(rows, MESSAGES_MAX)]
     if "contacts" in parts:
         contacts = cut("contacts", _contacts(reader, project, name, limit + 1))
     if "tickets" in parts:
@@ -90,10 +89,9 @@ def _conversations(
     return rows[:limit], found.more or len(rows) > limit
 
 
-def _shown(reader: SearchReader, row: int, words: Sequence[str]) -> FoundConversation:
-    conversation, contact = reader.conversation_at(row)
-    messages = reader.messages(row, internal=True, before=_END, limit=MESSAGES_MAX)
-    return FoundConversation(conversation, contact, hits_in(messages, conversation.title, words))
+def _found(shown: Shown, words: Sequence[str]) -> FoundConversation:
+    hits = hits_in(shown.messages, shown.conversation.title, words)
+    return FoundConversation(shown.conversation, shown.contact, hits)
 
 
 def _contacts(reader: SearchReader, project: int, name: str, limit: int) -> list[Contact]:

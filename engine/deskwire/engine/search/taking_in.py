@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.engine.search.ports import IndexTransaction, Position, SourceReader, Text, Title
+from deskwire.engine.search.ports import EVERYTHING, IndexTransaction, Position, SourceReader, Text, Title
 from deskwire.engine.search.words import words_of
 
 ROWS: Final = 500
@@ -36,16 +36,19 @@ class Intake:
     all: bool
 
 
-def next_intake(reader: SourceReader, position: Position, *, complete: bool) -> Intake | None:
+def next_intake(
+    reader: SourceReader, position: Position, *, complete: bool, bound: Position = EVERYTHING
+) -> Intake | None:
     """Return what comes behind a position; None if the index has all.
 
     Args:
         complete: whether the index knows that it once had all.
+        bound: the rows up to which something is taken in; what is behind them may still get predecessors.
     """
-    changes = reader.search_changes(position.change, ROWS)
+    changes = [each for each in reader.search_changes(position.change, ROWS) if each.number <= bound.change]
     left = [change.message for change in changes if change.message is not None]
-    texts = _texts(reader, min([position.message, *left]))
-    begun = reader.titles(position.conversation, ROWS)
+    texts, cut = _texts(reader, min([position.message, *left]), bound.message)
+    begun = [title for title in reader.titles(position.conversation, ROWS) if title.row <= bound.conversation]
     if complete and not (changes or texts or begun):
         return None
     known = {change.conversation: reader.title(change.conversation) for change in changes}
@@ -59,7 +62,7 @@ def next_intake(reader: SourceReader, position: Position, *, complete: bool) -> 
         [*(title for title in known.values() if title is not None), *begun],
         [conversation for conversation, title in known.items() if title is None],
         after,
-        after._replace(message_id=None) == reader.newest(),
+        not cut and len(changes) < ROWS and len(begun) < ROWS,
     )
 
 
@@ -77,15 +80,18 @@ def take_in(tx: IndexTransaction, intake: Intake) -> None:
     tx.move_to(intake.position, complete=intake.all)
 
 
-def _texts(reader: SourceReader, after: int) -> list[Text]:
+def _texts(reader: SourceReader, after: int, upto: int) -> tuple[list[Text], bool]:
+    """Return the texts behind a row, as many as one transaction takes, and whether there may be more of them."""
     texts: list[Text] = []
     characters = 0
-    for text in reader.texts(after):
+    for text in reader.texts(after, ROWS):
+        if text.row > upto:
+            break
         texts.append(text)
         characters += len(text.text)
         if len(texts) == ROWS or characters >= CHARACTERS:
-            break
-    return texts
+            return texts, True
+    return texts, False
 
 
 def _newest_message(position: Position, left: Sequence[int], texts: Sequence[Text]) -> tuple[int, str | None]:

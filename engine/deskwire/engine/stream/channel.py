@@ -46,20 +46,26 @@ def open_channel(project: Project, name: str) -> Channel:
 
     Raises Forbidden (`unknown_channel`) if it is not a channel of this project.
     """
-    match = _NAME.fullmatch(name) if len(name) <= _NAME_LIMIT else None
-    if match is not None:
-        kind, subject = match.groups()
-        if kind == "contact":
-            return Channel(project.rowid, name, "contact", subject)
-        if kind == "conversation" and is_id(subject, "cnv"):
-            return Channel(project.rowid, name, "conversation", subject)
-        if kind == "project" and subject == project.id:
-            return Channel(project.rowid, name, "project", subject)
+    channel = named_channel(project.rowid, name)
+    if channel is not None and (channel.kind != "project" or channel.subject == project.id):
+        return channel
     raise Forbidden(
         "There is no such channel. A project has private-project-<project id>, "
         "private-conversation-<conversation id> and private-contact-<userId>.",
         code="unknown_channel",
     )
+
+
+def named_channel(project: int, name: str) -> Channel | None:
+    """Return the channel of this name, of the project with this storage key; None if no channel has such a name."""
+    match = _NAME.fullmatch(name) if len(name) <= _NAME_LIMIT else None
+    if match is None:
+        return None
+    kind: Kind = match[1]  # type: ignore[assignment]  # the pattern has no other
+    subject = match[2]
+    if kind == "conversation" and not is_id(subject, "cnv"):
+        return None
+    return Channel(project, name, kind, subject)
 
 
 def carries(channel: Channel, event: EphemeralEvent) -> bool:

@@ -30,12 +30,21 @@ class Checkpoints:
 
     Args:
         save_s: pause between two saves; after a crash each consumer gets the events of that time again.
+        shared: whether other nodes may change the rows; then positions are all that is saved here.
     """
 
-    def __init__(self, store: Store[StreamReader, StreamTransaction], clock: Clock, save_s: float) -> None:
+    def __init__(
+        self,
+        store: Store[StreamReader, StreamTransaction],
+        clock: Clock,
+        save_s: float,
+        *,
+        shared: bool = False,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._save_s = save_s
+        self._shared = shared
         self._dirty: dict[Channel, ChannelLease] = {}
         self._wakeup = trio.Event()
 
@@ -88,8 +97,17 @@ class Checkpoints:
             for row in rows:
                 tx.confirm_position(*row)
 
+        def shared_job(tx: StreamTransaction) -> None:
+            there = [tx.event_id_at(project, position) for project, _, _, position, _, _ in rows]
+            for (project, name, generation, position, _, _), found, lease in zip(
+                rows, there, dirty.values(), strict=True
+            ):
+                event = "" if lease.replaced else found
+                tx.save_position(project, name, generation, position, event, at)
+
+        chosen = shared_job if self._shared else job
         try:
-            await self._store.write(Brief(job) if len(rows) <= _BRIEF else job)
+            await self._store.write(Brief(chosen) if len(rows) <= _BRIEF else chosen)
         except Unavailable as error:
             log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
             for lease in dirty.values():

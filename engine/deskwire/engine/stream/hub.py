@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -11,24 +11,31 @@ import structlog
 import trio
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.tail import Tail
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.stream.channel import Channel, Kind, open_channel
 from deskwire.engine.stream.checkpoints import Checkpoints
 from deskwire.engine.stream.lag import LAG_MAX, Lag, SubscriptionCounters, find_lags
 from deskwire.engine.stream.lease import ChannelLease
+from deskwire.engine.stream.letting_go import PATIENCE_S, LettingGo
 from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction
 from deskwire.engine.stream.resume import find_start
-from deskwire.engine.stream.subscription import Loss, Start, Subscription
+from deskwire.engine.stream.shared_leases import SharedLeases, is_held
+from deskwire.engine.stream.subscription import LeasedSubscription, Loss, Start, Subscription
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
 
 _COMMIT_S: Final = 10.0
 """How long a takeover may wait for its commit, shielded from cancellation."""
+_LOOK_S: Final = 5.0
+"""Pause between two looks at a channel that a consumer waits for, should nothing be heard of other nodes."""
 _LEASES: Final = 10_000
 """Channels held in memory; beyond that, those that nobody holds or waits for are forgotten."""
 
@@ -71,6 +78,7 @@ class Hub:
         lease_s: how long a dropped consumer is protected from those it superseded.
         resume_window_s: age of the oldest missed event up to which `auto` goes back for it.
         save_s: pause between two saves of confirmed positions; after a crash the events of that time come again.
+        nodes: those that share the store, and their bus; None for one that has it to itself.
     """
 
     def __init__(
@@ -82,6 +90,7 @@ class Hub:
         lease_s: float = 60.0,
         resume_window_s: float = 7200.0,
         save_s: float = 1.0,
+        nodes: tuple[Cluster, Bus] | None = None,
     ) -> None:
         self._store = store
         self._log = event_log
@@ -89,9 +98,15 @@ class Hub:
         self._lease_s = lease_s
         self._window_ms = int(resume_window_s * 1000)
         self._started_ms = clock()
-        self._checkpoints = Checkpoints(store, clock, save_s)
+        self._checkpoints = Checkpoints(store, clock, save_s, shared=nodes is not None)
         self._leases: dict[Channel, ChannelLease] = {}
         self._typing_subscribers: dict[int, set[Subscription]] = {}
+        self._cluster: Cluster | None = None
+        self._shared: SharedLeases | None = None
+        if nodes is not None:
+            self._cluster, bus = nodes
+            letting_go = LettingGo(store, clock, self._cluster, bus, self._leases, self._forget_subscriber)
+            self._shared = SharedLeases(store, clock, self._cluster, letting_go)
         self.counters: Final = SubscriptionCounters()
 
     async def subscribe(
@@ -112,42 +127,95 @@ class Hub:
         """
         lease = await self._lease(channel)
         async with lease.lock:
-            if lease.fenced(grant.consumer_id, trio.current_time()):
-                self.counters.fenced += 1
-                raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
-            if trio.current_time() < lease.crowded_until(grant.consumer_id):
-                raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
-            with ExitStack() as undo:
-                # Before the start is found: what is committed meanwhile is in memory then.
-                tail = self._log.open(channel.source)
-                undo.callback(self._log.close, channel.source)
-                start = await self._start(lease, grant)
-                continues = grant.resume == "auto" and lease.consumer_id is not None
-                position = lease.confirmed if continues else start.position
-                generation, since = await self._commit(lease, grant.consumer_id, position)
-                holder = Subscription(
-                    self._log, tail, channel, grant.consumer_id, start, lost, typing=grant.typing
-                )
-                self._hand_over(lease, holder, generation, since)
-                undo.pop_all()
-            self._set_confirmed(lease, position, continues=continues)
-            self.counters.note(start)
+            give_up_at = trio.current_time() + PATIENCE_S
+            while (holder := await self._subscribe(lease, grant, lost, give_up_at)) is None:
+                await trio.lowlevel.checkpoint()
             return holder
+
+    async def _subscribe(
+        self, lease: ChannelLease, grant: Grant, lost: Callable[[Loss], None], give_up_at: float
+    ) -> Subscription | None:
+        """Take the channel over, or return None once another node has changed something about it."""
+        channel = lease.channel
+        if self._shared is not None:
+            await self._shared.look(lease)
+        self._admit(lease, grant.consumer_id)
+        if self._shared is not None and lease.elsewhere:
+            await self._shared.ask(lease, grant.consumer_id, give_up_at)
+            return None
+        with ExitStack() as undo:
+            # Before the start is found: what is committed meanwhile is in memory then.
+            tail = await self._log.open(channel.source)
+            undo.callback(self._log.close, channel.source)
+            start = await self._start(lease, grant)
+            continues = grant.resume == "auto" and lease.consumer_id is not None and not start.lost
+            position = lease.confirmed if continues else start.position
+            taken = await self._commit(lease, grant.consumer_id, start, position, continues=continues)
+            if taken is None:
+                return None
+            holder = self._subscription(tail, channel, grant, start, lost)
+            self._hand_over(lease, holder, *taken)
+            undo.pop_all()
+        self._set_confirmed(lease, position, continues=continues)
+        self.counters.note(start)
+        return holder
+
+    def _admit(self, lease: ChannelLease, consumer_id: str) -> None:
+        now = self._now()
+        if lease.fenced(consumer_id, now):
+            self.counters.fenced += 1
+            raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
+        if now < lease.crowded_until(consumer_id):
+            raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
+
+    def _subscription(
+        self, tail: Tail, channel: Channel, grant: Grant, start: Start, lost: Callable[[Loss], None]
+    ) -> Subscription:
+        consumer_id, typing = grant.consumer_id, grant.typing
+        if self._cluster is None:
+            return Subscription(self._log, tail, channel, consumer_id, start, lost, typing=typing)
+        return LeasedSubscription(
+            self._cluster, self._log, tail, channel, consumer_id, start, lost, typing=typing
+        )
+
+    def _now(self) -> float:
+        """Return the time by which the rules of takeover go: with several nodes it is that of a clock of all."""
+        return trio.current_time() if self._shared is None else self._shared.now()
 
     def leave(self, holder: Subscription, *, for_good: bool) -> None:
         """End a subscription: `for_good` if the consumer unsubscribed, else its connection has ended."""
         holder.close()
         lease = self._leases.get(holder.channel)
-        self._typing_subscribers.get(holder.channel.project, set()).discard(holder)
-        if lease is not None and lease.leave(holder, trio.current_time(), for_good=for_good):
+        self._forget_subscriber(holder)
+        if lease is not None and lease.leave(holder, self._now(), for_good=for_good):
             self._checkpoints.touch(lease)
+            if self._shared is not None:
+                self._shared.letting_go.leave(lease)
 
     def confirm(self, holder: Subscription, position: int) -> None:
         """Note that the consumer has everything up to `position`; from a superseded one this means nothing."""
         lease = self._leases.get(holder.channel)
         if lease is not None and lease.holder is holder and position > lease.confirmed:
-            lease.confirmed = position
+            lease.confirmed, lease.event = position, None
             self._checkpoints.touch(lease)
+
+    def log_replaced(self, project: int) -> None:
+        """Note that a project's log is another than it was: its consumers here begin anew, and are told of a gap."""
+        assert self._shared is not None, "only a database that has others can be replaced by its copy"
+        for channel, lease in self._leases.items():
+            if channel.project != project:
+                continue
+            lease.replaced = True
+            holder = lease.stop()
+            if holder is not None:
+                lease.drop(self._now(), for_good=False)
+                self._shared.letting_go.leave(lease)
+                self._shared.letting_go.lose(holder)
+
+    @property
+    def typing_projects(self) -> Collection[int]:
+        """The projects with a consumer here that asked for typing events, by their storage keys."""
+        return [project for project, holders in self._typing_subscribers.items() if holders]
 
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
         """Give a typing event to those consumers of its project that asked for them (contract 6.1)."""
@@ -159,12 +227,23 @@ class Hub:
         lease = await self._lease(channel)
         lease.waiting += 1
         try:
-            while trio.current_time() < (admitted_at := lease.admitted_at(consumer_id)):
+            while (wait_s := await self._wait_s(lease, consumer_id)) > 0:
                 changed = lease.changed
-                with trio.move_on_at(admitted_at):
+                with trio.move_on_after(wait_s):
                     await changed.wait()
         finally:
             lease.waiting -= 1
+
+    async def _wait_s(self, lease: ChannelLease, consumer_id: str) -> float:
+        """Return for how long the consumer is to wait before the next look; 0 once it may take the channel."""
+        if self._shared is None:
+            return max(0.0, lease.admitted_at(consumer_id) - trio.current_time())
+        try:
+            async with lease.lock:
+                await self._shared.look(lease)
+        except Unavailable:
+            return _LOOK_S
+        return max(0.0, min(_LOOK_S, lease.admitted_at(consumer_id) - self._now()))
 
     async def consumers(self, project: Project) -> Sequence[ConsumerStatus]:
         """Return every channel of the project that was ever held, by name."""
@@ -201,6 +280,8 @@ class Hub:
         names, ended = await self._store.read(query), list[Subscription]()
         if not names:
             raise NotFound("No channel has this consumer.", code="consumer_not_found")
+        if self._shared is not None:
+            return await self._shared.end(project.rowid, names, consumer_id)
         for name in names:
             holder = await self._end_on(open_channel(project, name), consumer_id)
             ended += [] if holder is None else [holder]
@@ -232,14 +313,22 @@ class Hub:
 
         Cancellation: the last save may take 5 s.
         """
-        await self._checkpoints.run(self._in_use, task_status=task_status)
+        if self._shared is None:
+            await self._checkpoints.run(self._in_use, task_status=task_status)
+            return
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._shared.letting_go.run)
+            await self._checkpoints.run(self._in_use, task_status=task_status)
 
     def _in_use(self) -> set[tuple[int, str]]:
         return {(channel.project, channel.name) for channel, lease in self._leases.items() if lease.busy}
 
-    @staticmethod
-    def _status(reader: StreamReader, row: StreamConsumer, live: tuple[int, bool] | None) -> ConsumerStatus:
+    def _status(
+        self, reader: StreamReader, row: StreamConsumer, live: tuple[int, bool] | None
+    ) -> ConsumerStatus:
         position, connected = live or (row.position, False)
+        if self._cluster is not None and row.incarnation != self._cluster.node.incarnation:
+            position, connected = row.position, is_held(reader, row)
         return ConsumerStatus(
             row.channel,
             row.consumer_id,
@@ -250,7 +339,10 @@ class Hub:
         )
 
     async def _lease(self, channel: Channel) -> ChannelLease:
-        if channel not in self._leases:
+        if channel not in self._leases and self._shared is not None:
+            self._forget_idle()
+            self._leases[channel] = ChannelLease(channel, self._lease_s)
+        elif channel not in self._leases:
             row = await self._store.read(lambda reader: reader.stream_consumer(channel.project, channel.name))
             if channel not in self._leases:
                 self._forget_idle()
@@ -279,10 +371,23 @@ class Hub:
         confirmed = lease.confirmed if lease.consumer_id is not None else None
         oldest_ms = self._clock() - self._window_ms
         return await find_start(
-            self._store, self._log, lease.channel, grant.resume, confirmed, oldest_ms=oldest_ms
+            self._store,
+            self._log,
+            lease.channel,
+            grant.resume,
+            confirmed,
+            oldest_ms=oldest_ms,
+            known="" if lease.replaced else lease.event,
+            shared=self._shared is not None,
         )
 
-    async def _commit(self, lease: ChannelLease, consumer_id: str, position: int) -> tuple[int, int]:
+    async def _commit(
+        self, lease: ChannelLease, consumer_id: str, start: Start, position: int, *, continues: bool
+    ) -> tuple[int, int] | None:
+        """Store the takeover; return generation and time, None if another node has changed something about the channel."""
+        if self._shared is not None:
+            event = "" if start.lost else None
+            return await self._shared.take(lease, consumer_id, position, event, moves=not continues)
         channel, at = lease.channel, self._clock()
         superseded = tuple(lease.after_taking(consumer_id, trio.current_time()))
 
@@ -302,18 +407,18 @@ class Hub:
         confirmed more during the commit.
         """
         if not continues:
-            lease.confirmed = stored
+            lease.confirmed, lease.event, lease.replaced = stored, None, False
         elif lease.confirmed != stored:
             self._checkpoints.touch(lease)
 
     def _hand_over(self, lease: ChannelLease, holder: Subscription, generation: int, since: int) -> None:
         self._checkpoints.drop(lease)
-        previous = lease.take(holder, generation, since, trio.current_time())
+        previous = lease.take(holder, generation, since, self._now())
         if holder.typing:
             self._typing_subscribers.setdefault(holder.channel.project, set()).add(holder)
         if previous is not None:
             self.counters.note_takeover(previous.consumer_id, holder.consumer_id)
-            self._typing_subscribers.get(holder.channel.project, set()).discard(previous)
+            self._forget_subscriber(previous)
             log.info(
                 "stream.superseded",
                 channel=lease.channel.name,
@@ -322,3 +427,7 @@ class Hub:
                 generation=generation,
             )
             previous.lost("superseded")
+
+    def _forget_subscriber(self, subscription: Subscription) -> None:
+        """Tell a subscription no longer of who types."""
+        self._typing_subscribers.get(subscription.channel.project, set()).discard(subscription)

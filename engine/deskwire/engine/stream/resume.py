@@ -28,6 +28,8 @@ async def find_start(
     confirmed: int | None,
     *,
     oldest_ms: int,
+    known: str | None = None,
+    shared: bool = False,
 ) -> Start:
     """Return the start that `resume` asks for.
 
@@ -35,26 +37,48 @@ async def find_start(
         confirmed: position the channel's last consumer had confirmed, None if it never had one.
         oldest_ms: how far back `auto` goes: if the oldest event that was missed was made before this
             (milliseconds since the epoch), the gap is too long. Only the channel's events count.
+        known: id of the newest event at that position, as it was confirmed; None if that is not known, empty if it
+            has been told of a gap that nobody has confirmed since.
+        shared: whether the log's end is that of the store, so that nothing that lies behind it was of this log.
     """
-    now = Start(log.position)
+    now = Start(await log.newest(channel.project))
     if resume == "live" or (resume == "auto" and confirmed is None):
         return now
     if resume != "auto":
-        return await store.read(lambda reader: _behind_event(reader, resume))
+        return await store.read(lambda reader: _behind_event(reader, channel.project, resume))
     assert confirmed is not None
+    ahead = shared and confirmed > now.position
+    if ahead or (
+        known is not None
+        and await store.read(lambda reader: is_lost(reader, channel.project, confirmed, known))
+    ):
+        return Start(now.position, None, gap=True, lost=True)
     missed = (await log.read(channel.source, confirmed, 1)).events
     if missed and id_time_ms(missed[0].id) < oldest_ms:
         return Start(now.position, None, gap=True)
     return await store.read(lambda reader: _behind_position(reader, channel.project, confirmed))
 
 
-def _behind_event(reader: StreamReader, event_id: str) -> Start:
-    pruned, newest = reader.event_window()
+def _behind_event(reader: StreamReader, project: int, event_id: str) -> Start:
+    pruned, newest = reader.event_window(project)
     gap = (pruned is not None and event_id < pruned) or event_id > (newest or "")
-    return Start(reader.event_position(event_id), event_id, gap)
+    return Start(reader.event_position(project, event_id), event_id, gap)
 
 
 def _behind_position(reader: StreamReader, project: int, position: int) -> Start:
-    pruned, _ = reader.event_window()
-    gap = pruned is not None and position < reader.event_position(pruned)
+    pruned, _ = reader.event_window(project)
+    gap = pruned is not None and position < reader.event_position(project, pruned)
     return Start(position, reader.event_id_at(project, position), gap)
+
+
+def is_lost(reader: StreamReader, project: int, position: int, known: str) -> bool:
+    """Return whether the log is another than the one in which `known` was the newest event at `position`.
+
+    A database that was replaced by its copy may lack the newest events, and gives their positions once more: to
+    events with later ids. What was erased since only makes the newest one there an earlier one.
+    """
+    _, newest = reader.event_window(project)
+    if known == "" or known > (newest or ""):
+        return True
+    there = reader.event_id_at(project, position)
+    return there is not None and there > known

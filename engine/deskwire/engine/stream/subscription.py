@@ -14,13 +14,15 @@ from typing import Final, Literal, NamedTuple
 
 import trio
 
+from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.events.batch import BATCH_EVENTS, fitting
-from deskwire.engine.events.log import EventLog, Tail
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.tail import Tail
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.stream.channel import Channel, carries
 
-Loss = Literal["superseded", "ended"]
-"""The way a consumer loses a channel: another has taken it, or it was ended by a call."""
+Loss = Literal["superseded", "ended", "lapsed"]
+"""The way a consumer loses a channel: another has taken it, it was ended by a call, or this node can't hold it any more."""
 
 _TYPING_EVENTS: Final = 32
 """Typing events that wait for a slow reader; the oldest are dropped, as later ones overrule them."""
@@ -42,11 +44,13 @@ class Start:
         position: in the log; what lies behind it is sent.
         resumed_after: id of the newest event at or before it, None when starting from now.
         gap: stored events no longer reach back as far as was asked for.
+        lost: it is another log than the one that was confirmed, so that no position in that means anything here.
     """
 
     position: int
     resumed_after: str | None = None
     gap: bool = False
+    lost: bool = False
 
 
 class Subscription:
@@ -115,7 +119,7 @@ class Subscription:
         """
         if not self._tail.reaches(self._cursor):
             return None
-        return self._take(self._tail.after(self._cursor, BATCH_EVENTS), self._log.position)
+        return self._take(self._tail.after(self._cursor, BATCH_EVENTS), self._tail.head.position)
 
     async def stored(self) -> Batch:
         """Return what the log has next, read from the disk.
@@ -169,3 +173,41 @@ class Subscription:
             self._waiting_typing.append(event)
             if self._wakeup is not None:
                 self._wakeup.set()
+
+
+class LeasedSubscription(Subscription):
+    """A hold that ends with the lease of its node, at the very moment, as another node may have the channel then."""
+
+    __slots__ = ("_cluster", "_held", "_incarnation")
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        log: EventLog,
+        tail: Tail,
+        channel: Channel,
+        consumer_id: str,
+        start: Start,
+        lost: Callable[[Loss], None],
+        *,
+        typing: bool,
+    ) -> None:
+        self._cluster = cluster
+        self._held: bool
+        self._incarnation = cluster.node.incarnation
+        super().__init__(log, tail, channel, consumer_id, start, lost, typing=typing)
+
+    @property
+    def current(self) -> bool:
+        """The hold itself: true while its consumer has the channel, and never again after that."""
+        if self._held and not self._sure():
+            self._held = False
+        return self._held
+
+    @current.setter
+    def current(self, held: bool) -> None:
+        self._held = held
+
+    def _sure(self) -> bool:
+        cluster = self._cluster
+        return trio.current_time() < cluster.valid_until and cluster.node.incarnation == self._incarnation

@@ -43,6 +43,9 @@ class SurveyReader(Protocol):
     def survey_insights(self, survey: int) -> Insights | None:
         """Return the stored insights."""
 
+    def refresh_goes_on(self, survey: int, but: int) -> bool:
+        """Tell whether a node runs a refresh whose lease is not over, except for this life of one."""
+
     def survey_refresh(self, survey: int) -> Refresh | None:
         """Return the refresh under way, or the last one."""
 
@@ -80,8 +83,8 @@ class SurveyTransaction(SurveyReader, Protocol):
     def put_insights(self, survey: int, insights: Insights) -> None:
         """Store insights in place of the present ones."""
 
-    def put_refresh(self, survey: int, refresh: Refresh) -> None:
-        """Store the state of a refresh."""
+    def put_refresh(self, survey: int, refresh: Refresh, incarnation: int = 0) -> None:
+        """Store the state of a refresh, and the life of the node that runs it."""
 
     def fail_refreshes(self, reason: str, at: int) -> int:
-        """End every refresh that is under way as failed; return their number."""
+        """End every refresh that is under way as failed whose node's lease is over; return their number."""

@@ -1,4 +1,4 @@
-"""The queries and changes of a store that uploads need, and the files on a disk."""
+"""The queries and changes of a store that uploads need, and the files themselves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from deskwire.engine.uploads.upload import Upload
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A content that a project has: all its uploads with these bytes share one file on the disk.
+    """A content that a project has: all its uploads with these bytes share one file.
 
     Args:
         project: storage key.
         sha256: 64 hex digits.
+        entry: the key of its entry on a shelf that nodes share, which the file is named by as well; 0 on a shelf of one's own.
     """
 
     project: int
     sha256: str
+    entry: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,15 @@ class UploadReader(Protocol):
     def doomed_contents(self, limit: int) -> Sequence[Doomed]:
         """Return contents whose files are to be removed, in the order in which that was noticed."""
 
+    def content_entry(self, content: Content) -> int | None:
+        """Return the key of the content's entry on a shared shelf, None if it has none that is not going."""
+
+    def left_contents(self, older_than: int, limit: int) -> Sequence[Content]:
+        """Return entries that are going, or made before `older_than` (ms) and without an upload."""
+
+    def without_entry(self, contents: Sequence[Content]) -> Sequence[Content]:
+        """Return those of the contents whose entry on the shared shelf is gone."""
+
 
 class UploadTransaction(UploadReader, Protocol):
     """Changes of uploads."""
@@ -64,6 +75,18 @@ class UploadTransaction(UploadReader, Protocol):
     def forget_doomed(self, rowid: int) -> None:
         """Note that a doomed content's file is gone."""
 
+    def claim_content(self, content: Content, now: int) -> int:
+        """Return the key of the content's entry on a shared shelf, made if it has none that is not going."""
+
+    def hold_content(self, entry: int) -> bool:
+        """Keep an entry from going until this transaction has ended; False if it is going or gone."""
+
+    def doom_content(self, content: Content) -> Sequence[int]:
+        """Have the content's entry go unless an upload refers to it; return its entries that are going."""
+
+    def forget_content(self, entry: int) -> None:
+        """Remove an entry that was going: its file is gone."""
+
 
 class EraseCommit(Protocol):
     """The conversations that a commit has erased."""
@@ -74,13 +97,16 @@ class EraseCommit(Protocol):
 
 
 class Draft(Protocol):
-    """A file that is being received. It is used by one thread at a time; every method may raise OSError."""
+    """A file that is being received. It is used by one thread at a time; every method may raise OSError.
+
+    On a shelf that nodes share a finished draft may be kept again, under another entry.
+    """
 
     def write(self, data: bytes) -> None:
         """Add bytes."""
 
     def finish(self) -> str:
-        """Write everything through to the disk; return its SHA-256 as hex digits."""
+        """Take no more; return the SHA-256 as hex digits. A draft on a disk is written through to it."""
 
     def keep(self, content: Content) -> None:
         """Make the finished draft the file of this content, durably; a file that is there already is kept instead."""
@@ -90,7 +116,7 @@ class Draft(Protocol):
 
 
 class Files(Protocol):
-    """The contents on a disk. Every method may wait for the disk, and may raise OSError."""
+    """The contents, on a disk or elsewhere. Every method may wait, and may raise OSError."""
 
     def clear_drafts(self) -> None:
         """Remove what an earlier process was receiving or removing."""
@@ -105,7 +131,10 @@ class Files(Protocol):
         """Read a part of the file; fewer bytes at its end."""
 
     def remove(self, content: Content) -> None:
-        """Overwrite the file and remove it; nothing happens if there is none."""
+        """Remove the file, overwritten where that can be done; nothing happens if there is none."""
 
     def contents(self) -> Iterator[Content]:
-        """Yield every content that has a file, in no order."""
+        """Yield every content that has a file, in no order; of a shelf that nodes share only what is a day old."""
+
+    def close(self) -> None:
+        """Let go of what is open; nothing is asked any more."""

@@ -1,22 +1,17 @@
-"""The upload service: receives and removes uploads so that disk and rows agree at every moment (ADR 17).
-
-A file's bytes are on the disk before its row is, and its row is gone before they are. What a crash leaves in
-between is a file without a row, never a row without a file. One lock separates "put in place and write the row"
-from "nothing refers to it: remove", so that a content that is sent again while it is removed is not lost.
-"""
+"""The upload service: receives uploads, serves them, and removes what nothing refers to any more (ADR 17, 67)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
-from itertools import islice
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 import structlog
 import trio
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.clock_jumps import SetForward
 from deskwire.engine.core.commits import Commits
@@ -31,22 +26,14 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.fair_share import Shares
-from deskwire.engine.core.store import Inline, Store
-from deskwire.engine.idempotency.ports import AnswerTransaction
+from deskwire.engine.core.store import Store
 from deskwire.engine.uploads.file_type import HEAD, sniff
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, Files, UploadReader, UploadTransaction
+from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, UploadReader, UploadTransaction
+from deskwire.engine.uploads.shelf import IntakeTransaction, Job, Shelf, in_thread
 from deskwire.engine.uploads.upload import Upload, clean_name
 
 log: Final = structlog.get_logger(__name__)
-T = TypeVar("T")
-
-
-class IntakeTransaction(UploadTransaction, AnswerTransaction, Protocol):
-    """The changes that an upload's commit makes: its row, and the kept answer of the request that brought it."""
-
-
-Job = Callable[[IntakeTransaction], None]
 Around = Callable[[Job, Upload], Job]
 """A function that puts a wrapper around the commit of an upload."""
 
@@ -54,7 +41,7 @@ AT_ONCE: Final = 32
 """The uploads that may be under way together; each takes a thread now and then, and room on the disk."""
 
 BATCH: Final = 200
-"""The files that are looked at, or the rows that are removed, in one go."""
+"""The rows that are looked at or removed in one go."""
 
 _RETRY_S: Final = 1.0
 
@@ -109,6 +96,7 @@ class UploadService:
     `expired` counts those that were removed since the start as no message came to refer to them.
 
     Args:
+        shelf: where their files are.
         links: makes their URLs.
         limit: bytes that one file may have.
         unattached_s: how long an upload that no message refers to is kept.
@@ -117,7 +105,7 @@ class UploadService:
     def __init__(
         self,
         store: Store[UploadReader, IntakeTransaction],
-        files: Files,
+        shelf: Shelf,
         clock: Clock,
         links: Links,
         *,
@@ -129,10 +117,9 @@ class UploadService:
         self.limit = limit
         self.expired = 0
         self._store = store
-        self._files = files
+        self._shelf = shelf
         self._unattached_ms = int(unattached_s * 1000)
         self._under_way = Shares(AT_ONCE)
-        self._lock = trio.Lock()
         self._wake = trio.Event()
 
     @asynccontextmanager
@@ -149,7 +136,7 @@ class UploadService:
             raise TooManyRequests("Too many uploads of yours are under way.", code="too_many_at_once")
         under_way.take(who)
         try:
-            draft = await in_thread(self._files.draft)
+            draft = await in_thread(self._shelf.files.draft)
             try:
                 yield UploadSession(self, project, draft, self.limit)
             finally:
@@ -160,13 +147,8 @@ class UploadService:
 
     async def put(self, upload: Upload, draft: Draft, quota: int, around: Around) -> None:
         """Put a finished draft in its place and write its row; neither stays without the other."""
-        content = Content(upload.project, upload.sha256)
-        async with self._lock:
-            await in_thread(partial(draft.keep, content))
-            async with AsyncExitStack() as undo:
-                undo.push_async_callback(self._remove_if_unused, content)
-                await self._store.write(around(lambda tx: tx.insert_upload(upload, quota), upload))
-                undo.pop_all()
+        job = around(lambda tx: tx.insert_upload(upload, quota), upload)
+        await self._shelf.keep(Content(upload.project, upload.sha256), draft, job)
 
     async def remove(self, project: Project, upload_id: str) -> Upload:
         """Remove an upload that no message refers to; return what it was. Its file goes right after the commit.
@@ -178,14 +160,16 @@ class UploadService:
         return upload
 
     async def size(self, upload: Upload) -> int | None:
-        """Return the bytes of the upload that are on the disk, None if its file is not there."""
-        return await in_thread(partial(self._files.size, Content(upload.project, upload.sha256)))
+        """Return the bytes of the upload that are stored, None if its file is not there."""
+        place = await self._shelf.place(Content(upload.project, upload.sha256))
+        return None if place is None else await in_thread(partial(self._shelf.files.size, place))
 
     async def read(self, upload: Upload, start: int, length: int) -> bytes:
         """Read a part of the upload's bytes. Raises Unavailable if the disk refuses, or the upload was removed."""
-        return await in_thread(
-            partial(self._files.read, Content(upload.project, upload.sha256), start, length)
-        )
+        place = await self._shelf.place(Content(upload.project, upload.sha256))
+        if place is None:
+            raise Unavailable("The upload was removed while it was read.", code="storage_failed")
+        return await in_thread(partial(self._shelf.files.read, place, start, length))
 
     def follow(self, commits: Commits[EraseCommit]) -> None:
         """Remove the files of what commits erase from now on."""
@@ -197,38 +181,29 @@ class UploadService:
 
     async def clear(self) -> None:
         """Remove what an earlier process was receiving; called before the first upload."""
-        await in_thread(self._files.clear_drafts)
+        await in_thread(self._shelf.files.clear_drafts)
 
-    async def run(self, interval_s: float) -> None:
+    async def run(self, interval_s: float, cluster: Cluster = Alone()) -> None:  # noqa: B008  # it has no state
         """Remove what nothing refers to, until cancelled.
 
-        At the start that is whatever a crash has left; then what is erased, at once; and every `interval_s` seconds
-        what was never attached.
+        What this node's commits erase goes at once. Whoever has the duties removes at the start whatever crashes have left,
+        and every `interval_s` seconds what was never attached, and what other nodes did not come to.
         """
-        swept, forward = False, SetForward(self.clock)
-        while True:
-            self._wake = trio.Event()
-            try:
-                if not swept:
-                    await self._sweep()
-                    swept = True
-                if not forward.noticed():
-                    await self._expire()
-                await self._remove_doomed()
-            except Unavailable as error:
-                log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
-                await trio.sleep(_RETRY_S)
-                continue
-            with trio.move_on_after(interval_s):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(cluster.on_duty, partial(self._tidy, interval_s))
+            while True:
                 await self._wake.wait()
+                self._wake = trio.Event()
+                await _until_done(self._remove_doomed)
 
-    async def _sweep(self) -> None:
-        """Remove files that no row refers to."""
-        contents = self._files.contents()
-        while batch := await in_thread(lambda: list(islice(contents, BATCH))):
-            for content in await self._store.read(lambda reader, b=batch: reader.without_upload(b)):  # type: ignore[misc]
-                async with self._lock:
-                    await self._remove_if_unused(content)
+    async def _tidy(self, interval_s: float) -> None:
+        forward = SetForward(self.clock)
+        await _until_done(lambda: self._shelf.sweep(self.clock()))
+        while True:
+            if not forward.noticed():
+                await _until_done(self._expire)
+            await _until_done(self._remove_doomed)
+            await trio.sleep(interval_s)
 
     async def _expire(self) -> None:
         older_than = self.clock() - self._unattached_ms
@@ -240,14 +215,20 @@ class UploadService:
     async def _remove_doomed(self) -> None:
         while doomed := await self._store.read(lambda reader: reader.doomed_contents(BATCH)):
             for doom in doomed:
-                async with self._lock:
-                    await self._remove_if_unused(doom.content)
+                await self._shelf.remove_unused(doom.content)
                 await self._store.write(_forgetting(doom.rowid))
 
-    async def _remove_if_unused(self, content: Content) -> None:
-        """Remove a content's file, unless an upload refers to it. The lock must be held."""
-        if await self._store.read(Inline(lambda reader: reader.without_upload([content]))):
-            await in_thread(partial(self._files.remove, content))
+
+async def _until_done(work: Callable[[], Awaitable[object]]) -> None:
+    """Do something, again and again while the disk or the store refuses."""
+    while True:
+        try:
+            await work()
+        except Unavailable as error:
+            log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
+            await trio.sleep(_RETRY_S)
+        else:
+            return
 
 
 def find_upload(reader: UploadReader, project: int, upload_id: str) -> Upload:
@@ -268,14 +249,3 @@ def _remove(tx: UploadTransaction, project: int, upload_id: str) -> Upload:
 
 def _forgetting(rowid: int) -> Callable[[UploadTransaction], None]:
     return lambda tx: tx.forget_doomed(rowid)
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a worker thread and return its result. Raises Unavailable (`storage_failed`) if the disk refuses."""
-    try:
-        return await trio.to_thread.run_sync(work)
-    except OSError as error:
-        log.error("uploads.disk_failed", error=str(error))
-        raise Unavailable(
-            f"The file could not be stored or read: {error.strerror}.", code="storage_failed"
-        ) from error

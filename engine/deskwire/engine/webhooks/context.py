@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import httpx
 import trio
 
+from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.counters import Histogram
 from deskwire.engine.core.sealing import Sealing
@@ -66,6 +67,7 @@ class DeliveryContext:
         pause_s: pause before the store is asked again after it has refused.
         watched: for each delivery whose first result is waited for, by its position, the event to set.
         note: is told of each delivery that was made, and of each whose attempt is recorded.
+        cluster: this node among those that deliver; no attempt begins while its lease may not be its own.
     """
 
     store: Store[DeliveryReader, DeliveryTransaction]
@@ -88,6 +90,7 @@ class DeliveryContext:
     counters: Counters = field(default_factory=Counters)
     watched: dict[int, trio.Event] = field(default_factory=dict)
     note: Callable[[Delivery], None] = nobody
+    cluster: Cluster = field(default_factory=Alone)
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
         """Return the secrets that sign the endpoint's deliveries. Raises SealBroken if one can't be opened."""

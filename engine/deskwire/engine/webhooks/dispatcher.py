@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import Context
 from typing import Final, get_args
 
 import httpx
 import trio
 
+from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.sealing import SealBroken, Sealing
@@ -60,6 +61,7 @@ class Dispatcher:
         resolver: looks up names for all endpoints; by default each endpoint has one of its own.
         rng: draws the jitter.
         note: is told of each delivery that was made, and of each whose attempt is recorded.
+        cluster: this node among those that deliver. If it is not alone, `Couriers` says which endpoints are this one's.
     """
 
     def __init__(
@@ -84,7 +86,9 @@ class Dispatcher:
         resolver: Resolver | None = None,
         rng: random.Random | None = None,
         note: Callable[[Delivery], None] = nobody,
+        cluster: Cluster | None = None,
     ) -> None:
+        self._shared = cluster is not None
         self._store = store
         self.counters = Counters()
         self._context = DeliveryContext(
@@ -107,8 +111,10 @@ class Dispatcher:
             rng=rng or random.Random(),
             counters=self.counters,
             note=note,
+            cluster=cluster or Alone(),
         )
         self._workers: dict[int, Supervised[EndpointWorker]] = {}
+        self._projects: dict[int, set[int]] = {}
         self._ephemeral = EphemeralDispatcher(self._context)
         self._nursery: trio.Nursery | None = None
 
@@ -138,7 +144,7 @@ class Dispatcher:
         return {state: states.count(state) for state in get_args(State)}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Deliver to all enabled endpoints until cancelled, beginning with what is pending.
+        """Deliver to all enabled endpoints until cancelled, beginning with what is pending; to none yet if others do, too.
 
         Raises Unavailable if the endpoints can't be read at the start.
 
@@ -147,31 +153,42 @@ class Dispatcher:
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
-                for endpoint in await self._store.read(lambda reader: reader.endpoints()):
-                    if endpoint.rowid not in self._workers:
-                        self.add(endpoint)
-                for rowid in await self._store.read(lambda reader: reader.unserved_endpoints()):
-                    self._close(rowid)
+                if not self._shared:
+                    await self._begin()
                 task_status.started()
                 await trio.sleep_forever()
         finally:
             self._nursery = None
             self._workers.clear()
+            self._projects.clear()
             self._ephemeral.clear()
 
-    def add(self, endpoint: Endpoint) -> None:
+    async def _begin(self) -> None:
+        for endpoint in await self._store.read(lambda reader: reader.endpoints()):
+            if endpoint.rowid not in self._workers:
+                self.add(endpoint)
+        for rowid in await self._store.read(lambda reader: reader.unserved_endpoints()):
+            self._close(rowid)
+
+    def add(self, endpoint: Endpoint, generation: int | None = None) -> None:
         """Deliver to an endpoint from now on, beginning with what is pending for it.
 
         A worker that it has already is replaced. Without effect if the endpoint is not enabled, and while
         `run` does not run, which reads what is stored.
+
+        Args:
+            generation: that of the courier's lease, if there is one; a worker that is replaced leaves its own.
         """
         previous = self._workers.get(endpoint.rowid)
         self._stop_worker(endpoint.rowid)
         if self._nursery is None or endpoint.status != "enabled":
             return
         breaker = self._context.breaker(endpoint)
-        supervised = Supervised(EndpointWorker(endpoint, self._context, breaker))
+        if generation is None and previous is not None:
+            generation = previous.worker.generation
+        supervised = Supervised(EndpointWorker(endpoint, self._context, breaker, generation))
         self._workers[endpoint.rowid] = supervised
+        self._projects.setdefault(endpoint.project, set()).add(endpoint.rowid)
         supervised.start(self._nursery, previous)
         self._ephemeral.add(endpoint, breaker, self._nursery)
 
@@ -193,6 +210,17 @@ class Dispatcher:
         """Stop delivering to an endpoint at once, in mid-attempt too, and close what is pending for it."""
         self._stop_worker(endpoint_rowid)
         self._close(endpoint_rowid)
+
+    def drop(self, endpoint_rowid: int) -> None:
+        """Stop delivering to an endpoint at once, in mid-attempt too; what is pending stays so."""
+        self._stop_worker(endpoint_rowid)
+
+    async def let_go(self, endpoint_rowid: int) -> None:
+        """Begin no more attempts for an endpoint, and return when those under way have ended, or their grace has."""
+        supervised = self._take_out(endpoint_rowid)
+        if supervised is not None:
+            supervised.cancel()
+            await supervised.ended()
 
     def probe(self, endpoint_rowid: int, position: int | None = None) -> None:
         """Send a probe at once if the circuit is open: the delivery at this position, or the oldest."""
@@ -226,25 +254,72 @@ class Dispatcher:
             erased: conversations that were erased; nothing more of them is sent.
         """
         if erased:
-            self._ephemeral.forget(erased)
-            for supervised in self._workers.values():
-                supervised.worker.forget(erased)
+            self.forget(erased)
         for delivery in deliveries:
             addressee = self._workers.get(delivery.endpoint)
             if addressee is not None:
                 addressee.worker.offer(delivery)
             self._context.note(delivery)
 
+    def forget(self, conversations: frozenset[int]) -> None:
+        """Send nothing more of erased conversations."""
+        self._ephemeral.forget(conversations)
+        for supervised in self._workers.values():
+            supervised.worker.forget(conversations)
+
+    @property
+    def projects(self) -> Collection[int]:
+        """The projects with an endpoint that has a worker here, by their storage keys."""
+        return self._projects.keys()
+
+    def delivers_to(self, endpoint_rowid: int) -> bool:
+        """Tell whether the endpoint has a worker here."""
+        return endpoint_rowid in self._workers
+
+    def note_rows(self, project: int, upto: int, *, again: bool = False) -> None:
+        """Take note that deliveries of a project are stored up to this position, which nobody has given to `commit_nowait`.
+
+        Args:
+            again: whether there may be redeliveries among them.
+        """
+        for endpoint in self._projects.get(project, ()):
+            self._workers[endpoint].worker.note_rows(upto, again=again)
+
+    def note_redeliveries(self, endpoint_rowid: int) -> None:
+        """Take note that there are redeliveries for an endpoint that nobody has given to `commit_nowait`."""
+        supervised = self._workers.get(endpoint_rowid)
+        if supervised is not None:
+            supervised.worker.note_rows(0, again=True)
+
+    def begin_anew(self, project: int) -> None:
+        """Replace a project's workers by new ones, which begin with what is stored."""
+        for endpoint in [*self._projects.get(project, ())]:
+            self.add(self._workers[endpoint].worker.endpoint)
+
+    @property
+    def typing_projects(self) -> Collection[int]:
+        """The projects with an endpoint here that lists typing events, by their storage keys."""
+        return self._ephemeral.projects
+
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
         """Deliver a typing event, from memory, to the endpoints that list its type (contract 6.2.4)."""
         self._ephemeral.offer(event)
 
     def _stop_worker(self, endpoint_rowid: int) -> None:
-        supervised = self._workers.pop(endpoint_rowid, None)
+        supervised = self._take_out(endpoint_rowid)
         if supervised is not None:
             supervised.worker.abandon()
             supervised.cancel()
+
+    def _take_out(self, endpoint_rowid: int) -> Supervised[EndpointWorker] | None:
+        supervised = self._workers.pop(endpoint_rowid, None)
+        if supervised is not None:
+            served = self._projects[supervised.worker.endpoint.project]
+            served.discard(endpoint_rowid)
+            if not served:
+                del self._projects[supervised.worker.endpoint.project]
         self._ephemeral.remove(endpoint_rowid)
+        return supervised
 
     def _close(self, endpoint_rowid: int) -> None:
         if self._nursery is not None:

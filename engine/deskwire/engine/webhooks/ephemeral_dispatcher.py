@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import trio
@@ -28,6 +29,11 @@ class EphemeralDispatcher:
     def held(self) -> int:
         """The number of deliveries that wait, over all endpoints."""
         return sum(supervised.worker.held for supervised in self._workers.values())
+
+    @property
+    def projects(self) -> Collection[int]:
+        """The projects with an endpoint that lists such a type, by their storage keys."""
+        return [project for project, workers in self._projects.items() if workers]
 
     def add(self, endpoint: Endpoint, breaker: Breaker, nursery: trio.Nursery) -> None:
         """Deliver to an endpoint if it lists typing, and drop what waits for it as it was before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from deskwire.engine.core.record import value
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import (
     Attempt,
@@ -17,6 +18,23 @@ from deskwire.engine.webhooks.delivery import (
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.outcome import Outcome, Sequences
 from deskwire.engine.webhooks.retry.circuit import Circuit
+
+
+@value
+class Courier:
+    """The node that delivers to an enabled endpoint.
+
+    Args:
+        endpoint: the endpoint, by its storage key.
+        changed_at: when the endpoint was changed last (ms).
+        incarnation: the life of the node; None if nobody delivers.
+        generation: how often that has changed.
+    """
+
+    endpoint: int
+    changed_at: int
+    incarnation: int | None
+    generation: int
 
 
 class DeliveryReader(Protocol):
@@ -54,6 +72,15 @@ class DeliveryReader(Protocol):
             redelivered_upto: the last position for redeliveries.
         """
 
+    def couriers(self) -> Sequence[Courier]:
+        """Return who delivers to each enabled endpoint."""
+
+    def courier_generation(self, endpoint: int) -> int | None:
+        """Return the generation of the lease on an endpoint's deliveries; None if there has been none."""
+
+    def is_untried(self, position: int) -> bool:
+        """Tell whether the delivery at this position waits for the result of its first attempt."""
+
     def held_back(self, endpoint: int) -> HeldBack:
         """Return the numbers of the endpoint's deliveries that an outage keeps waiting."""
 
@@ -86,6 +113,19 @@ class DeliveryReader(Protocol):
 
 class DeliveryTransaction(DeliveryReader, Protocol):
     """Changes of endpoints and of deliveries."""
+
+    def take_courier(self, endpoint: int, generation: int, incarnation: int) -> int | None:
+        """Make a node the one that delivers to an endpoint, if nobody does whose lease is not over; return the generation.
+
+        Args:
+            generation: the one before, as it was read; if it is another by now, None is returned.
+        """
+
+    def release_courier(self, endpoint: int, generation: int) -> None:
+        """Have nobody deliver to an endpoint, if this generation still does."""
+
+    def forget_couriers(self) -> None:
+        """Remove the leases on endpoints that are gone."""
 
     def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
         """Return the endpoints that new events are for, disabled ones too; cheap. Their circuits may be stale."""

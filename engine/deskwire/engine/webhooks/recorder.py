@@ -62,6 +62,10 @@ class Recorded:
     released: int | None
 
 
+class Superseded(Exception):
+    """Another node delivers to the endpoint by now; nothing was stored."""
+
+
 class Recorder:
     """Stores the results of one endpoint's attempts; an outbox's bounds are theirs.
 
@@ -69,6 +73,7 @@ class Recorder:
         endpoint: the endpoint, by its storage key.
         breaker: its circuit is stored along with the results, and by itself when it has changed.
         pause_s: pause before a store that refused is tried again.
+        generation: that of the courier's lease, None if there is none.
     """
 
     def __init__(
@@ -77,7 +82,9 @@ class Recorder:
         endpoint: int,
         breaker: Breaker,
         pause_s: float,
+        generation: int | None = None,
     ) -> None:
+        self._generation = generation
         self._store = store
         self._endpoint = endpoint
         self._breaker = breaker
@@ -101,7 +108,7 @@ class Recorder:
         self._wakeup.set()
 
     async def next(self) -> Recorded | None:
-        """Store the next results and return them; None at the end.
+        """Store the next results and return them; None at the end. Raises Superseded.
 
         Cancellation: what was taken may or may not be stored; if it is not, its row is still pending.
         """
@@ -128,8 +135,11 @@ class Recorder:
         self, results: Sequence[Result], circuit: Circuit | None, released: bool
     ) -> Callable[[DeliveryTransaction], tuple[Sequence[bool], int | None]]:
         succeeded_at, release_upto = self._breaker.succeeded_at, self._breaker.release_upto
+        endpoint, generation = self._endpoint, self._generation
 
         def record(tx: DeliveryTransaction) -> tuple[Sequence[bool], int | None]:
+            if generation is not None and tx.courier_generation(endpoint) != generation:
+                raise Superseded
             kept = [result.record(tx) for result in results]
             last = _last_ended(results, kept)
             if last is not None:

@@ -104,6 +104,8 @@ class Sender(ABC):
         """
         succeeded_at = self.breaker.succeeded_at
         try:
+            while trio.current_time() >= self._context.cluster.valid_until:
+                await self._context.cluster.until_valid()
             attempt = await self._post(delivery)
         finally:
             if probe:

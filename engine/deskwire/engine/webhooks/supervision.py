@@ -9,6 +9,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.sealing import SealBroken
+from deskwire.engine.webhooks.recorder import Superseded
 from deskwire.engine.webhooks.sender import Sender
 
 log: Final = structlog.get_logger(__name__)
@@ -35,6 +36,10 @@ class Supervised(Generic[W]):
         """Run the worker in a nursery, once `previous` has ended."""
         Context().run(nursery.start_soon, self._run, previous)
 
+    async def ended(self) -> None:
+        """Return when the worker has ended, with all that it was doing."""
+        await self._ended.wait()
+
     def cancel(self) -> None:
         """End the worker; see its `run` for what that leaves."""
         self._scope.cancel()
@@ -42,21 +47,24 @@ class Supervised(Generic[W]):
     async def _run(self, previous: Supervised[Any] | None) -> None:
         try:
             if previous is not None:
-                await previous._ended.wait()
+                await previous.ended()
             with self._scope:
-                while True:
-                    await self._run_worker()
+                while await self._run_worker():
                     await trio.sleep(_RESTART_PAUSE_S)
                     self.worker = self.worker.renewed()
         finally:
             self._ended.set()
 
-    async def _run_worker(self) -> None:
-        """Run the present worker; return when it has failed, with the reason in the log."""
-        endpoint = self.worker.endpoint.id
+    async def _run_worker(self) -> bool:
+        """Run the present worker; return when it has failed, with the reason in the log, whether another should be run."""
+        endpoint, again = self.worker.endpoint.id, True
         try:
             await self.worker.run()
         except* SealBroken as group:
             log.error("delivery.sealed", endpoint=endpoint, error=str(group.exceptions[0]))
+        except* Superseded:
+            log.warning("delivery.superseded", endpoint=endpoint)
+            again = False
         except* Exception:  # the task's top: a bug in one worker must not stop the others
             log.exception("delivery.worker_failed", endpoint=endpoint)
+        return again

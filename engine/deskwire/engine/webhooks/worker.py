@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import replace
-from typing import Final, assert_never
+from typing import Final, Self, assert_never
 
 import structlog
 import trio
@@ -38,16 +38,26 @@ _NEVER: Final = float("inf")
 class EndpointWorker(Sender):
     """The worker that delivers to one endpoint what is stored for it. `offer` and `forget` never wait.
 
+    Args:
+        generation: that of the courier's lease, without which no result is stored; None if nobody else delivers.
+
     `run`, when cancelled, gives attempts under way `stop_grace_s` to end and be recorded.
     """
 
     _failure_event = "delivery.attempt_failed"
 
-    def __init__(self, endpoint: Endpoint, context: DeliveryContext, breaker: Breaker) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        context: DeliveryContext,
+        breaker: Breaker,
+        generation: int | None = None,
+    ) -> None:
         super().__init__(endpoint, context, breaker)
+        self.generation: Final = generation
         self._outbox = context.outbox(breaker)
         self._outage = Outage(context, breaker, self._outbox)
-        self._recorder = Recorder(context.store, endpoint.rowid, breaker, context.pause_s)
+        self._recorder = Recorder(context.store, endpoint.rowid, breaker, context.pause_s, generation)
         self._slots = AttemptSlots(context.concurrency, context.waiting)
         self._probe: int | None = None
         self._attempts: trio.Nursery | None = None
@@ -60,6 +70,10 @@ class EndpointWorker(Sender):
     def held(self) -> int:
         """The number of deliveries in memory."""
         return self._outbox.held
+
+    def renewed(self) -> Self:
+        """See `Sender.renewed`."""
+        return type(self)(self.endpoint, self._context, self.breaker, self.generation)
 
     @property
     def outage(self) -> Outage:
@@ -74,6 +88,13 @@ class EndpointWorker(Sender):
             self._wakeup.set()
         else:
             self._wake_if_useful()
+
+    def note_rows(self, upto: int, *, again: bool) -> None:
+        """Take note of rows up to this position that were not offered; with `again` there may be redeliveries among them."""
+        self._outbox.note_rows(upto)
+        if again:
+            self._outbox.backlog.note_redelivery()
+        self._wakeup.set()
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations."""

@@ -10,6 +10,9 @@ from collections.abc import Hashable, Iterator, Sized
 from contextlib import contextmanager
 from typing import Final, Literal
 
+import trio
+
+from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.core.errors import TooManyRequests, Unavailable
 from deskwire.engine.core.limits.fair_share import Paced, Shares
 
@@ -32,6 +35,7 @@ _FULL: Final = {
     "bodies": "Too many large requests are arriving.",
     "imports": f"There are {IMPORTS_MAX} imports under way.",
 }
+_OUT_OF_TOUCH: Final = "This node was stopped, or could not reach the database, and has not caught up with the others yet. Send it again."
 CROWDED: Final = "too_many_at_once"
 """The code for who has its share."""
 
@@ -55,6 +59,7 @@ class Admission:
         bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory.
         writes_max: jobs that may wait for the writer.
         writes: those that do.
+        cluster: this node among those that share the store; without a valid lease it may remember what is outdated.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Admission:
         bodies_bytes_max: int,
         writes_max: int,
         writes: Sized,
+        cluster: Cluster | None = None,
     ) -> None:
         self.refused: Final[dict[str, int]] = {
             "requests": 0,
@@ -82,6 +88,7 @@ class Admission:
         self.parsing: Final = Paced()
         self._writes_max = writes_max
         self._writes = writes
+        self._cluster = cluster or Alone()
 
     @property
     def requests(self) -> int:
@@ -104,7 +111,12 @@ class Admission:
         return self._imports.taken
 
     def check(self, *, changes: bool = False) -> None:
-        """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
+        """Raise Unavailable if no further request should begin, or none that `changes` anything.
+
+        The codes are `overloaded`, and `out_of_touch` for a node that was stopped, or could not reach the database.
+        """
+        if trio.current_time() >= self._cluster.valid_until:
+            raise Unavailable(_OUT_OF_TOUCH, code="out_of_touch", retry_after_s=RETRY_AFTER_S)
         if self._requests.taken >= self._requests.total:
             raise self._overloaded("requests", _FULL["requests"])
         if changes and len(self._writes) >= self._writes_max:

@@ -18,7 +18,7 @@ from deskwire.engine.core.errors import (
     NotFound,
     Problem,
 )
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.idempotency.once import Once
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.routing import Answer, Call, Replayed, Route
@@ -58,7 +58,7 @@ async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answe
         try:
             if not route.streamed:  # the body of one that is, is known at its end
                 once = once.about(canonical(call.raw))
-                await call.services.store.read(Inline(once.check))
+                await _look(call, once)
             answer = await _handled(route, call, once)
         except AlreadyAnswered as found:
             answers.repeats.replayed += 1
@@ -83,7 +83,21 @@ async def _handled(route: Route, call: Call[Any, Any], once: Once) -> Answer:
         return await route.handler(replace(call, once=once))
     except (Conflict, Invalid, NotFound):
         if once.fingerprints:
-            await call.services.store.read(Inline(once.check))
+            await _look(call, once)
+        raise
+
+
+async def _look(call: Call[Any, Any], once: Once) -> None:
+    """Look for a kept answer. Raises as `Once.check`.
+
+    With several nodes what is found may be of a commit that the database's copy does not have yet, and never will if
+    that takes over. So it is looked for once more in a commit, which waits behind that one (ADR 62).
+    """
+    try:
+        await call.services.store.read(Inline(once.check))
+    except AlreadyAnswered:
+        if call.services.answers.several:
+            await call.services.store.write(Brief(once.check))
         raise
 
 

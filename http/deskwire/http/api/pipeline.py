@@ -6,7 +6,7 @@ Requests come from Quart and from the fast path (ADR 28), which have read them f
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from dataclasses import field
 from typing import Any, Final, assert_never
 from urllib.parse import parse_qsl
@@ -17,8 +17,10 @@ import trio
 
 from deskwire.engine.core.errors import (
     BadRequest,
+    Conflict,
     DomainError,
     Invalid,
+    NotFound,
     Problem,
     TooLarge,
     Unauthenticated,
@@ -246,7 +248,7 @@ class _Exchange:
                 return await answered(route, call, key)
             load.begin(self._who)
             try:
-                return await answered(route, call, key)
+                return await self._relied_on(answered(route, call, key))
             finally:
                 load.end(self._who)
         except Invalid as refused:
@@ -259,6 +261,18 @@ class _Exchange:
             tenant.waiting = False
             if self._taken:
                 load.leave(self._who, self._taken, stranger=self._stranger)
+
+    async def _relied_on(self, answer: Awaitable[Answer]) -> Answer:
+        """Return the answer once no node remembers anything else; so, too, the refusal of what an earlier call has done."""
+        if not self._request.route.outdates:
+            return await answer
+        try:
+            answered = await answer
+        except (NotFound, Conflict):
+            await self._services.cluster.everywhere()
+            raise
+        await self._services.cluster.everywhere()
+        return answered
 
     async def _admitted(self) -> Caller:
         """Return the caller, who may call this, and has not called too often."""

@@ -37,6 +37,11 @@ class RateLimits:
     failures: Sketch
     clock: Callable[[], float] = trio.current_time
 
+    def share(self, nodes: int) -> None:
+        """Allow from now on what is the part of one of so many nodes."""
+        for each in (self.calls, self.users, self.authorizations, self.failures):
+            each.share(nodes)
+
     def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
         """Count a call and return what is left, with a `retry_after_s` if there was nothing. None if it is not counted."""
         if user is not None:

@@ -37,6 +37,25 @@ _TOLD: Final = 1_000
 """Projects of an organisation whose agents are told of a change to its members, at the most: the newest."""
 _NEWEST: Final = (1 << 63) - 1
 _PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
+_OUTDATING: Final = frozenset(
+    {
+        "account.deleted",
+        "account.password_changed",
+        "account.sessions_ended",
+        "account.tokens_revoked",
+        "contact.erased",
+        "key.revoked",
+        "member.removed",
+        "member.role_changed",
+        "project.changed",
+        "project.deleted",
+        "webhook.changed",
+        "webhook.deleted",
+        "webhook.disabled",
+    }
+)
+"""The actions after which what a node remembers is outdated: who hears of one can rely on it at every node (ADR 61)."""
+
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 SMALL: Final = 8 * 1024
@@ -385,6 +404,11 @@ class Route:
         if isinstance(self.limit, int):
             return min(self.limit, limits.body_limit_bytes)
         return None if self.limit is None else int(getattr(limits, self.limit))
+
+    @property
+    def outdates(self) -> bool:
+        """True if a call may change what nodes remember, so that none may rely on it once the call is answered."""
+        return not _OUTDATING.isdisjoint(self.records)
 
     @property
     def direct(self) -> bool:

@@ -15,6 +15,7 @@ from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.refusals import Refusals
 from deskwire.engine.audit.trail import By
+from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
@@ -106,6 +107,7 @@ class Services:
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
         refusals: of sign-ins, those that the audit trail has.
+        cluster: this node among those that share the store.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
 
@@ -144,6 +146,7 @@ class Services:
     hashing: Hashing = field(default_factory=Hashing)
     refusals: Refusals = field(default_factory=Refusals)
     key_uses: dict[int, int] = field(default_factory=dict)
+    cluster: Cluster = field(default_factory=Alone)
 
     def signed(self, by: By) -> Services:
         """Return the same services, whose store writes in this name."""

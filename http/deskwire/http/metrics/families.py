@@ -13,6 +13,7 @@ from deskwire.engine.core.counters import Histogram
 from deskwire.http.api.routing import public_path
 from deskwire.http.api.services import Services
 from deskwire.http.metrics.metric import Metric, Rows, Scrape
+from deskwire.http.metrics.nodes import NODE_METRICS
 
 
 def _one(read: Callable[[Services], float | Histogram]) -> Callable[[Scrape], Rows]:
@@ -234,7 +235,7 @@ METRICS: Final = (
         "log_position",
         "gauge",
         "Position of the newest event; it grows by about one with each.",
-        _one(lambda s: s.log.position),
+        _one(lambda s: s.log.progress),
     ),
     Metric(
         "log_ring_events", "gauge", "Newest events that are held in memory.", _one(lambda s: s.log.kept[0])
@@ -284,7 +285,7 @@ METRICS: Final = (
     Metric(
         "webhook_endpoints",
         "gauge",
-        "Enabled endpoints by the state of their circuit.",
+        "Enabled endpoints that this node delivers to, by the state of their circuit.",
         _named(lambda s: s.measured.dispatcher.circuits()),
         ("circuit",),
     ),
@@ -457,4 +458,5 @@ METRICS: Final = (
         _collections,
         ("generation",),
     ),
+    *NODE_METRICS,
 )

@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -15,6 +15,9 @@ from deskwire.engine.privacy.retention import Pruned
 from deskwire.engine.search.indexer import Progress
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.http.server.connections import Connections
+
+if TYPE_CHECKING:
+    from deskwire.http.metrics.nodes import NodeMeasurements
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _STALL_S: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -104,12 +107,13 @@ class Measurements:
         scrubbing: whether bytes of something that was erased may still be in the file.
         scrub_delay: seconds for which the oldest of these bytes have been waiting.
         indexed: how far the search index is.
-        room: the disk space that the database takes; raises OSError.
+        room: the disk space that the database takes, None if that is somebody else's; raises OSError.
         threads: the limiter of a scrape's threads.
         connections: all connections of clients.
         consumers: the number of open stream connections.
         log_dropped: the number of log lines that nobody took in time.
         certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
+        node: the figures of a node that shares its database; None for one that is alone.
     """
 
     commits: Commits
@@ -117,13 +121,14 @@ class Measurements:
     scrubbing: Callable[[], bool]
     scrub_delay: Callable[[], float]
     indexed: Progress
-    room: Callable[[], Room]
+    room: Callable[[], Room | None]
     dispatcher: Dispatcher
     connections: Connections
     consumers: Callable[[], int]
     traffic: Traffic
     log_dropped: Callable[[], int] = lambda: 0
     certificate_ends: Callable[[], int | None] = lambda: None
+    node: NodeMeasurements | None = None
     pruned: Pruned = field(default_factory=Pruned)
     stalls: Stalls = field(default_factory=Stalls)
     requests: Requests = field(default_factory=Requests)

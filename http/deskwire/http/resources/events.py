@@ -70,7 +70,9 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
     query = call.query
     query.further(query.model_dump(exclude_none=True))
     types = frozenset(_names(query.types))
-    after = await call.services.store.read(lambda reader: _position(reader, query.cursor or query.after))
+    after = await call.services.store.read(
+        lambda reader: _position(reader, call.project.rowid, query.cursor or query.after)
+    )
     chunk = await _read(call, after, types)
     bodies = [event.body for event in chunk.events[: query.limit]]
     more = len(chunk.events) > query.limit
@@ -83,10 +85,11 @@ async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Ch
     if chunk.events or not call.query.wait:
         return chunk
     with trio.move_on_after(call.query.wait):
-        while not chunk.events:
-            with call.services.admission.waiting(project):
-                await log.wait(project, chunk.upto)
-            chunk = await log.read(project, chunk.upto, limit, types)
+        async with log.waiting(project):
+            while not chunk.events:
+                with call.services.admission.waiting(project):
+                    await log.wait(project, chunk.upto)
+                chunk = await log.read_on(project, chunk.upto, limit, types)
     return chunk
 
 
@@ -94,13 +97,13 @@ def _names(listed: str | None) -> list[str]:
     return [name.strip() for name in listed.split(",")] if listed else []
 
 
-def _position(reader: EventReader, event_id: str | None) -> int:
+def _position(reader: EventReader, project: int, event_id: str | None) -> int:
     """Return the position to read from. Raises NotFound or Gone for an event that has none."""
     if event_id is None:
         return 0
-    pruned, newest = reader.event_window()
+    pruned, newest = reader.event_window(project)
     if newest is None or event_id > newest:
         raise NotFound("There is no such event yet.", code="event_not_found")
     if pruned is not None and event_id < pruned:
         raise Gone("Events behind that one are no longer stored; fetch the conversations anew.")
-    return reader.event_position(event_id)
+    return reader.event_position(project, event_id)

@@ -10,7 +10,8 @@ import trio
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.store import Inline
-from deskwire.engine.uploads.service import Job, find_upload
+from deskwire.engine.uploads.service import find_upload
+from deskwire.engine.uploads.shelf import Job
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.api.input.multipart import boundary_of, read_file
 from deskwire.http.api.input.validation import Body, Query

@@ -189,6 +189,8 @@ class PusherProtocol:
                 goodbye = pusher.PARTLY_ENDED
             case "ended":
                 goodbye = pusher.ENDED
+            case "lapsed":
+                goodbye = pusher.LAPSED
             case _:
                 assert_never(loss)
         self.session.end(goodbye)

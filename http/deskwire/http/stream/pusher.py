@@ -87,6 +87,9 @@ TOO_MANY_MESSAGES: Final = Close(
 TOO_MANY_BYTES: Final = Close(
     CloseCode.RECONNECT_LATER, "More bytes than a connection may send; connect again."
 )
+LAPSED: Final = Close(
+    CloseCode.RECONNECT_LATER, "This node can't hold the channel any longer; connect again."
+)
 STANDBY: Final = Close(CloseCode.RECONNECT_LATER, "The channel is free again; connect and subscribe.")
 SHUTTING_DOWN: Final = Close(
     CloseCode.RECONNECT_LATER, "The server is shutting down; connect again in a moment."

@@ -52,7 +52,7 @@ class Rule:
 RULES: Final = (
     Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
     Rule(("bad_path",), lambda route: "<" in route.path),
-    Rule(("overloaded", "too_many_at_once"), lambda route: True),
+    Rule(("out_of_touch", "overloaded", "too_many_at_once"), lambda route: True),
     Rule(("too_many_failures",), lambda route: route.access.kind not in ("none", "visitor")),
     Rule(("rate_limited",), lambda route: route.access.kind not in _UNCOUNTED),
     Rule(
@@ -69,6 +69,7 @@ RULES: Final = (
     Rule(("invalid_input",), lambda route: reads_body(route)),
     Rule(("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only),
     Rule(("read_timeout", "storage_failed"), lambda route: in_storage(route)),
+    Rule(("outcome_unknown",), lambda route: in_storage(route) and route.method != "GET"),
     Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
     Rule(
         ("conversation_busy",),

@@ -40,11 +40,18 @@ class Throttle:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
+        self._pair_rate = _PAIR_RATE
         self._pairs = Sketch(_PAIR_RATE)
         self._accounts = Sketch(Rate(PER_ACCOUNT, PER_ACCOUNT, WINDOW_MINUTES))
         self._networks = Sketch(Rate(PER_NETWORK, PER_NETWORK, WINDOW_MINUTES))
         self._under_way: Counter[tuple[Sketch, str]] = Counter()
         self._known: OrderedDict[str, int] = OrderedDict()  # when the bucket of the pair is full again
+
+    def share(self, nodes: int) -> None:
+        """Allow from now on what is the part of one of so many nodes."""
+        self._pair_rate = _PAIR_RATE.shared(nodes)
+        for each in (self._pairs, self._accounts, self._networks):
+            each.share(nodes)
 
     @contextmanager
     def attempt(self, email: str, network: str | None) -> Iterator[None]:
@@ -81,7 +88,7 @@ class Throttle:
         if known is None:
             looks = [(self._under_way[each], each[0].look(each[1], now)) for each in counted]
         else:
-            looks = [(self._under_way[counted[0]], quota(_PAIR_RATE, known, nanoseconds(now)))]
+            looks = [(self._under_way[counted[0]], quota(self._pair_rate, known, nanoseconds(now)))]
         full = [left for under_way, left in looks if left is not None and left.remaining <= under_way]
         if full:
             if network is not None:
@@ -94,7 +101,7 @@ class Throttle:
             sketch.take(key, now)
         known = self._known.get(pair)
         if known is not None:
-            self._known[pair] = take(_PAIR_RATE, known, nanoseconds(now)) or known
+            self._known[pair] = take(self._pair_rate, known, nanoseconds(now)) or known
 
     def _succeeded(self, pair: str) -> None:
         self._known[pair] = 0

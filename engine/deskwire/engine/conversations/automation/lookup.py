@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, assert_never
 
 from deskwire.engine.accounts.people import Assignee, Project
-from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.errors import NotFound, StaleState
 from deskwire.engine.definitions.checks import listed
 from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.workflows.definition import Give, definition_of
@@ -46,9 +46,13 @@ def published(reader: PublishedReader, project: Project, workflow: Workflow) -> 
 
 
 def running(reader: PublishedReader, project: Project, version: int) -> Published:
-    """Return the version that a conversation runs, by its storage key."""
+    """Return the version that a conversation runs, by its storage key.
+
+    Raises StaleState if there is none: a version is kept as long as it runs somewhere, so the conversation no longer does.
+    """
     stored = reader.workflow_version(version)
-    assert stored is not None, "a version that runs is kept"
+    if stored is None:
+        raise StaleState("the version of the workflow that it ran is no more")
     workflow_id, flows = stored
     return _published(reader, project, workflow_id, version, flows)
 

@@ -21,6 +21,7 @@ from deskwire.engine.conversations.typing.state import (
     Typists,
     after_facts,
     lapse,
+    leave,
     next_lapse,
     set_typing,
 )
@@ -99,6 +100,12 @@ class Indicator:
         """Take note of what has been committed."""
         if self._about is not None and self._typists:
             self._become(after_facts(self._typists, facts, self._about[0].id))
+
+    def leave(self, agent_id: str, *, told: bool) -> None:
+        """Keep an agent's time no longer; `told` if that is to be told, as no other node keeps it either."""
+        if self._about is not None and agent_id in self._typists:
+            typists, drafts = leave(self._typists, agent_id, self._about[0].id)
+            self._become((typists, drafts if told else ()))
 
     def lapse(self) -> None:
         """Stop those whose time is over."""

@@ -109,6 +109,12 @@ def lapse(typists: Typists, conversation_id: str, now: float) -> Outcome:
     return _without(typists, ended, conversation_id)
 
 
+def leave(typists: Typists, agent_id: str, conversation_id: str) -> Outcome:
+    """Return what follows when an agent's time is over, whatever has ended it."""
+    known = typists.get(agent_id)
+    return _without(typists, () if known is None else (known,), conversation_id)
+
+
 def next_lapse(typists: Typists) -> float:
     """Return the time at which the next of them stops by itself; infinite if nobody types."""
     return min((typist.stops_at for typist in typists.values()), default=inf)

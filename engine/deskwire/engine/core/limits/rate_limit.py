@@ -34,6 +34,12 @@ class Rate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "step_ns", -(-60 * self.minutes * _SECOND_NS // self.per_minute))
 
+    def shared(self, nodes: int) -> Rate:
+        """Return what each of so many nodes allows, so that together they allow this, or less than one more each."""
+        if nodes == 1:
+            return self
+        return Rate(max(1, -(-self.per_minute // nodes)), max(1, -(-self.burst // nodes)), self.minutes)
+
 
 @dataclass(frozen=True, slots=True)
 class Quota:
@@ -50,6 +56,11 @@ class Quota:
     remaining: int
     reset_s: int
     retry_after_s: int
+
+    def times(self, nodes: int, whole: Rate) -> Quota:
+        """Return the quota of which this is the share of one of so many nodes."""
+        remaining = min(whole.burst, self.remaining * nodes)
+        return Quota(whole.burst, remaining, self.reset_s, self.retry_after_s)
 
 
 def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
@@ -90,7 +101,8 @@ class Buckets:
 
     def __init__(self, rate: Rate | None) -> None:
         self.refused = 0
-        self._rate = rate
+        self._whole = self._rate = rate
+        self._nodes = 1
         self._full_at: dict[Hashable, int] = {}
         self._room = BUCKETS_MAX
 
@@ -102,21 +114,29 @@ class Buckets:
         after = take(self._rate, before, now)
         if after is None:
             self.refused += 1
-            return quota(self._rate, before, now)
+            return self._of_all(quota(self._rate, before, now))
         self._full_at[who] = after
         if len(self._full_at) > self._room:
             self._drop_the_full(now)
-        return taken(self._rate, after, now)
+        return self._of_all(taken(self._rate, after, now))
 
     def look(self, who: Hashable, now_s: float) -> Quota | None:
         """Return what `who` has left, taking nothing; None if there is no limit."""
         if self._rate is None:
             return None
-        return quota(self._rate, self._full_at.get(who, 0), nanoseconds(now_s))
+        return self._of_all(quota(self._rate, self._full_at.get(who, 0), nanoseconds(now_s)))
+
+    def share(self, nodes: int) -> None:
+        """Allow from now on what is the part of one of so many nodes. What is left is told for all of them."""
+        if self._whole is not None:
+            self._nodes, self._rate = nodes, self._whole.shared(nodes)
 
     def __len__(self) -> int:
         """Return how many buckets are kept."""
         return len(self._full_at)
+
+    def _of_all(self, left: Quota) -> Quota:
+        return left if self._nodes == 1 or self._whole is None else left.times(self._nodes, self._whole)
 
     def _drop_the_full(self, now: int) -> None:
         self._full_at = {who: full_at for who, full_at in self._full_at.items() if full_at > now}

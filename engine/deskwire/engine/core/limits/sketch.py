@@ -30,7 +30,7 @@ class Sketch:
 
     def __init__(self, rate: Rate | None) -> None:
         self.refused = 0
-        self._rate = rate
+        self._whole = self._rate = rate
         self._secret = secrets.token_bytes(16)  # or others could make up keys that share the cells of one
         self._cells = memoryview(bytearray(ROWS * COLUMNS * _CELL_BYTES)).cast("q")
 
@@ -53,6 +53,11 @@ class Sketch:
         if self._rate is None:
             return None
         return quota(self._rate, self._full_at(self._cells_of(who)), nanoseconds(now_s))
+
+    def share(self, nodes: int) -> None:
+        """Allow from now on what is the part of one of so many nodes, and tell of that alone."""
+        if self._whole is not None:
+            self._rate = self._whole.shared(nodes)
 
     @property
     def size(self) -> int:

@@ -24,6 +24,8 @@ log: Final = structlog.get_logger(__name__)
 
 _LOOK_S: Final = 60.0
 """How late a clock that is set forward may be noticed; a look is one row of an index."""
+_SHARED_LOOK_S: Final = 5.0
+"""How late it may be noticed what another node has made due, if its hint was lost."""
 
 _RETRY_S: Final = 1.0
 
@@ -38,6 +40,7 @@ class ScheduledTask(ABC, Generic[R, W]):
         self._store = store
         self._clock = clock
         self._wakeup = trio.Event()
+        self._look_s = _LOOK_S
 
     @staticmethod
     @abstractmethod
@@ -60,6 +63,14 @@ class ScheduledTask(ABC, Generic[R, W]):
         """Wake for what has become due at these times (ms), if there are any."""
         if due:
             self._wakeup.set()
+
+    def expect_others(self) -> None:
+        """Look more often from now on, as other nodes make things due as well."""
+        self._look_s = _SHARED_LOOK_S
+
+    def look_again(self) -> None:
+        """Look at once: another node says that it has made something due."""
+        self._wakeup.set()
 
     async def run(self) -> None:
         """Do what is due whenever it is, until cancelled."""
@@ -84,5 +95,5 @@ class ScheduledTask(ABC, Generic[R, W]):
         """Return for how many seconds there is nothing to do."""
         due = await self._store.read(Inline(self.next_due))
         if due is None:
-            return float("inf")
-        return min(_LOOK_S, (due - self._clock()) / 1000)
+            return float("inf") if self._look_s == _LOOK_S else self._look_s
+        return min(self._look_s, (due - self._clock()) / 1000)

@@ -1,12 +1,14 @@
 """The refresh of insights: computed in the background, one refresh of a survey at a time (decisions 7, ADR 18).
 
 A refresh reads the newest responses, works in a thread, and stores its result only if no response was removed since it
-began to read: what was erased must not come back. After a restart, a refresh that was under way counts as failed.
+began to read: what was erased must not come back. After a restart, a refresh that was under way counts as failed; so does
+that of another node whose lease is over, while one that goes on is joined.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -14,6 +16,7 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.core.store import Store
@@ -40,6 +43,10 @@ _AT_ONCE: Final = 2
 _PAGE: Final = 200
 _TRIES: Final = 3
 """Attempts while responses keep being removed."""
+_TELL_S: Final = 2.0
+"""Time between two notes of the progress for other nodes."""
+_LOOK_S: Final = 5.0
+"""Time between two looks for refreshes that nodes have left."""
 _READ: Final = 0.3
 """Progress when the responses are read."""
 _INTERRUPTED: Final = "The service was stopped in between; start it again."
@@ -47,12 +54,13 @@ _INTERRUPTED: Final = "The service was stopped in between; start it again."
 
 @dataclass(slots=True, eq=False)
 class _Run:
-    """A refresh under way. `begun` is set when it is stored, or `refused` says why it is not."""
+    """A refresh under way. `begun` is set when it is stored, or `refused` says why it is not; or it goes on `elsewhere`."""
 
     survey: Survey
     refresh: Refresh
     begun: trio.Event = field(default_factory=trio.Event)
     refused: DomainError | None = None
+    elsewhere: Refresh | None = None
 
     def at(self, progress: float) -> None:
         """Note the share that is done."""
@@ -64,6 +72,7 @@ class Refreshes:
 
     Args:
         model: finds themes and writes the summary; without one they come from the words themselves.
+        cluster: this node among those that refresh insights.
     """
 
     def __init__(
@@ -72,7 +81,9 @@ class Refreshes:
         store: Store[SurveyReader, SurveyTransaction],
         clock: Clock,
         model: ChatModel | None,
+        cluster: Cluster | None = None,
     ) -> None:
+        self._cluster = cluster or Alone()
         self._nursery = nursery
         self._store = store
         self._clock = clock
@@ -81,8 +92,17 @@ class Refreshes:
         self._threads = trio.CapacityLimiter(_AT_ONCE)
         self._running: dict[int, _Run] = {}
 
+    async def keep_recovering(self) -> None:
+        """End the refreshes of nodes that are gone as failed, until cancelled; a duty."""
+        while True:
+            try:
+                await self.recover()
+            except Unavailable as refusal:
+                log.warning("insights.not_recovered", reason=refusal.reason)
+            await trio.sleep(_LOOK_S)
+
     async def recover(self) -> None:
-        """End the refreshes that an earlier process left under way as failed."""
+        """End the refreshes that an earlier process, or a node that is gone, left under way as failed."""
         now = self._clock()
         ended = await self._store.write(lambda tx: tx.fail_refreshes(_INTERRUPTED, now))
         if ended:
@@ -104,18 +124,25 @@ class Refreshes:
         await run.begun.wait()
         if run.refused is not None:
             raise run.refused
-        return run.refresh
+        return run.elsewhere or run.refresh
 
     async def latest(self, survey: Survey) -> Refresh | None:
         """Return the state of the running refresh, or of the last one; None if there was none."""
         run = self._running.get(survey.rowid)
         if run is not None and run.begun.is_set() and run.refused is None:
-            return run.refresh
+            return run.elsewhere or run.refresh
         # Read only now: the end is stored before the run leaves `_running`.
-        stored = await self._store.read(lambda reader: reader.survey_refresh(survey.rowid))
-        if stored is not None and stored.status == "running":  # its end could not be stored
+        stored, goes_on = await self._store.read(self._stored(survey))
+        if stored is not None and stored.status == "running" and not goes_on:  # its end could not be stored
             return replace(stored, status="failed", error=_INTERRUPTED)
         return stored
+
+    def _stored(self, survey: Survey) -> Callable[[SurveyReader], tuple[Refresh | None, bool]]:
+        mine = self._cluster.node.incarnation
+        return lambda reader: (
+            reader.survey_refresh(survey.rowid),
+            reader.refresh_goes_on(survey.rowid, mine),
+        )
 
     async def _run(self, run: _Run) -> None:
         def tell(failure: BaseException) -> None:
@@ -126,17 +153,45 @@ class Refreshes:
 
     async def _carry_out(self, run: _Run) -> None:
         try:
-            await self._store.write(lambda tx: _note(tx, run.survey, run.refresh))
+            run.elsewhere = await self._store.write(self._begun(run))
             run.begun.set()
-            failed = await self._outcome(run)
-            if failed is not None:
-                await self._store.write(lambda tx: _note(tx, run.survey, failed))
+            if run.elsewhere is None:
+                await self._work(run)
         except (NotFound, Unavailable) as error:
             log.warning("insights.refresh_not_stored", survey=run.survey.id, reason=error.reason)
             run.refused = error
         finally:
             del self._running[run.survey.rowid]
             run.begun.set()
+
+    def _begun(self, run: _Run) -> Callable[[SurveyTransaction], Refresh | None]:
+        mine, refresh = self._cluster.node.incarnation, run.refresh
+
+        def begin(tx: SurveyTransaction) -> Refresh | None:
+            """Store that it has begun, or return the state of the one that another node runs."""
+            if tx.refresh_goes_on(run.survey.rowid, mine):
+                return tx.survey_refresh(run.survey.rowid)
+            _note(tx, run.survey, refresh, mine)
+            return None
+
+        return begin
+
+    async def _work(self, run: _Run) -> None:
+        async with trio.open_nursery() as nursery:
+            if self._cluster.node.incarnation:
+                nursery.start_soon(self._tell_progress, run)
+            failed = await self._outcome(run)
+            nursery.cancel_scope.cancel()
+        if failed is not None:
+            await self._store.write(lambda tx: _note(tx, run.survey, failed))
+
+    async def _tell_progress(self, run: _Run) -> None:
+        """Store the progress now and then, for those who ask other nodes."""
+        while True:
+            await trio.sleep(_TELL_S)
+            mine, refresh = self._cluster.node.incarnation, run.refresh
+            with suppress(NotFound, Unavailable):
+                await self._store.write(_telling(run.survey, refresh, mine))
 
     async def _outcome(self, run: _Run) -> Refresh | None:
         """Compute and store the insights; return the refresh to store instead if that fails."""
@@ -207,9 +262,18 @@ class Refreshes:
         return definitions
 
 
-def _note(tx: SurveyTransaction, survey: Survey, refresh: Refresh) -> None:
+def _note(tx: SurveyTransaction, survey: Survey, refresh: Refresh, incarnation: int = 0) -> None:
     find_survey(tx, survey.project, survey.id)
-    tx.put_refresh(survey.rowid, refresh)
+    tx.put_refresh(survey.rowid, refresh, incarnation)
+
+
+def _telling(survey: Survey, refresh: Refresh, incarnation: int) -> Callable[[SurveyTransaction], None]:
+    def tell(tx: SurveyTransaction) -> None:
+        stored = tx.survey_refresh(survey.rowid)
+        if stored is not None and stored.status == "running":
+            _note(tx, survey, refresh, incarnation)
+
+    return tell
 
 
 def _store(tx: SurveyTransaction, survey: Survey, computed: Computed, done: Refresh, now: int) -> bool:

@@ -132,9 +132,14 @@ class Outbox:
             self._cursor = delivery.position
             self._live.add(delivery)
 
+    def note_rows(self, upto: int) -> None:
+        """Take note that rows up to this position are stored, whichever endpoints they are for, and were not offered."""
+        self._newest = max(self._newest, upto)
+        self._behind = self._behind or upto > self._cursor
+
     @property
     def newest(self) -> int | None:
-        """The newest position that was offered, None if nothing was."""
+        """The newest position that is known of, None if none is."""
         return self._newest or None
 
     def hold(self) -> None:

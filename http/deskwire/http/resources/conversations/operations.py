@@ -295,8 +295,9 @@ def _team(project: Project, team_id: str) -> Callable[[TeamReader], str | None]:
 
 
 async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
-    """Delete a conversation; the response has its id."""
+    """Delete a conversation; the response has its id. No node sends anything of it any more."""
     await ask(call, command)
+    await call.services.cluster.everywhere()
     return {"id": conversation_id(call), "deleted": True}
 
 

@@ -7,6 +7,7 @@ current even if no client writes, and nothing is written unless somebody asks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Final
 
@@ -29,9 +30,13 @@ class Readiness:
 
     Args:
         commits: the counters of the writer.
+        apart: returns what keeps this node from working beside the others, if there are any.
     """
 
-    def __init__(self, store: Store, commits: Commits) -> None:
+    def __init__(
+        self, store: Store, commits: Commits, apart: Callable[[], str | None] = lambda: None
+    ) -> None:
+        self._apart = apart
         self.up = False
         self._store = store
         self._commits = commits
@@ -42,6 +47,8 @@ class Readiness:
         """Return the reason why the service is not ready; None if it is. Takes at most TRY_S."""
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
+        if (apart := self._apart()) is not None:
+            return Unavailable(apart, code="not_ready")
         if not self._known():
             reason = await self._tried()
             if reason is not None:

@@ -120,6 +120,7 @@ class ConsumerQuery(Query):
     operation_id="endConsumer",
     query=ConsumerQuery,
     answer=shapes.EndedConsumer,
+    errors=("channel_not_released",),
 )
 async def end_consumer(call: Call[Body, ConsumerQuery]) -> Answer:
     """End a consumer. Its connection is closed with 4009, and its channels are free for other consumers at once.

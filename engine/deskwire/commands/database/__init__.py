@@ -1,0 +1,1 @@
+"""The commands about a PostgreSQL database that nodes share, and the way into one."""

@@ -1,0 +1,61 @@
+"""`deskwire migrate`, `deskwire scrub` and `deskwire restored`."""
+
+from __future__ import annotations
+
+import click
+
+from deskwire.commands.database.access import given_url, refusals, url_option
+
+
+@click.command("migrate")
+@url_option
+def migrate(url: str | None) -> None:
+    """Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so.
+
+    Nodes may be running: an update that they can't stand says so, and changes nothing.
+    """
+    with refusals():
+        from deskwire.storage.postgres.migrations.apply import migrate as applied
+        from deskwire.storage.postgres.operating.preflight import examine
+
+        address = given_url(url)
+        examine(address)
+        names = applied(address)
+    click.echo("\n".join(f"Applied {name}." for name in names) or "The database is up to date.")
+
+
+@click.command("scrub")
+@url_option
+def scrub(url: str | None) -> None:
+    """Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased.
+
+    Each table is locked while it is rewritten, and takes its room twice. WAL, standbys and backups keep what they have for as
+    long as their retention says.
+    """
+    with refusals():
+        from deskwire.storage.postgres.operating.scrub import rewrite
+
+        for table, size in rewrite(given_url(url)):
+            click.echo(f"{table}: {size:,} bytes", err=True)
+    click.echo("No table's file has a byte of what was erased.")
+
+
+@click.command("restored")
+@url_option
+@click.option(
+    "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending at that moment."
+)
+def restored(url: str | None, skip_pending: bool) -> None:
+    """Make a PostgreSQL database ready that was restored to an earlier moment, before the first node starts on it.
+
+    Forgets the nodes of that moment and what they were at. Deliveries that were pending are sent when a node starts, some of
+    them for the second time.
+    """
+    with refusals():
+        from deskwire.engine.core.clock import wall_clock
+        from deskwire.storage.postgres.operating.restored import begin_anew
+
+        skipped = begin_anew(given_url(url), skip_pending=skip_pending, now=wall_clock())
+    click.echo("The database is ready: start the nodes.")
+    if skip_pending:
+        click.echo(f"{skipped:,} pending deliveries are skipped; `deskwire redeliver` sends them after all.")

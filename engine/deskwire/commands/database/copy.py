@@ -1,0 +1,176 @@
+"""`deskwire copy`: from a data directory, or a backup of one, into an empty PostgreSQL database."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deskwire.commands.database.access import given_url, refusals
+from deskwire.config.settings import Config
+from deskwire.engine.core.secret import Secrets
+from deskwire.program.first_start import SECRET_FILE, SecretError, present_secrets
+
+if TYPE_CHECKING:
+    from deskwire.engine.uploads.ports import Content
+    from deskwire.storage.postgres.copying.run import Copied
+
+_PIECE = 1 << 20
+
+
+@click.command("copy")
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Data directory of a server that is stopped, or a backup of one.",
+)
+@click.option(
+    "--to", "url", help="URL of the empty PostgreSQL database; unset: that of DESKWIRE_DATABASE_URL."
+)
+@click.option(
+    "--files",
+    help="Where uploads go: database, or s3://bucket/prefix; unset: that of DESKWIRE_FILES, else database.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> None:
+    """Copy a whole installation into an empty PostgreSQL database: ids, order, keys and secret stay the same.
+
+    It is all there at the end, compared row by row, or nothing is. A backup can be copied while the server runs, to try it out.
+    """
+    with refusals(), ExitStack() as stack:
+        from deskwire.program.opening import place_of
+        from deskwire.storage.postgres.copying.run import Order
+        from deskwire.storage.postgres.copying.run import copy as copied
+        from deskwire.storage.postgres.operating.installation import Identity
+        from deskwire.storage.sqlite.backup.manifest import secret_id
+        from deskwire.storage.sqlite.database import FILE_NAME
+
+        address = given_url(url)
+        environ = {name: text for name, text in os.environ.items() if name != "DESKWIRE_DATABASE_URL"}
+        place = _place(files, environ.pop("DESKWIRE_FILES", None))
+        config = Config.load(environ, {"data_dir": source if source.is_dir() else None})
+        folder, secrets = stack.enter_context(_opened(source, config))
+        identity = Identity([secret_id(each) for each in secrets.known], place_of(place))
+        order = Order(folder / FILE_NAME, folder, address, identity, _putting(place, folder), _told)
+        done = copied(order)
+    if as_json:
+        click.echo(
+            json.dumps({"rows": done.rows, "files": done.files, "missingFiles": done.missing}, indent=2)
+        )
+        return
+    _tell(done, secrets, source if config.secret is None and source.is_dir() else None)
+
+
+def _place(option: str | None, variable: str | None) -> str:
+    from deskwire.config.locations import files_place
+
+    place = option or variable or "database"
+    try:
+        if files_place(place) != "disk":
+            return place
+    except ValueError as error:
+        raise click.UsageError(f"--files {error}") from error
+    raise click.UsageError("--files can't be disk: what is on one node's disk, others don't see.")
+
+
+@contextmanager
+def _opened(source: Path, config: Config) -> Iterator[tuple[Path, Secrets]]:
+    """The directory with database and uploads, which nobody changes meanwhile, and the secrets of its installation."""
+    from deskwire.storage.sqlite.database import (
+        FILE_NAME,
+        DataDirectoryError,
+        DirectoryLock,
+        migrate,
+        refuse_upgrade,
+        require_whole,
+    )
+
+    if source.is_dir():
+        if not (source / FILE_NAME).exists():
+            raise DataDirectoryError(f"There is no Deskwire in the data directory {source}.")
+        lock = DirectoryLock(source)
+        try:
+            require_whole(source)
+            migrate(source / FILE_NAME, lambda name: refuse_upgrade(source / FILE_NAME, name))
+            yield source, _known(present_secrets(source, config.secret, config.secret_previous), source)
+        finally:
+            lock.release()
+        return
+    with tempfile.TemporaryDirectory(dir=source.parent, prefix=".deskwire-copy-") as scratch:
+        yield Path(scratch), _unpacked(source, config, Path(scratch))
+
+
+def _unpacked(backup: Path, config: Config, into: Path) -> Secrets:
+    from deskwire.storage.sqlite.backup.archive import DATABASE
+    from deskwire.storage.sqlite.backup.unpack import read_archive
+    from deskwire.storage.sqlite.database import FILE_NAME, migrate
+
+    given = None if config.secret is None else present_secrets(into, config.secret, config.secret_previous)
+    contents = read_archive(backup, given, into)
+    (into / DATABASE).rename(into / FILE_NAME)
+    migrate(into / FILE_NAME)
+    return _known(Secrets.read(contents.secret) if contents.secret else given, backup)
+
+
+def _known(secrets: Secrets | None, source: Path) -> Secrets:
+    if secrets is None:
+        raise SecretError(f"The secret of {source} is not in it: set DESKWIRE_SECRET to it.")
+    return secrets
+
+
+def _putting(place: str, folder: Path) -> Callable[[Content, Path], None] | None:
+    """Return what puts a file of an upload where it is kept; None for the database, which the copy fills itself."""
+    if place == "database":
+        return None
+    from deskwire.storage.open_files import open_files
+
+    files = open_files(place, folder, None)
+
+    def put(content: Content, path: Path) -> None:
+        draft = files.draft()
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                draft.write(piece)
+        if draft.finish() != content.sha256:
+            draft.discard()
+            raise click.ClickException(f"The upload {path} has other bytes than were uploaded.")
+        draft.keep(content)
+
+    return put
+
+
+def _told(name: str) -> None:
+    click.echo(f"Copying {name} …", err=True)
+
+
+def _tell(done: Copied, secrets: Secrets, directory: Path | None) -> None:
+    rows = sum(done.rows.values())
+    click.echo(
+        f"The copy is complete and compared: {rows:,} rows and {done.files:,} files ({done.file_bytes:,} bytes)."
+    )
+    if done.missing:
+        click.echo(f"{len(done.missing):,} files were not there and are missing in the copy, too.", err=True)
+    for problem in done.problems:
+        click.echo(f"{problem.code}: {problem.message}", err=True)
+    if done.problems:
+        click.echo(
+            "These problems are in the source as well; the copy has changed nothing about them.", err=True
+        )
+    if directory is not None:
+        lines = " (its first line)" if secrets.former else ""
+        click.echo(
+            f"Set DESKWIRE_SECRET of all nodes to the secret in {directory / SECRET_FILE}{lines}.", err=True
+        )
+    if secrets.former:
+        click.echo(
+            "Set DESKWIRE_SECRET_PREVIOUS to the one before it as well, until its overlap is over.", err=True
+        )
+    click.echo("Do not start the old server again: the two would not know of each other.", err=True)

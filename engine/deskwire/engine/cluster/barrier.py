@@ -1,0 +1,102 @@
+"""The barrier: waits until all nodes have forgotten what a commit has changed.
+
+Such a commit has raised the installation's epoch. A node forgets, and then says with its beat which epoch it has seen.
+Whoever waits is told by the bus, and looks by itself as well, more and more seldom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction, Leased
+from deskwire.engine.core.counters import Histogram
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Store
+
+log: Final = structlog.get_logger(__name__)
+
+_WAIT_S: Final = 20.0
+"""How long a caller waits at most; a lease is over much sooner, unless the database is not there to say so."""
+
+_FIRST_LOOK_S: Final = 0.002
+_SELDOM_S: Final = 0.25
+_SEEN: Final = b"seen"
+
+
+class Barrier:
+    """The callers that wait for other nodes, and one task that looks for all of them.
+
+    Args:
+        bury: ends leases whose time is over, if this node may judge that.
+
+    Attributes:
+        waited_s: how long those have waited whose wait is over.
+    """
+
+    def __init__(
+        self,
+        store: Store[ClusterReader, ClusterTransaction],
+        bus: Bus,
+        bury: Callable[[Sequence[Leased]], Awaitable[None]],
+    ) -> None:
+        self.waited_s = Histogram()
+        self._store = store
+        self._bury = bury
+        self._bus = bus
+        self._waiting: dict[trio.Event, int] = {}
+        self._look = trio.Event()
+        bus.receive("epoch", lambda payload: self._look.set() if payload == _SEEN else None)
+
+    async def reached(self, epoch: int) -> None:
+        """Return once each node has seen this epoch, or its lease is over. Raises Unavailable if that takes too long."""
+        began, over = trio.current_time(), trio.Event()
+        self._waiting[over] = epoch
+        self._look.set()
+        try:
+            with trio.move_on_after(_WAIT_S):
+                await over.wait()
+                self.waited_s.observe(trio.current_time() - began)
+                return
+        finally:
+            self._waiting.pop(over, None)
+        raise Unavailable(
+            "The change is stored, but not all nodes have confirmed it yet. Send it again to be sure.",
+            code="not_confirmed",
+            retry_after_s=5,
+        )
+
+    def tell_seen(self) -> None:
+        """Tell those who wait on other nodes that this one has seen another epoch."""
+        self._bus.send("epoch", _SEEN)
+        self._look.set()
+
+    async def run(self) -> None:
+        """Look for those who wait, until cancelled."""
+        while True:
+            await self._look.wait()
+            pause_s = _FIRST_LOOK_S
+            while self._waiting:
+                self._look = trio.Event()
+                try:
+                    leases = await self._store.read(lambda reader: reader.leases())
+                    self._release(min((lease.epoch_seen for lease in leases), default=None))
+                    await self._bury(leases)
+                except Unavailable as refusal:
+                    log.warning("barrier.not_read", reason=refusal.reason)
+                    pause_s = _SELDOM_S
+                if self._waiting:
+                    with trio.move_on_after(pause_s):
+                        await self._look.wait()
+                pause_s = min(2 * pause_s, _SELDOM_S)
+            self._look = trio.Event()
+
+    def _release(self, seen: int | None) -> None:
+        for over, epoch in list(self._waiting.items()):
+            if seen is None or epoch <= seen:
+                del self._waiting[over]
+                over.set()

@@ -1,0 +1,48 @@
+"""The work that one node at a time does, for as long as it holds the duties."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+import trio
+
+log: Final = structlog.get_logger(__name__)
+
+
+class Duties:
+    """The duties as one node knows of them, with the work that it does while it holds them."""
+
+    def __init__(self) -> None:
+        self._begun = trio.Event()
+        self._under_way: set[trio.CancelScope] = set()
+
+    @property
+    def held(self) -> bool:
+        """True if this node holds the duties."""
+        return self._begun.is_set()
+
+    def note(self, *, held: bool) -> None:
+        """Take note of whether this node holds them: begin all work, or cancel it."""
+        if held and not self.held:
+            log.info("duties.taken")
+            self._begun.set()
+        elif self.held and not held:
+            log.info("duties.lost")
+            self._begun = trio.Event()
+            for scope in self._under_way:
+                scope.cancel()
+
+    async def during(self, work: Callable[[], Awaitable[object]]) -> None:
+        """See `Cluster.on_duty`."""
+        while True:
+            await self._begun.wait()
+            with trio.CancelScope() as scope:
+                self._under_way.add(scope)
+                try:
+                    await work()
+                finally:
+                    self._under_way.discard(scope)
+            if not scope.cancelled_caught:
+                return

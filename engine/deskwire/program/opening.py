@@ -1,0 +1,237 @@
+"""The store that the settings name, opened with what belongs to it: the other nodes, the bus to them, and the uploads' files.
+
+Everything behind it knows these by their ports; only here it is said which database they are of.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sized
+from contextlib import asynccontextmanager, closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+import structlog
+import trio
+
+from deskwire.config.settings import Config
+from deskwire.engine import ports
+from deskwire.engine.cluster.bus import Bus, NoBus
+from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.membership import Membership
+from deskwire.engine.core import store as core
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.counters import Commits, Room, SharedCommits
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.tasks.failure import kept_running
+from deskwire.engine.events.shared import SharedLogReader
+from deskwire.engine.search.ports import Index
+from deskwire.engine.uploads.ports import Files
+from deskwire.program.errors import StartError
+from deskwire.storage.open_files import open_files
+from deskwire.storage.sqlite.backup.manifest import secret_id
+from deskwire.storage.sqlite.store import open_store
+
+log: Final = structlog.get_logger(__name__)
+
+NO_DRIVER: Final = (
+    "DESKWIRE_DATABASE_URL names a PostgreSQL, and its driver is not installed: `pip install 'deskwire[postgres]'`. The "
+    "one-file program and the image without it know SQLite alone."
+)
+_HOST: Final = 40
+"""Characters of the host's name that a node takes over."""
+
+
+class RunningStore(core.Store[ports.Reader, ports.Transaction], Protocol):
+    """A store that is open, with what is measured of it."""
+
+    @property
+    def commits(self) -> Commits:
+        """The writer's counters."""
+
+    @property
+    def backlog(self) -> Sized:
+        """The jobs that wait for the writer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A store that is open.
+
+    Args:
+        cluster: this node among those that share the store.
+        membership: its lease, to be run; None for a node that needs none.
+        leases: the store by which that is renewed, and others are taken; likewise.
+        bus: to the others.
+        heads: the store as followers ask it, None for a node that is alone.
+        files: the uploads'.
+        index: the search's.
+        scrubbing: whether bytes of something that was erased may still be where rows are kept.
+        scrub_delay: seconds for which the oldest of them have waited.
+        room: the room on the disk; None if that is somebody else's. Raises OSError if it can't be said.
+        shared: what its commits cost besides, None for a node that is alone.
+        messages: the messages to and from other nodes.
+    """
+
+    store: RunningStore
+    cluster: Cluster
+    membership: Membership | None
+    leases: core.Store[ports.Reader, ports.Transaction] | None
+    bus: Bus
+    heads: core.Store[SharedLogReader, ports.Transaction] | None
+    files: Files
+    index: Index
+    scrubbing: Callable[[], bool]
+    scrub_delay: Callable[[], float]
+    room: Callable[[], Room | None]
+    shared: SharedCommits | None = None
+    messages: Callable[[], Mapping[str, int]] = dict
+
+
+@asynccontextmanager
+async def opened(
+    config: Config, installation: Callable[[], Secrets], on_commit: Callable[[ports.Commit], None]
+) -> AsyncIterator[Opened]:
+    """Open the store of the settings; it runs while the context is open.
+
+    Args:
+        installation: returns the installation's secrets.
+
+    Raises DataDirectoryError, DatabaseUnusableError, NotAdmitted, SecretError or StartError if it can't be used.
+    """
+    if config.database_url is not None:
+        async with _postgres(config, config.database_url, installation(), on_commit) as here:
+            yield here
+        return
+    async with open_store(
+        config.data_dir,
+        batch=config.writer_batch,
+        queue=config.writer_queue,
+        readers=config.read_connections,
+        on_commit=on_commit,
+        read_timeout_s=config.read_timeout_s,
+        upgrade_copies=config.upgrade_copies,
+    ) as store:
+        yield Opened(
+            store=store,
+            cluster=Alone(),
+            membership=None,
+            leases=None,
+            bus=NoBus(),
+            heads=None,
+            files=open_files("disk", config.data_dir, None),
+            index=store.index,
+            scrubbing=lambda: store.scrubbing,
+            scrub_delay=lambda: store.scrub_delay,
+            room=store.room,
+        )
+
+
+@asynccontextmanager
+async def _postgres(
+    config: Config, url: str, installation: Secrets, on_commit: Callable[[ports.Commit], None]
+) -> AsyncIterator[Opened]:
+    try:
+        from deskwire.storage.postgres.beats import BeatStore
+        from deskwire.storage.postgres.bus import PostgresBus
+        from deskwire.storage.postgres.commit.lanes import clear_lanes
+        from deskwire.storage.postgres.migrations.apply import migrate
+        from deskwire.storage.postgres.operating.installation import Identity, claim
+        from deskwire.storage.postgres.operating.preflight import examine
+        from deskwire.storage.postgres.operating.scrub import Vacuums
+        from deskwire.storage.postgres.operating.watchdog import watch, watch_waits
+        from deskwire.storage.postgres.search.index import PostgresIndex
+        from deskwire.storage.postgres.store import open_postgres
+    except ModuleNotFoundError as error:
+        raise StartError(NO_DRIVER) from error
+    files = config.files or "database"
+    place, name = place_of(files), node_name(config)
+    identity = Identity([secret_id(each) for each in installation.known], place)
+
+    def prepare() -> None:
+        found = examine(url, require_sync_standby=config.require_sync_standby)
+        for note in found.notes:
+            log.warning("database.doubtful", note=note)
+        for migration in migrate(url):
+            log.info("database.migrated", name=migration)
+        claim(url, identity, name)
+
+    await trio.to_thread.run_sync(prepare)
+    async with (
+        open_postgres(
+            url,
+            node=name,
+            batch=config.writer_batch,
+            queue=config.writer_queue,
+            readers=config.read_connections,
+            on_commit=on_commit,
+            read_timeout_s=config.read_timeout_s,
+        ) as store,
+        trio.open_nursery() as nursery,
+    ):
+        bus = PostgresBus(store.database)
+        nursery.start_soon(kept_running, "nodes.bus", bus.run)
+        beats = BeatStore(store.database, nursery)
+        membership = Membership(beats, bus, name, version("deskwire"), wall_clock, place)
+        vacuums = Vacuums(url, config.scrub_s)
+        for duty, run in (
+            ("vacuums", vacuums.run),
+            ("watchdog", partial(watch, store.database)),
+            ("lanes", partial(clear_lanes, store.database)),
+        ):
+            nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.on_duty, run))
+        nursery.start_soon(
+            kept_running, "storage.waits", partial(watch_waits, store.database, store.waited_s)
+        )
+        with (
+            closing(PostgresIndex(store.database)) as index,
+            closing(open_files(files, config.data_dir, url)) as opened_files,
+        ):
+            yield Opened(
+                store=store,
+                cluster=membership,
+                membership=membership,
+                leases=beats,
+                bus=bus,
+                heads=store,
+                files=opened_files,
+                index=index,
+                scrubbing=lambda: vacuums.due_since is not None,
+                scrub_delay=lambda: vacuums.delay_s,
+                room=lambda: None,
+                shared=store.shared,
+                messages=lambda: asdict(bus.counters),
+            )
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def leased(membership: Membership | None) -> AsyncIterator[None]:
+    """Hold this node's lease while the context is open, and give it back behind all that rests on it."""
+    if membership is None:
+        yield
+        return
+    async with trio.open_nursery() as nursery:
+        await nursery.start(membership.run)
+        yield
+        nursery.cancel_scope.cancel()
+
+
+def node_name(config: Config) -> str:
+    """Return the node's name: that of the settings, or one that no other process has."""
+    if config.node is not None:
+        return config.node
+    host = "".join(
+        each for each in socket.gethostname()[:_HOST] if each.isascii() and (each.isalnum() or each in "-.")
+    )
+    return f"{host.strip('-.') or 'node'}-{secrets.token_hex(3)}"
+
+
+def place_of(files: str) -> str:
+    """Return where uploads are, without what may be another for each node, as the way to a bucket."""
+    parts = urlsplit(files)
+    return files if parts.scheme != "s3" else f"s3://{parts.netloc}{parts.path.rstrip('/')}"
