@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, settings
 from tests.support.builders import InlineStore
 from tests.support.database_connections import all_closed, note_connections
 from tests.support.log_leaks import leaks, logs_of, plant_of
+from tests.support.postgres import close_shared_server, fresh_database
 from tests.support.selection import is_unit, nothing_started, watch_starts
 from tests.support.shortcuts import copy_fresh_databases, trust_nobody
+from tests.support.stores import KINDS, Kind, choose, choosing, chosen, forget_directories
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # how long an example takes says how busy the machine is
@@ -28,23 +30,45 @@ watch_starts()
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: a long life, or a start of much else; `make verify` runs it")
     config.addinivalue_line("markers", "thorough: takes a second or so; `make unit` leaves it to `make test`")
+    config.addinivalue_line(
+        "markers", "s3: needs the S3 that `make verify` installs; `make test` runs it where that is there"
+    )
     config.addinivalue_line("markers", "web: in a browser; `make web` runs it")
+    config.addinivalue_line(
+        "markers", "sqlite: about SQLite itself, or with it as a model; `--store postgres` leaves it out"
+    )
     config.addinivalue_line("markers", "unit: starts no process and no listener; marked by itself")
+    choose(config.getoption("store"))
     if config.getoption("reads") == "threaded":
-        pytest.MonkeyPatch().setattr("deskwire.storage.store.Inline", _Nothing)
+        pytest.MonkeyPatch().setattr("deskwire.storage.sqlite.store.Inline", _Nothing)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that need nothing but this process."""
     for item in items:
-        if item.get_closest_marker("long") is None and is_unit(item):
+        kind = _kind_of(item) or chosen()
+        on_postgres = kind == "postgres"
+        if on_postgres and item.get_closest_marker("sqlite") is not None:
+            item.add_marker(pytest.mark.skip(reason="about SQLite itself"))
+        if item.get_closest_marker("long") is None and not on_postgres and is_unit(item):
             item.add_marker("unit")
+
+
+def _kind_of(item: pytest.Item) -> Kind | None:
+    """The store of a test that is run on both."""
+    kind: Kind | None = item.callspec.params.get("kind") if hasattr(item, "callspec") else None
+    return kind if kind in KINDS else None
 
 
 def pytest_collection_finish() -> None:
     """Leave what is collected out of the garbage collector's rounds, which took a tenth of the time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """End the PostgreSQL server if a test has wanted one."""
+    close_shared_server()
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +79,12 @@ def _alone(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let all tests be run on a store that runs no query inline (ADR 47)."""
+    """Let all tests be run on a store that runs no query inline (ADR 47), and those of the port on PostgreSQL (ADR 59)."""
     said = "how the store runs inline queries; threaded: as all others, so that others' tasks run meanwhile"
     parser.addoption("--reads", choices=("inline", "threaded"), default="inline", help=said)
+    parser.addoption(
+        "--store", choices=KINDS, default="sqlite", help="the store that tests of the port run on"
+    )
 
 
 class _Nothing:
@@ -65,10 +92,11 @@ class _Nothing:
 
 
 @pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    """Fail a test that leaves a database open; what it has of fixtures has ended by then."""
-    with all_closed():
+def _closed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run the test on its store. Fail it if it leaves a database open; what it has of fixtures has ended by then."""
+    with all_closed(), choosing(_kind_of(request.node) or chosen()):
         yield
+        forget_directories()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -93,3 +121,17 @@ def inline_store(tmp_path: Path) -> Iterator[InlineStore]:
     store = InlineStore(tmp_path)
     yield store
     store.close()
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """The URL of a fresh database on a real PostgreSQL server, with all its tables."""
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+def empty_postgres_url() -> Iterator[str]:
+    """The URL of a fresh database on a real PostgreSQL server, without any table."""
+    with fresh_database(migrated=False) as url:
+        yield url

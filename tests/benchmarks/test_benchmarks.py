@@ -39,6 +39,7 @@ SECTIONS = {
     "isolation": ["isolation"],
     "backlog": ["backlog"],
     "engine": ["engine"],
+    "nodes": ["stores", "nodes"],
     "tickets": ["tickets", "bulk"],
     "search": ["search", "index"],
     "inbox": ["inbox"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 Kind = Literal["create", "message", "close", "reopen", "patch"]
@@ -20,6 +21,8 @@ class Ask:
         answer: the acknowledgement's bytes.
         detail: why it was refused.
         replays: answers to the same request sent once more.
+        client: who has asked, which asks for the next thing only once this one is settled.
+        sent_at, settled_at: when it was first sent and when it was settled, in seconds of one steady clock.
     """
 
     kind: Kind
@@ -30,6 +33,9 @@ class Ask:
     answer: bytes = b""
     detail: str = ""
     replays: list[bytes] = field(default_factory=list)
+    client: str = ""
+    sent_at: float = 0.0
+    settled_at: float = inf
 
 
 @dataclass(slots=True)

@@ -25,8 +25,8 @@ import trio
 
 from deskwire.program.first_start import DEMO_FILE, SecretError, present_secrets
 from deskwire.storage.check.check import check
-from deskwire.storage.database import FILE_NAME, DataDirectoryError
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError
+from deskwire.storage.sqlite.store import open_store
 from tests.crash.client import Client
 from tests.crash.disk import ALL_SPARED, BYTES_SPARED, NAMES_SPARED, NOTHING_SPARED, Disk, Loss, torn
 from tests.crash.ledger import Ledger

@@ -9,8 +9,8 @@ from typing import Final
 import trio
 from sqlite_utils import Database
 
-from deskwire.storage.migrations.list import migrations
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.store import open_store
 
 STEPS: Final = (
     "CREATE TABLE added (x TEXT) STRICT",

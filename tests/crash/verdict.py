@@ -25,14 +25,14 @@ def verdict(ledger: Ledger, found: Found) -> list[str]:
             _messages(events, found.messages),
             _followed(found),
             _streamed(events, found),
-            _delivered(events, found),
+            delivered(events, found),
         )
     )
 
 
 def _once(ledger: Ledger, events: list[dict[str, Any]]) -> Iterator[str]:
     """Acknowledged: exactly once. Not acknowledged and without a key: at most once. Refused: never."""
-    seen = Counter(mark for event in events if (mark := _mark(event)) is not None)
+    seen = Counter(mark for event in events if (mark := mark_of(event)) is not None)
     asked = {ask.mark for ask in ledger.asks}
     for ask in ledger.asks:
         count = seen[ask.mark]
@@ -51,7 +51,7 @@ def _once(ledger: Ledger, events: list[dict[str, Any]]) -> Iterator[str]:
         yield f"nobody asked for {mark}"
 
 
-def _mark(event: dict[str, Any]) -> str | None:
+def mark_of(event: dict[str, Any]) -> str | None:
     data = event["data"]
     match event["type"]:
         case "conversation.created":
@@ -103,16 +103,20 @@ def _replays(ledger: Ledger) -> Iterator[str]:
 
 
 def _in_the_order_of_answers(ledger: Ledger, events: list[dict[str, Any]]) -> Iterator[str]:
-    """A client waits for each answer, so what it asked for later has a higher number."""
-    place = {mark: number for number, event in enumerate(events) if (mark := _mark(event)) is not None}
-    last: dict[str, Ask] = {}
+    """A client waits for each answer, so what it asks for behind one has a higher number.
+
+    What was never answered may still be under way then, on a node that is stopped.
+    """
+    place = {mark: number for number, event in enumerate(events) if (mark := mark_of(event)) is not None}
+    last: dict[tuple[str, str], Ask] = {}
     for ask in ledger.asks:
         if ask.conversation is None or ask.mark not in place:
             continue
-        before = last.get(ask.conversation)
+        before = last.get(whose := (ask.client, ask.conversation))
         if before is not None and place[ask.mark] < place[before.mark]:
             yield f"{ask.mark} comes before {before.mark}, which was settled first"
-        last[ask.conversation] = ask
+        if ask.outcome == "acknowledged":
+            last[whose] = ask
 
 
 def _messages(events: list[dict[str, Any]], listed: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
@@ -163,7 +167,7 @@ def _streamed(events: list[dict[str, Any]], found: Found) -> Iterator[str]:
         yield f"the stream went back {backward} times, over {found.connections} connections"
 
 
-def _delivered(events: list[dict[str, Any]], found: Found) -> Iterator[str]:
+def delivered(events: list[dict[str, Any]], found: Found) -> Iterator[str]:
     """Each event has a delivery that has arrived or says why not; first arrivals are in order in a conversation."""
     status = {event: status for _, event, status in found.deliveries}
     received = set(found.received)

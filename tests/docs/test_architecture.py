@@ -38,7 +38,7 @@ def rooms() -> list[str]:
 def test_the_table_has_every_room_and_no_other() -> None:
     table = PAGE.partition("## The floors")[0].partition("| --- | --- |")[2]
     named = [name for row in re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE) for name in CODE.findall(row)]
-    assert sorted(named) == rooms()
+    assert sorted({"storage" if name.startswith("storage/") else name for name in named}) == rooms()
 
 
 def test_every_file_and_folder_that_the_page_names_is_there() -> None:

@@ -34,6 +34,7 @@ NOT_RUN = {
     "docs/guide/backup.md": "needs a recipient of one's own, and a copy that an upgrade has left",
     "docs/guide/deploy.md": "installs on a machine of its own, as root; the tests of its files say what is tried",
     "docs/guide/listen.md": "runs until it is stopped; the tests of `listen` do that",
+    "docs/guide/nodes.md": "needs a PostgreSQL of one's own; the tests of `copy`, of the commands and of several nodes have one",
     "docs/guide/operating.md": "installs from the network, and names ids that nobody has; the tests of `operate` make some",
     "docs/guide/retention.md": "starts another server, with settings to watch retention by",
     "docs/guide/uploads.md": "settings of the server, not a command",

@@ -11,10 +11,10 @@ import pytest
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
-from deskwire.storage.store import SqliteStore
 from tests.interop.client import Client, Launch
 from tests.interop.stage import Stage, staged
 from tests.support.api.service import tapping
+from tests.support.stores import AnyStore
 
 pytestmark = pytest.mark.long
 
@@ -24,7 +24,7 @@ SIZE: Final = 1_000_000
 @pytest.fixture
 async def tapped(
     tmp_path: Path, launch: Launch, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[Stage, SqliteStore]]:
+) -> AsyncIterator[tuple[Stage, AnyStore]]:
     """A stage, and the store beneath its service."""
     stores = tapping(monkeypatch)
     async with staged(tmp_path, launch) as stage:
@@ -45,7 +45,7 @@ async def start(stage: Stage, name: str) -> Client:
     return await (stage.pysher("one") if name == "pysher" else stage.pusher_js("one"))
 
 
-async def append(stage: Stage, store: SqliteStore, *sizes: int) -> list[str]:
+async def append(stage: Stage, store: AnyStore, *sizes: int) -> list[str]:
     """Commit events with so much text, all at once; their envelopes as the feed has them."""
     before = len(await stage.feed())
     project_id, at = stage.service.demo["projectId"], wall_clock()
@@ -61,7 +61,7 @@ async def append(stage: Stage, store: SqliteStore, *sizes: int) -> list[str]:
 
 
 async def test_a_megabyte_arrives_whole_once_and_in_order_also_after_a_cut(
-    tapped: tuple[Stage, SqliteStore], name: str
+    tapped: tuple[Stage, AnyStore], name: str
 ) -> None:
     """Decisions 5: every event, in order; what is confirmed is not repeated."""
     stage, store = tapped

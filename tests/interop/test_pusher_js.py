@@ -11,10 +11,10 @@ import pytest
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.ports import Transaction
-from deskwire.storage.store import SqliteStore
 from tests.interop.client import Launch
 from tests.interop.stage import LONG, QUIET_S, Stage, staged
 from tests.support.api.service import tapping
+from tests.support.stores import AnyStore
 from tests.support.streaming import NOON
 
 AWAY_S: Final = 60.0 if LONG else 2.0
@@ -22,7 +22,7 @@ AWAY_S: Final = 60.0 if LONG else 2.0
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
     return tapping(monkeypatch)
 
 
@@ -135,7 +135,7 @@ async def test_a_refused_channel_leaves_the_client_connected(stage: Stage) -> No
 
 
 async def test_fifteen_hundred_channels_at_once_are_all_authorized(
-    stores: list[SqliteStore], tmp_path: Path, launch: Launch
+    stores: list[AnyStore], tmp_path: Path, launch: Launch
 ) -> None:
     """A 429 is final for pusher-js, so these calls have a limit of their own; the channels need 15 connections."""
     users = [f"u{number}" for number in range(1_500)]

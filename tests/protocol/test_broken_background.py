@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from deskwire.storage.transaction import SqliteReader, SqliteTransaction
+from deskwire.storage.sqlite.transaction import SqliteReader, SqliteTransaction
 from tests.support.api.service import Service, running
 from tests.support.failures import failures_logged
 

@@ -24,6 +24,8 @@ HARMLESS: Final = {
     "engine/deskwire/logs/redaction.py: word.lower() in SECRET_WORDS": "a word of a name in the log, as `token`",
     "http/deskwire/http/api/sessions.py: hashed not in known": "a hash among those of valid sessions that were looked up",
     "http/deskwire/http/stream/websocket/handshake.py: b'upgrade' not in tokens": "the tokens of the header `Connection`",
+    "storage/deskwire/storage/postgres/operating/check.py: _digest(files, content, size) != content.sha256": "bytes beside their name",
+    "storage/deskwire/storage/postgres/operating/installation.py: secret_id not in identity.secret_ids": "an id that is no secret",
     "http/deskwire/http/stream/protocol.py: stream_key != project.stream_key": "a stream key is public, as Pusher's app key is",
 }
 """Comparisons that name something secret and compare nothing secret, with the reason."""

@@ -17,7 +17,7 @@ from deskwire.config.settings import Config
 from deskwire.engine.conversations.commands import PostMessage
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.core.ids import new_id
-from deskwire.storage.database import connect_reader
+from deskwire.storage.sqlite.database import connect_reader
 from tests.simulation.peers.receiver import Manner, Receiver
 from tests.simulation.world import World
 from tests.support.streaming import SERVER_KEY, trio_ms

@@ -22,11 +22,11 @@ import trio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Commit, Reader, Transaction
-from deskwire.storage.database import FILE_NAME, migrate
-from deskwire.storage.search.file import prepared
-from deskwire.storage.store import SqliteStore
-from deskwire.storage.transaction import SqliteTransaction
-from deskwire.storage.writer import WAITING_MAX, Writer, _Job
+from deskwire.storage.sqlite.database import FILE_NAME, migrate
+from deskwire.storage.sqlite.search.file import prepared
+from deskwire.storage.sqlite.store import SqliteStore
+from deskwire.storage.sqlite.transaction import SqliteTransaction
+from deskwire.storage.sqlite.writer import WAITING_MAX, Writer, _Job
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

@@ -62,7 +62,7 @@ class Verdict:
 
 
 @contextmanager
-def _decided(seed: int) -> Iterator[None]:
+def decided(seed: int) -> Iterator[None]:
     """Within it everything that is left to chance is left to the seed: scheduling, ids, nonces."""
     ids, secret, nonces = (random.Random(f"{seed} {name}") for name in ("ids", "secrets", "nonces"))
     with pytest.MonkeyPatch.context() as patch:
@@ -101,7 +101,7 @@ def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
                 nursery.cancel_scope.cancel()
         return trio.current_time()
 
-    with _decided(seed), capture_logs(processors=[format_exc_info]) as entries:
+    with decided(seed), capture_logs(processors=[format_exc_info]) as entries:
         lived_s = trio.run(life, clock=MockClock(autojump_threshold=0))
     errors = [entry for entry in entries if entry["log_level"] in ("error", "critical")]
     world = worlds[0]

@@ -21,10 +21,10 @@ from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.retry.schedule import Ended, Schedule
 from deskwire.engine.webhooks.worker import EndpointWorker
-from deskwire.storage import database
-from deskwire.storage.tables.events.events import EventWrites
-from deskwire.storage.tables.webhooks.deliveries import DeliveryReads, DeliveryWrites
-from deskwire.storage.writer import Writer
+from deskwire.storage.sqlite import database
+from deskwire.storage.sqlite.log import LogWrites
+from deskwire.storage.sqlite.writer import Writer
+from deskwire.storage.tables.webhooks.deliveries import DeliveryReads
 
 Patch = pytest.MonkeyPatch
 
@@ -47,7 +47,7 @@ def _answer_a_failed_commit(patch: Patch) -> None:
 
 def _skip_a_sequence(patch: Patch) -> None:
     """Every thirtieth event takes the number after the next."""
-    append = EventWrites.append_event
+    append = LogWrites.append_event
     count = [0]
 
     def skipping(self: Any, project: Any, draft: Any, *rest: Any) -> Any:
@@ -56,7 +56,7 @@ def _skip_a_sequence(patch: Patch) -> None:
             draft = replace(draft, sequence=draft.sequence + 1)
         return append(self, project, draft, *rest)
 
-    patch.setattr(EventWrites, "append_event", skipping)
+    patch.setattr(LogWrites, "append_event", skipping)
 
 
 def _forget_what_is_pending_at_a_restart(patch: Patch) -> None:
@@ -66,7 +66,7 @@ def _forget_what_is_pending_at_a_restart(patch: Patch) -> None:
 
 def _forget_a_row(patch: Patch) -> None:
     """Every twentieth delivery is told to the dispatcher, and not stored."""
-    insert = DeliveryWrites._insert_delivery
+    insert = LogWrites.add_delivery
     count = [0]
 
     def forgetting(self: Any, *values: Any, **named: Any) -> Any:
@@ -76,7 +76,7 @@ def _forget_a_row(patch: Patch) -> None:
             self.conn.execute("DELETE FROM deliveries WHERE position = ?", (delivery.position,))
         return delivery
 
-    patch.setattr(DeliveryWrites, "_insert_delivery", forgetting)
+    patch.setattr(LogWrites, "add_delivery", forgetting)
 
 
 def _say_delivered_whatever_the_answer(patch: Patch) -> None:
@@ -163,7 +163,7 @@ def _leave_erased_text(patch: Patch) -> None:
     """Nothing is overwritten after an erasure."""
     pragmas = tuple(each.replace("secure_delete = ON", "secure_delete = OFF") for each in database._PRAGMAS)
     patch.setattr(database, "_PRAGMAS", pragmas)
-    patch.setattr("deskwire.storage.scrub.scrubbed", lambda page, *_: page)
+    patch.setattr("deskwire.storage.sqlite.scrub.scrubbed", lambda page, *_: page)
 
 
 PLANTS: Final[Mapping[str, Callable[[Patch], None]]] = {

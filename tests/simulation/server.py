@@ -21,6 +21,8 @@ from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.cluster.bus import NoBus
+from deskwire.engine.cluster.cluster import Alone
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
@@ -41,6 +43,7 @@ from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.service import UploadService
+from deskwire.engine.uploads.shelf import OwnShelf
 from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
@@ -56,6 +59,7 @@ from deskwire.http.resources.service.readiness import Readiness
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.program import wiring as parts
+from deskwire.program.opening import Opened
 from deskwire.program.wiring import voice
 from deskwire.storage.files import DiskFiles
 from tests.simulation.disk import Disk
@@ -100,7 +104,7 @@ class Asked:
     over: trio.Event = field(default_factory=trio.Event)
 
 
-class _TellingHub(Hub):
+class TellingHub(Hub):
     """The hub, with the moments told in which holders change."""
 
     judge: Judge
@@ -119,18 +123,15 @@ class Server:
     """One process, from `run` to `stop` or `kill`."""
 
     def __init__(self, world: World, path: Path) -> None:
-        self.disk = Disk(path, world.dice, world.committed, self._publish)
         self.config = world.config
         self.up = False
         self._world = world
+        self.disk = self._open(path)
         self._scope = trio.CancelScope()
         self._ended = trio.Event()
-        last = seen(self.disk, lambda reader: reader.last_event_position())
         config = self.config
-        self.log = EventLog(
-            self.disk, last, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes
-        )
-        self._hub = _TellingHub(self.disk, self.log, trio_ms, resume_window_s=config.stream_resume_window_s)
+        self.log = self._make_log()
+        self._hub = self._make_hub()
         self._hub.judge = world.judge
         self.stream = RealtimeStream(self.disk, self._hub, trio_ms, keys=lambda: (KEY,))
         self._sealing = Sealing(Secrets(SECRET))
@@ -140,6 +141,17 @@ class Server:
         self.services: Services | None = None
         self._waits: WorkflowTimers | None = None
         self._nursery: trio.Nursery | None = None
+
+    def _open(self, path: Path) -> Disk:
+        return Disk(path, self._world.dice, self._world.committed, self._publish)
+
+    def _make_log(self) -> EventLog:
+        last, config = seen(self.disk, lambda reader: reader.last_event_position()), self.config
+        return EventLog(self.disk, last, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes)
+
+    def _make_hub(self) -> TellingHub:
+        window_s = self.config.stream_resume_window_s
+        return TellingHub(self.disk, self.log, trio_ms, resume_window_s=window_s)
 
     async def run(self, task_status: trio.TaskStatus[None]) -> None:
         """Serve until stopped or killed; started once it is ready."""
@@ -178,8 +190,13 @@ class Server:
         actors.start_soon(retention.run, config.retention_interval_s)
         await services.erasures.resume()
         actors.start_soon(self._waits.run)
-        self.services = _PROCESS.services = services
+        self.services = services
+        self._serve_with(services)
         self.up = True
+
+    def _serve_with(self, services: Services) -> None:
+        _PROCESS.services = services
+        self._app = APP
 
     # What reaches it
 
@@ -277,7 +294,7 @@ class Server:
                     asked.over.set()
 
         try:
-            await APP(scope, receive, send)
+            await self._app(scope, receive, send)
         finally:
             asked.over.set()
 
@@ -311,12 +328,20 @@ class Server:
             ssl_context=_tls(),
             resolver=self._world.internet.resolve,
             rng=random.Random(self._world.dice.random()),
+            cluster=self._cluster(),
         )
 
+    def _cluster(self) -> Any:
+        """The other nodes; None without any."""
+        return None
+
     def _webhooks(self) -> Webhooks:
-        made = parts.webhooks(self.config, self._sealing, self.dispatcher)
+        made = parts.webhooks(self.config, self._sealing, self._deliverer())
         policy, resolve = Policy(allow_private=True), self._world.internet.resolve
         return replace(made, check_url=lambda url: check_url(url, policy, resolve))
+
+    def _deliverer(self) -> Any:
+        return self.dispatcher
 
     def _retention(self, directory: ActorRegistry) -> Retention:
         config = self.config
@@ -334,7 +359,12 @@ class Server:
     def _services(self, nursery: trio.Nursery, actors: ActorRegistry, links: Links) -> Services:
         config, tokens = self.config, Tokens(Secrets(SECRET))
         uploads = UploadService(
-            self.disk, DiskFiles(self._world.directory), trio_ms, links, limit=1, unattached_s=1
+            self.disk,
+            OwnShelf(self.disk, DiskFiles(self._world.directory)),
+            trio_ms,
+            links,
+            limit=1,
+            unattached_s=1,
         )
         return Services(
             store=self.disk,
@@ -356,15 +386,16 @@ class Server:
             voice=self._voice(uploads),
             answers=self.answers,
             rate_limits=parts.rate_limits(config),
-            admission=parts.admission(config, self.disk),
+            admission=parts.admission(config, self.disk, Alone()),
             stream_keys=lambda: (KEY,),
             limits=parts.limits(config),
             version="0",
             measured=parts.measured(
-                self.disk,
+                self._opened(),
                 Indexer(self.disk, self.disk.index),
                 self.dispatcher,
                 self.stream,
+                None,
                 None,
                 Connections(),
             ),
@@ -373,6 +404,21 @@ class Server:
             description=Once(description),
             tell_request=lambda *_: None,
             readiness=Readiness(self.disk, self.disk.commits),
+        )
+
+    def _opened(self) -> Opened:
+        return Opened(
+            store=self.disk,
+            cluster=Alone(),
+            membership=None,
+            leases=None,
+            bus=NoBus(),
+            heads=None,
+            files=DiskFiles(self._world.directory),
+            index=self.disk.index,
+            scrubbing=lambda: self.disk.scrubbing,
+            scrub_delay=lambda: self.disk.scrub_delay,
+            room=self.disk.room,
         )
 
     def _voice(self, uploads: UploadService) -> Voice:

@@ -17,7 +17,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.storage.database import FILE_NAME, connect_reader
+from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
 from tests.simulation.disk import Disk, End, new_disk
 from tests.simulation.judge import Judge
 from tests.simulation.ledger import Ledger

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.storage.database import DataDirectoryError, DirectoryLock
+from deskwire.storage.sqlite.database import DataDirectoryError, DirectoryLock
 
 HOLDER = """
 import sys
 from pathlib import Path
-from deskwire.storage.database import DirectoryLock
+from deskwire.storage.sqlite.database import DirectoryLock
 lock = DirectoryLock(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -21,9 +21,11 @@ from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.storage.database import FILE_NAME, connect_reader
+from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
 from tests.support.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running
 from tests.support.seeing import seen
+
+pytestmark = pytest.mark.sqlite
 
 PLACES = (
     "TITLE", "OLDTITLE", "ATTRIBUTE", "OLDATTRIBUTE", "KEY", "MESSAGE", "LONGMESSAGE", "NOTE", "LOGS", "OLDLOGS",
@@ -91,7 +93,7 @@ async def answer_all(engine: Running) -> None:
     for delivery in seen(engine.store, lambda reader: reader.pending_deliveries(target.rowid, 0, 100)):
         attempt = Attempt(1, NOON, 5, 200, None, mark("ANSWER").encode())
         stored = await engine.store.write(
-            lambda tx, d=delivery, a=attempt: tx.record_end(d, a, "delivered", None)  # type: ignore[misc]
+            lambda tx, d=delivery, a=attempt: tx.record_end(d, a, "delivered", None)
         )
         assert stored
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.storage.database import FILE_NAME, connect_reader, connect_writer, migrate
-from deskwire.storage.migrations.list import migrations
+from deskwire.storage.sqlite.database import FILE_NAME, connect_reader, connect_writer, migrate
+from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.transaction import SqliteReader, SqliteTransaction
 from deskwire.storage.tables.conversations import columns, expiry
-from deskwire.storage.transaction import SqliteReader, SqliteTransaction
 from tests.support.builders import CONTACT, NOON, PROJECT, found_projects
 
 DAY_MS = 86_400_000

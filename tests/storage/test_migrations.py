@@ -14,11 +14,11 @@ from sqlite_utils import Database, Migrations
 
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.webhooks.retry.circuit import Circuit
-from deskwire.storage import database
-from deskwire.storage.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
-from deskwire.storage.migrations import list as list_
-from deskwire.storage.migrations.list import migrations
-from deskwire.storage.transaction import SqliteReader
+from deskwire.storage.sqlite import database
+from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
+from deskwire.storage.sqlite.migrations import list as list_
+from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.transaction import SqliteReader
 from tests.support.shortcuts import migrated_step_by_step
 
 
@@ -75,6 +75,10 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0021_finding_contacts",
         "m0022_snippets",
         "m0023_deliveries_by_sequence",
+        "m0024_seats",
+        "m0025_leases",
+        "m0026_the_entries_of_a_shared_shelf",
+        "m0027_refreshes",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

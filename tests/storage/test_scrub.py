@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.storage.scrub import RETRY_S, SLICE, Scrubber, scrubbed
+from deskwire.storage.sqlite.scrub import RETRY_S, SLICE, Scrubber, scrubbed
 
 PAGE = 4096
 

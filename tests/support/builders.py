@@ -30,10 +30,8 @@ from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.workflows.workflow import Published
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
-from deskwire.storage.store import SqliteStore, open_store
-from deskwire.storage.transaction import SqliteTransaction
 from tests.support.seeing import seen
+from tests.support.stores import Transactions, opened
 
 T = TypeVar("T")
 
@@ -154,8 +152,7 @@ class InlineStore:
     """
 
     def __init__(self, directory: Path) -> None:
-        migrate(directory / FILE_NAME)
-        self._tx = self._here = SqliteTransaction(connect_writer(directory / FILE_NAME))
+        self._transactions = Transactions(directory)
         self.write_failure: Exception | None = None
         self.read_failure: Exception | None = None
         self.before_write: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
@@ -163,6 +160,10 @@ class InlineStore:
         self.reads = 0
         self._submitted: deque[Callable[[], Awaitable[None]]] = deque()
         self.at_once(found_projects)
+
+    @property
+    def connection(self) -> Any:
+        return self._transactions.conn
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         self.writes += 1
@@ -190,10 +191,14 @@ class InlineStore:
         if self.read_failure is not None:
             failure, self.read_failure = self.read_failure, None
             raise failure
-        return query(self._tx)
+        return query(self._here)
+
+    @property
+    def _here(self) -> Any:
+        return self._transactions.reader
 
     def close(self) -> None:
-        self._tx.conn.close()
+        self._transactions.close()
 
     async def _carry_out(self) -> None:
         """What was submitted, in order."""
@@ -202,17 +207,14 @@ class InlineStore:
             self._submitted.popleft()
 
     def at_once(self, job: Callable[[Transaction], T]) -> T:
-        with self._tx.conn:  # commits, or rolls back
-            self._tx.conn.execute("BEGIN")
-            self._tx.published.clear()  # of the commit before
-            return job(self._tx)
+        return self._transactions.at_once(job)
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
     """An open store with its log and its actors, and the commits it has made known."""
 
-    store: SqliteStore
+    store: Any  # of either kind
     log: EventLog
     directory: ActorRegistry
     commits: list[Commit]
@@ -232,7 +234,7 @@ async def running(
             log.publish(commit.events, commit.erased)
 
     async with (
-        open_store(directory, batch=64, readers=2, on_commit=on_commit) as store,
+        opened(directory, on_commit) as store,
         trio.open_nursery() as actors,
     ):
         if seen(store, lambda reader: reader.project(PROJECT.id)) is None:

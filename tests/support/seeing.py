@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from deskwire.engine.ports import Reader
+from deskwire.storage.postgres.store import PostgresStore
+from tests.support.stores import look_at
 
 T = TypeVar("T")
 
 
-class Seen(Protocol):
-    """A store that has a reader at hand."""
-
-    @property
-    def _here(self) -> Reader: ...
-
-
-def seen(store: Seen, query: Callable[[Reader], T]) -> T:
+def seen(store: Any, query: Callable[[Reader], T]) -> T:
     """Return the query's result without waiting for anything."""
-    return query(store._here)
+    return query(look_at(store) if isinstance(store, PostgresStore) else store._here)

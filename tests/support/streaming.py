@@ -18,6 +18,7 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, connect_websoc
 
 from deskwire.engine.accounts.credentials import hash_server_key
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import Draft, EphemeralEvent, StoredEvent
@@ -29,9 +30,9 @@ from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.server.connections import Connections
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
-from deskwire.storage.store import open_store
-from deskwire.storage.transaction import SqliteTransaction
+from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.store import open_store
+from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.support.seeing import seen
 
 T = TypeVar("T")
@@ -61,6 +62,8 @@ class JumpStore:
     def __init__(self, directory: Path) -> None:
         migrate(directory / FILE_NAME)
         self._tx = self._here = SqliteTransaction(connect_writer(directory / FILE_NAME))
+        self.is_live: Callable[[int], bool] = lambda _: False
+        self._tx.is_live = lambda incarnation: self.is_live(incarnation)  # type: ignore[method-assign]
         self.publish: Callable[[list[StoredEvent]], None] = lambda _: None
         self.write_takes_s = 0.0
         self.read_takes_s = 0.0
@@ -77,7 +80,14 @@ class JumpStore:
         return result
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        raise NotImplementedError
+        async def carry_out() -> None:
+            try:
+                outcome: T | Exception = await self.write(job)
+            except Unavailable as error:
+                outcome = error
+            ended(outcome)
+
+        trio.lowlevel.spawn_system_task(carry_out)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
         await trio.lowlevel.checkpoint()
@@ -98,6 +108,11 @@ class JumpStore:
         project = self._tx.project(PROJECT_ID)
         assert project is not None
         self._tx.remove_project(project.rowid, NOON)
+
+    @property
+    def tx(self) -> SqliteTransaction:
+        """The transaction itself, for what no port has."""
+        return self._tx
 
     def close(self) -> None:
         self._tx.conn.close()
@@ -174,7 +189,7 @@ def number(event: StoredEvent) -> int:
     return int(orjson.loads(event.body)["data"]["n"])
 
 
-async def jump_stage(store: JumpStore, clock: Callable[[], int] = trio_ms, **settings: float) -> Stage:
+async def jump_stage(store: JumpStore, clock: Callable[[], int] = trio_ms, **settings: Any) -> Stage:
     """A stage on a store without threads."""
     project = await store.write(found_project)
     log = EventLog(store, seen(store, lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6)
@@ -183,7 +198,7 @@ async def jump_stage(store: JumpStore, clock: Callable[[], int] = trio_ms, **set
 
 
 @asynccontextmanager
-async def real_stage(directory: Path, clock: Callable[[], int], **settings: float) -> AsyncIterator[Stage]:
+async def real_stage(directory: Path, clock: Callable[[], int], **settings: Any) -> AsyncIterator[Stage]:
     """A stage on a real store, whose positions are saved."""
     log: EventLog | None = None
 

@@ -112,8 +112,12 @@ def test_send_and_close_is_one_step(desk: Desk) -> None:
     expect(desk.log.locator(".truth").last).to_contain_text("on disk")
     expect(desk.said("Done.")).to_have_count(1)
     expect(desk.page.locator(".thread-head")).to_contain_text("closed")
-    events = desk.stage.owner.get(f"/conversations/{conversation['id']}/events").json()["items"]
-    assert [event["type"] for event in events[-2:]] == ["message.created", "conversation.closed"]
+    path = f"/conversations/{conversation['id']}/events"
+
+    def newest() -> list[str]:
+        return [event["type"] for event in desk.stage.owner.get(path).json()["items"][-2:]]
+
+    desk.eventually(newest, ["message.created", "conversation.closed"])
 
 
 def test_what_a_customer_writes_appears_by_itself(desk: Desk) -> None:

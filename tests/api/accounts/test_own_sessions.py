@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,12 @@ import trio
 from deskwire.engine.accounts.sessions import SESSIONS_MAX
 from deskwire.engine.core.clock import wall_clock
 from deskwire.program import parts
-from deskwire.storage.database import FILE_NAME
 from tests.support.api.audit_trail import trail
 from tests.support.api.browsers import NAME, PAGE, browser, enter, staff
 from tests.support.api.service import Service, running
 from tests.support.api.staff import client, code, organisation_of, person
 from tests.support.sockets.admin_socket import operate
+from tests.support.stores import beside, chosen
 
 HOUR_MS = 3_600_000
 
@@ -217,8 +215,7 @@ async def test_the_last_use_is_noted_once_a_minute(tmp_path: Path, monkeypatch: 
     clock = SetClock(monkeypatch)
 
     def noted() -> int:
-        database = sqlite3.connect(f"file:{tmp_path / FILE_NAME}?mode=ro", uri=True)
-        with closing(database) as connection:
+        with beside(tmp_path) as connection:
             return int(connection.execute("SELECT last_seen_at FROM sessions").fetchone()[0])
 
     async with running(tmp_path) as service, browser(service) as page:
@@ -236,12 +233,11 @@ async def test_what_is_over_is_removed_by_itself(tmp_path: Path) -> None:
     async with running(tmp_path) as service, browser(service) as page:
         await enter(page, "owner@demo.example", service.demo["user"]["password"])
         secret = page.cookies[NAME]
-    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
+    with beside(tmp_path) as connection:
         connection.execute("UPDATE sessions SET last_seen_at = last_seen_at - ?", (12 * HOUR_MS,))
     async with running(tmp_path) as service, browser(service, {"Cookie": f"{NAME}={secret}"}) as page:
         assert code(await page.get("/users/me")) == (401, "session_ended")
-        database = sqlite3.connect(f"file:{tmp_path / FILE_NAME}?mode=ro", uri=True)
-        with closing(database) as connection, trio.fail_after(10):
+        with beside(tmp_path) as connection, trio.fail_after(10):
             while connection.execute("SELECT count(*) FROM sessions").fetchone() != (0,):  # noqa: ASYNC110
                 await trio.sleep(0.01)  # looks again: nothing announces it
 
@@ -249,12 +245,13 @@ async def test_what_is_over_is_removed_by_itself(tmp_path: Path) -> None:
 async def test_of_too_many_sessions_the_one_that_was_used_longest_ago_ends(service: Service) -> None:
     hired = await staff(service, "agent")
     rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+    blob = "bytea" if chosen() == "postgres" else "BLOB"
     async with browser(service) as oldest, browser(service) as page:
         await enter(oldest, hired["email"])
-        with closing(sqlite3.connect(service.directory / FILE_NAME)) as connection, connection:
+        with beside(service.directory) as connection:
             connection.execute(
-                "INSERT INTO sessions (id, user, hash, client, created_at, last_seen_at) "
-                f"{rows} SELECT 'ses_' || i, s.user, zeroblob(i), '', s.created_at, s.last_seen_at + i FROM n, sessions s",
+                'INSERT INTO sessions (id, "user", hash, client, created_at, last_seen_at) '
+                f"{rows} SELECT 'ses_' || i, s.\"user\", CAST('hash ' || i AS {blob}), '', s.created_at, s.last_seen_at + i FROM n, sessions s",
                 (SESSIONS_MAX - 1,),
             )
         assert (await oldest.get("/users/me")).status_code == 200

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ import httpx
 import pytest
 
 from deskwire.engine.accounts.people import PERMISSIONS, Role
-from deskwire.storage.database import FILE_NAME
 from tests.support.api.audit_trail import trail
 from tests.support.api.browsers import NAME, browser, enter, staff
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, client, code, hire, organisation_of
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.server_process import free_port
+from tests.support.stores import beside, stored
 
 
 @asynccontextmanager
@@ -301,11 +300,10 @@ async def test_the_database_has_no_secret_of_a_session(service: Service) -> None
     hired = await staff(service, "agent")
     async with browser(service) as page:
         secret = (await enter(page, hired["email"])).cookies[NAME]
-    stored = sqlite3.connect(f"file:{service.directory / FILE_NAME}?mode=ro", uri=True)
-    with closing(stored) as connection:
+    with beside(service.directory) as connection:
         (row,) = connection.execute("SELECT * FROM sessions").fetchall()
     assert secret not in map(str, row)
-    assert secret.encode() not in (service.directory / FILE_NAME).read_bytes()
+    assert secret.encode() not in stored(service.directory)
 
 
 async def test_who_signs_in_elsewhere_has_no_session_here(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ async def employ(service: Service, count: int) -> list[str]:
     return emails
 
 
+@pytest.mark.sqlite  # the command that makes an account has the cost of its own settings elsewhere
 async def test_unknown_addresses_cost_what_accounts_cost_after_a_change(
     tmp_path: Path, memory: list[int]
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deskwire.engine.core.clock import iso, milliseconds
-from tests.api.audit.test_sign_ins import LOCAL, attempt, stored
+from tests.api.audit.test_sign_ins import LOCAL, attempt
 from tests.api.operating.test_metrics import until
 from tests.support.api.audit_trail import Record, trail, whole
 from tests.support.api.planted_texts import mark, vanished
@@ -17,6 +17,7 @@ from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, code, hire, organisation_of, person, sign_in
 from tests.support.log_leaks import plant
 from tests.support.sockets.admin_socket import operate
+from tests.support.stores import stored
 
 
 async def keys(service: Service, *labels: str) -> None:

@@ -15,14 +15,10 @@ from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, client, code, hire, person, sign_in
 from tests.support.log_leaks import plant
 from tests.support.sockets.admin_socket import operate
+from tests.support.stores import stored
 
 WRONG: Final = plant("certainly not the password")
 LOCAL: Final = networks("127.0.0.0/8")
-
-
-def stored(directory: Path) -> bytes:
-    """Return every byte of the database and its log."""
-    return b"".join(each.read_bytes() for each in sorted(directory.glob("deskwire.sqlite3*")))
 
 
 async def attempt(service: Service, email: str, password: str, address: str) -> httpx.Response:

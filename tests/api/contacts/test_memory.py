@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deskwire.engine.contacts.memory import ENTRIES_MAX
-from deskwire.storage.database import FILE_NAME
+from deskwire.storage.sqlite.database import FILE_NAME
 from tests.support.api.planted_texts import holding
 from tests.support.api.service import Service, running
+from tests.support.stores import beside
 
 UNKNOWN = "con_00000000000000000000000000"
 
@@ -33,7 +32,7 @@ async def remember(service: Service, path: str, name: str, content: str, **more:
 
 def change(directory: Path, table: str, column: str, value: object) -> None:
     """Change something of the demo in the database of a running service."""
-    with closing(sqlite3.connect(directory / FILE_NAME)) as connection, connection:
+    with beside(directory) as connection:
         connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
 
 

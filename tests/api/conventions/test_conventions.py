@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from tests.support.api.service import Service, running
+from tests.support.stores import beside
 
 PATHS = {
     "conversation_id": "cnv_00000000000000000000000000",
@@ -224,12 +225,10 @@ async def test_a_foreign_project_sees_nothing_of_ours(tmp_path: Path) -> None:
 
 async def foreign_key(directory: Path) -> str:
     """Put a server key of another project into the database beside the running service."""
-    import sqlite3
-
     from deskwire.engine.accounts.credentials import hash_server_key, new_server_key
 
     key = new_server_key()
-    with sqlite3.connect(directory / "deskwire.sqlite3") as connection:
+    with beside(directory) as connection:
         connection.execute("INSERT INTO organisations VALUES (77, 'org_x', 'Other', 0)")
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
@@ -239,7 +238,6 @@ async def foreign_key(directory: Path) -> str:
             "INSERT INTO server_keys VALUES (77, 'key_x', 77, ?, 'tail', 'other', 0, NULL, NULL)",
             (hash_server_key(key),),
         )
-    connection.close()
     return key
 
 

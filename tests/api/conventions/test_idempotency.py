@@ -13,11 +13,11 @@ import trio
 
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.app import ROUTES
-from deskwire.storage.database import FILE_NAME, connect_reader
-from deskwire.storage.store import SqliteStore
+from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import DEFINITION, survey
+from tests.support.stores import AnyStore
 
 KEY: Final = {"Idempotency-Key": "order-1001"}
 JSON: Final = {"Content-Type": "application/json"}
@@ -209,14 +209,14 @@ async def test_it_survives_a_restart_and_ends_with_its_time(tmp_path: Path) -> N
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
     return tapping(monkeypatch)
 
 
 class Held:
     """A writer that waits until it is let go."""
 
-    def __init__(self, store: SqliteStore, nursery: trio.Nursery) -> None:
+    def __init__(self, store: AnyStore, nursery: trio.Nursery) -> None:
         self._go = threading.Event()
         self._there = threading.Event()
         nursery.start_soon(store.write, self._hold)
@@ -232,7 +232,7 @@ class Held:
         self._go.set()
 
 
-async def queued(store: SqliteStore, count: int) -> None:
+async def queued(store: AnyStore, count: int) -> None:
     """Return once so many jobs wait for the writer."""
     with trio.fail_after(10):
         while len(store.backlog) < count:  # noqa: ASYNC110  # a queue between threads rings no bell
@@ -240,7 +240,7 @@ async def queued(store: SqliteStore, count: int) -> None:
 
 
 async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
-    stores: list[SqliteStore], service: Service
+    stores: list[AnyStore], service: Service
 ) -> None:
     conversation = await service.create()
     path, answers = f"/s2s/conversations/{conversation['id']}/messages", []
@@ -262,7 +262,7 @@ async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
 
 
 async def test_a_caller_who_leaves_before_the_commit_finds_the_answer_of_what_was_done(
-    stores: list[SqliteStore], service: Service
+    stores: list[AnyStore], service: Service
 ) -> None:
     """Leave before the response: the command is carried out, and its response is in the commit."""
     conversation = await service.create()
@@ -284,7 +284,7 @@ async def test_a_caller_who_leaves_before_the_commit_finds_the_answer_of_what_wa
     assert again.headers[REPLAYED] == "true"
 
 
-async def _cancel_when(leaving: trio.CancelScope, store: SqliteStore) -> None:
+async def _cancel_when(leaving: trio.CancelScope, store: AnyStore) -> None:
     await queued(store, 1)
     leaving.cancel()
 

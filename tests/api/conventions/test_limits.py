@@ -15,12 +15,12 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.http.api.app import make_app
 from deskwire.http.api.services import Services
 from deskwire.program import serve as program
-from deskwire.storage.store import SqliteStore
 from tests.api.conventions.test_idempotency import Held, queued
 from tests.api.operating.test_metrics import scrape
 from tests.support.api.browsers import browser, enter
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import person
+from tests.support.stores import AnyStore
 
 FIELDS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
@@ -149,12 +149,12 @@ async def test_an_address_of_this_machine_is_never_shut_out(service: Service) ->
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
     return tapping(monkeypatch)
 
 
 async def test_more_requests_than_may_be_under_way_are_refused_before_their_body_is_read(
-    stores: list[SqliteStore], tmp_path: Path
+    stores: list[AnyStore], tmp_path: Path
 ) -> None:
     async with running(tmp_path, requests_under_way=1) as service, trio.open_nursery() as nursery:
         await service.create("u0")  # the key's use is noted: what waits below are conversations
@@ -214,7 +214,7 @@ async def test_bodies_that_do_not_fit_into_memory_together_are_refused(tmp_path:
 
 
 async def test_changes_are_refused_while_too_many_wait_for_the_disk_and_reads_are_not(
-    stores: list[SqliteStore], tmp_path: Path
+    stores: list[AnyStore], tmp_path: Path
 ) -> None:
     async with running(tmp_path, writer_queue=16) as service, trio.open_nursery() as nursery:
         held = Held(stores[0], nursery)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.core.clock import wall_clock
 from deskwire.program.first_start import installation_secrets
 from tests.support.api.service import Service
+from tests.support.stores import beside
 
 
 async def listed(service: Service, **params: str) -> list[str]:
@@ -98,7 +97,7 @@ async def test_a_role_may_do_what_its_permissions_say(service: Service, role: st
 def member(service: Service, role: str) -> str:
     """The token of another member, put into the database beside the running service."""
     user_id = "usr_00000000000000000000000077"
-    with closing(sqlite3.connect(service.directory / "deskwire.sqlite3")) as connection, connection:
+    with beside(service.directory) as connection:
         connection.execute(
             "INSERT INTO users (rowid, id, email, name, created_at) VALUES (77, ?, 'x@x.example', 'X', 0)",
             (user_id,),

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import Any
 
 import stripe
 import trio
 
 from deskwire.http.api.app import ROUTES
-from deskwire.storage.database import FILE_NAME
 from tests.api.events.test_channels_agree import Consumer, consuming, receiving, register
 from tests.support.api.service import Service
 from tests.support.sockets.receivers import Request
+from tests.support.stores import beside, stored
 
 STARTED, STOPPED = "agent.typing.started", "agent.typing.stopped"
 
@@ -171,12 +170,10 @@ async def test_nothing_about_typing_is_in_the_database_the_feed_or_a_replay(serv
 
     marks = [json.loads(frame["data"])["id"].encode() for frame in frames]
     marks += [receiver.requests[0].headers["Service-Delivery-Id"].encode(), b"agent.typing.started"]
-    for file in service.directory.glob(f"{FILE_NAME}*"):
-        content = file.read_bytes()
-        assert not [mark for mark in marks if mark in content], file.name
-    with sqlite3.connect(f"file:{service.directory / FILE_NAME}?mode=ro", uri=True) as connection:
+    content = stored(service.directory)
+    assert not [mark for mark in marks if mark in content]
+    with beside(service.directory) as connection:
         assert connection.execute("SELECT count(*) FROM deliveries").fetchone() == (0,)
-    connection.close()
 
 
 async def test_a_hidden_conversations_typing_is_answered_and_told_to_nobody(service: Service) -> None:

@@ -14,6 +14,7 @@ import trio_websocket
 
 from tests.support.api.service import Service
 from tests.support.sockets.receivers import Receiver
+from tests.support.stores import stored
 
 
 @asynccontextmanager
@@ -141,7 +142,7 @@ async def test_the_secret_is_shown_once_and_masked_ever_after(service: Service) 
     listed = (await service.http.get("/s2s/webhooks")).json()
     assert listed["items"] == [{**endpoint, "secret": masked}]
     assert (await service.http.get(f"/s2s/webhooks/{endpoint['id']}")).json()["secret"] == masked
-    assert endpoint["secret"].encode() not in (service.directory / "deskwire.sqlite3-wal").read_bytes()
+    assert endpoint["secret"].encode() not in stored(service.directory)
     deleted = await service.http.delete(f"/s2s/webhooks/{endpoint['id']}")
     assert deleted.json() == {"id": endpoint["id"], "deleted": True}
     for method in ("GET", "DELETE"):

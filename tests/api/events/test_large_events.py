@@ -15,17 +15,15 @@ from wsproto.events import TextMessage
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
-from deskwire.storage.store import SqliteStore
 from tests.support.api.service import Service, running, tapping
 from tests.support.sockets.raw_peer import RawPeer, upgrade
+from tests.support.stores import AnyStore
 
 SIZE: Final = 1_000_000
 
 
 @pytest.fixture
-async def tapped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[Service, SqliteStore]]:
+async def tapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Service, AnyStore]]:
     """Yield a service, and the store beneath it."""
     stores = tapping(monkeypatch)
     async with running(tmp_path) as service:
@@ -54,9 +52,7 @@ async def envelope(peer: RawPeer) -> str:
     return text
 
 
-async def append(
-    service: Service, store: SqliteStore, conversation: dict[str, Any], *sizes: int
-) -> list[str]:
+async def append(service: Service, store: AnyStore, conversation: dict[str, Any], *sizes: int) -> list[str]:
     """Commit events of the conversation with so much text, all at once; their envelopes."""
 
     def job(tx: Transaction) -> list[str]:
@@ -77,7 +73,7 @@ async def append(
 
 
 async def test_who_does_not_read_a_megabyte_holds_up_nobody_and_gets_it_whole_later(
-    tapped: tuple[Service, SqliteStore],
+    tapped: tuple[Service, AnyStore],
 ) -> None:
     """Decisions 5: a slow reader slows nobody."""
     service, store = tapped

@@ -10,7 +10,8 @@ import pytest
 import trio
 
 from deskwire.storage.check.rules import broken_rules
-from deskwire.storage.database import FILE_NAME, connect_reader
+from deskwire.storage.dialect import POSTGRES, SQLITE
+from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
 from tests.support.api.import_lines import (
     NDJSON,
     PAST,
@@ -25,12 +26,14 @@ from tests.support.api.import_lines import (
 )
 from tests.support.api.service import Service, running
 from tests.support.api.staff import hire
+from tests.support.stores import beside, chosen
 
 
 def problems(directory: Path) -> list[str]:
     """Return the problems that `deskwire check` finds in the rows."""
-    with closing(connect_reader(directory / FILE_NAME)) as connection:
-        return [each.message for each in broken_rules(connection)]
+    dialect = POSTGRES if chosen() == "postgres" else SQLITE
+    with beside(directory) as connection:
+        return [each.message for each in broken_rules(connection, dialect)]
 
 
 def told(report: dict[str, Any]) -> dict[int, list[tuple[str, str]]]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import closing
 from typing import Any, Final
 
 import httpx
 import orjson
 import pytest
 
-from deskwire.storage.database import FILE_NAME
+from deskwire.engine.events.types import ERASURE
 from tests.support.api.service import Service
+from tests.support.stores import beside
 
 Row = dict[str, Any]
 OPTIONS: Final = [{"id": "order", "label": "My order"}, {"id": "other", "label": "Something else"}]
@@ -55,9 +54,9 @@ class Desk:
 
     def follow(self, after: str) -> None:
         """Apply all stored events behind this one."""
-        with closing(sqlite3.connect(self.service.directory / FILE_NAME)) as connection:
+        with beside(self.service.directory) as connection:
             events = connection.execute(
-                "SELECT id, body FROM events WHERE id > ? ORDER BY position", (after,)
+                "SELECT id, body FROM events WHERE id > ? AND type <> ? ORDER BY position", (after, ERASURE)
             )
             for event_id, body in events:
                 self.last = max(self.last, event_id)

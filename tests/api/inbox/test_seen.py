@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import Any
 
 import httpx
 import pytest
 
 from deskwire.engine.conversations.agent_view import NO_EVENT
-from deskwire.storage.database import FILE_NAME
 from tests.support.api.agent_stream import page as opened
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of, person
+from tests.support.stores import beside
 
 
 async def see(http: httpx.AsyncClient, conversation: dict[str, Any], index: int) -> dict[str, Any]:
@@ -142,7 +140,7 @@ async def test_the_agents_other_pages_hear_of_what_was_seen_and_nobody_elses_do(
 
 def rows(service: Service) -> list[tuple[int, int]]:
     """The places that are stored: the index and how many messages of the contact that were seen."""
-    with closing(sqlite3.connect(service.directory / FILE_NAME)) as connection:
+    with beside(service.directory) as connection:
         return connection.execute("SELECT number, contact_messages FROM agent_seen").fetchall()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,9 +9,9 @@ import orjson
 import pytest
 import trio
 
-from deskwire.storage.database import FILE_NAME
 from tests.api.conversations.test_dashboard import member
 from tests.support.api.service import Service, running
+from tests.support.stores import beside
 
 UNKNOWN = "cnv_00000000000000000000000000"
 FOREIGN = "cnv_00000000000000000000000009"
@@ -26,7 +24,7 @@ def later(seconds: float) -> str:
 
 def told(service: Service) -> list[dict[str, Any]]:
     """What agents alone were told, in order."""
-    with closing(sqlite3.connect(f"file:{service.directory / FILE_NAME}?mode=ro", uri=True)) as connection:
+    with beside(service.directory) as connection:
         rows = connection.execute("SELECT body FROM events WHERE internal = 1 ORDER BY position").fetchall()
     return [orjson.loads(row[0]) for row in rows]
 
@@ -399,7 +397,7 @@ async def test_the_activity_is_paged_newest_first_and_goes_with_its_conversation
     bad = await service.dashboard.get(f"/conversations/{conversation['id']}/activity", params={"cursor": "x"})
     assert bad.status_code == 400
     await service.http.delete(f"/s2s/conversations/{conversation['id']}")
-    with closing(sqlite3.connect(service.directory / FILE_NAME)) as connection:
+    with beside(service.directory) as connection:
         assert connection.execute("SELECT count(*) FROM conversation_activity").fetchone() == (0,)
 
 
@@ -498,7 +496,7 @@ async def test_every_role_reads_activity_and_tags_and_agents_write(
 async def test_another_tenants_conversations_contacts_and_tags_look_like_none(service: Service) -> None:
     conversation = await service.create()
     await patch(service, conversation, tags=["vip"])
-    with closing(sqlite3.connect(service.directory / FILE_NAME)) as connection, connection:
+    with beside(service.directory) as connection:
         connection.execute("INSERT INTO organisations VALUES (9, 'org_9', 'Other', 0)")
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "

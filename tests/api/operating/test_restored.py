@@ -7,16 +7,18 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import pytest
 import trio
 
 from deskwire.program.first_start import installation_secrets
-from deskwire.storage.backup.make import Order, back_up
-from deskwire.storage.backup.restore import Order as RestoreOrder
-from deskwire.storage.backup.restore import restore
 from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.backup.make import Order, back_up
+from deskwire.storage.sqlite.backup.restore import Order as RestoreOrder
+from deskwire.storage.sqlite.backup.restore import restore
 from tests.support.api.service import running
 
 
+@pytest.mark.sqlite  # a backup and its restore are of a directory
 async def test_keys_tokens_links_cursors_and_webhook_secrets_hold_on(tmp_path: Path) -> None:
     async with running(tmp_path / "old") as service:
         sent = (await service.http.post("/uploads", files={"file": ("a.txt", b"bytes")})).json()

@@ -20,7 +20,7 @@ from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.first_start import installation_secrets
 from deskwire.storage.check.check import check
-from deskwire.storage.database import FILE_NAME
+from deskwire.storage.sqlite.database import FILE_NAME
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.service import Service, running

@@ -14,12 +14,13 @@ import pytest
 import trio
 
 from deskwire.engine.ports import Reader
-from deskwire.storage.store import SqliteStore
+from deskwire.storage.sqlite.store import SqliteStore
 from tests.api.operating.test_metrics import scrape
 from tests.api.stream.test_authorization import foreign_key
 from tests.support.api.import_lines import NDJSON
 from tests.support.api.service import Service, running, tapping
 from tests.support.seeing import seen
+from tests.support.stores import AnyStore
 
 TOO_MANY: Final = (429, "too_many_at_once", "1")
 
@@ -124,12 +125,13 @@ async def wait(http: httpx.AsyncClient, seconds: float) -> httpx.Response:
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
     return tapping(monkeypatch)
 
 
+@pytest.mark.sqlite  # holds one of its readers
 async def test_a_project_whose_reads_take_long_leaves_connections_for_another(
-    stores: list[SqliteStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stores: list[AnyStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with two(tmp_path, read_connections=2) as (service, other), trio.open_nursery() as nursery:
         held, project = threading.Event(), service.demo["projectId"]
@@ -145,10 +147,9 @@ async def test_a_project_whose_reads_take_long_leaves_connections_for_another(
         held.set()
 
 
-def slow_for(
-    monkeypatch: pytest.MonkeyPatch, store: SqliteStore, project: int, held: threading.Event
-) -> None:
+def slow_for(monkeypatch: pytest.MonkeyPatch, store: AnyStore, project: int, held: threading.Event) -> None:
     """Have this project's lists of teams take until `held` is set."""
+    assert isinstance(store, SqliteStore)
     kind = type(store._readers[0][0])
     teams = kind.teams
 
@@ -191,11 +192,13 @@ async def test_a_project_whose_names_are_not_resolved_leaves_lookups_for_another
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.sqlite  # an endless query of its own readers; of PostgreSQL's in tests/storage/postgres
 async def test_a_read_that_takes_too_long_is_told_so_and_leaves_the_rest_alone(
-    stores: list[SqliteStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stores: list[AnyStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
     async with running(tmp_path, read_timeout_s=0.1, read_connections=1) as service:
+        assert isinstance(stores[0], SqliteStore)
         kind = type(stores[0]._readers[0][0])
         with monkeypatch.context() as patch:
             patch.setattr(kind, "teams", lambda reader, *_: reader.conn.execute(endless).fetchall())

@@ -12,23 +12,23 @@ import trio
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
-from deskwire.storage.store import SqliteStore
 from tests.support.api.agent_stream import WITHIN_S, page
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service, running, tapping
 from tests.support.sockets.server_process import Server
+from tests.support.stores import AnyStore
 
 LARGE = 200_000
 """Bytes of an event that fills buffers."""
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
     """The stores of the services that are started from now on."""
     return tapping(monkeypatch)
 
 
-async def flood(service: Service, store: SqliteStore, count: int, size: int = LARGE) -> str:
+async def flood(service: Service, store: AnyStore, count: int, size: int = LARGE) -> str:
     """Commit that many events of this size; the id of the last one."""
 
     def job(tx: Transaction) -> str:
@@ -89,7 +89,7 @@ async def talk(server: Server) -> list[str]:
 
 
 async def test_what_was_pruned_is_a_gap_and_the_newest_that_was_is_none(
-    service_with_store: tuple[Service, SqliteStore],
+    service_with_store: tuple[Service, AnyStore],
 ) -> None:
     service, store = service_with_store
     conversation = await service.create()
@@ -108,14 +108,14 @@ async def test_what_was_pruned_is_a_gap_and_the_newest_that_was_is_none(
 
 
 @pytest.fixture
-async def service_with_store(tmp_path: Path, stores: list[SqliteStore]) -> Any:
+async def service_with_store(tmp_path: Path, stores: list[AnyStore]) -> Any:
     """A service, and its store."""
     async with running(tmp_path) as service:
         yield service, stores[-1]
 
 
 async def test_an_offline_hour_is_caught_up_in_order(
-    service_with_store: tuple[Service, SqliteStore],
+    service_with_store: tuple[Service, AnyStore],
 ) -> None:
     service, store = service_with_store
     await service.create()
@@ -128,7 +128,7 @@ async def test_an_offline_hour_is_caught_up_in_order(
 
 
 async def test_a_reader_that_never_reads_is_given_up_and_delays_nobody(
-    tmp_path: Path, stores: list[SqliteStore]
+    tmp_path: Path, stores: list[AnyStore]
 ) -> None:
     async with running(tmp_path, stream_write_timeout_s=0.5) as service, page(service.dashboard) as good:
         silent = await silent_reader(service)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import Any
 
 import pytest
 
 from tests.api.conversations.test_dashboard import member
 from tests.support.api.service import Service
+from tests.support.stores import beside
 
 UNKNOWN = "tkt_00000000000000000000000000"
 FIELDS = {
@@ -187,20 +186,24 @@ async def test_a_deleted_ticket_is_gone_with_its_log(service: Service) -> None:
 
 def foreign_ticket(service: Service) -> str:
     """The id of a ticket of another organisation's project, put in beside the service; with user and team."""
-    with closing(sqlite3.connect(service.directory / "deskwire.sqlite3")) as connection, connection:
-        connection.executescript(
-            """
-            INSERT INTO organisations (rowid, id, name, created_at) VALUES (9, 'org_9', 'Other', 0);
-            INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at)
-            VALUES (9, 'prj_00000000000000000000000009', 9, 'Other', 'other', 0);
-            INSERT INTO users (rowid, id, email, name, created_at) VALUES (9, 'usr_9', 'o@x.example', 'Other', 0);
-            INSERT INTO memberships (organisation, user, role, created_at) VALUES (9, 9, 'owner', 0);
-            INSERT INTO teams (rowid, id, project, name, created_at) VALUES (9, 'team_9', 9, 'Other', 0);
-            INSERT INTO tickets (id, project, title, status, priority, tags, created_at, updated_at, activity)
-            VALUES ('tkt_00000000000000000000000009', 9, 'Parcel lost', 'OPEN', 1, '["vip"]', 0, 0, 0);
-            INSERT INTO ticket_tags VALUES (9, 'vip', last_insert_rowid());
-            """
-        )
+    with beside(service.directory) as connection:
+        for sql in (
+            """INSERT INTO organisations (rowid, id, name, created_at) VALUES
+            (9, 'org_9', 'Other', 0)""",
+            """INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) VALUES
+            (9, 'prj_00000000000000000000000009', 9, 'Other', 'other', 0)""",
+            """INSERT INTO users (rowid, id, email, name, created_at) VALUES
+            (9, 'usr_9', 'o@x.example', 'Other', 0)""",
+            """INSERT INTO memberships (organisation, "user", role, created_at) VALUES
+            (9, 9, 'owner', 0)""",
+            """INSERT INTO teams (rowid, id, project, name, created_at) VALUES
+            (9, 'team_9', 9, 'Other', 0)""",
+            """INSERT INTO tickets (rowid, id, project, title, status, priority, tags, created_at, updated_at, activity) VALUES
+            (9, 'tkt_00000000000000000000000009', 9, 'Parcel lost', 'OPEN', 1, '["vip"]', 0, 0, 0)""",
+            """INSERT INTO ticket_tags VALUES
+            (9, 'vip', 9)""",
+        ):
+            connection.execute(sql)
     return "tkt_00000000000000000000000009"
 
 
@@ -371,7 +374,7 @@ async def test_a_bulk_change_with_an_unknown_team_changes_nothing_at_all(service
 
 async def test_a_thousand_tickets_change_in_one_call(service: Service) -> None:
     first = await make(service)
-    with closing(sqlite3.connect(service.directory / "deskwire.sqlite3")) as connection, connection:
+    with beside(service.directory) as connection:
         connection.executemany(
             "INSERT INTO tickets (id, project, title, status, priority, tags, created_at, updated_at, activity) "
             "VALUES (?, 1, 'T', 'OPEN', 1, '[]', 0, 0, 0)",

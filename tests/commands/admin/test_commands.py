@@ -9,7 +9,7 @@ import pytest
 
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.core.secret import Secrets
-from deskwire.storage.database import DirectoryLock
+from deskwire.storage.sqlite.database import DirectoryLock
 from tests.commands.admin.conftest import Deskwire, good, listed
 
 PASSWORD = "a long enough password"

@@ -11,8 +11,8 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from deskwire.commands.admin.context import LOOKS
-from deskwire.storage.database import FILE_NAME
-from deskwire.storage.migrations.list import migrations
+from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.migrations.list import migrations
 from tests.commands.admin.conftest import Deskwire, good, listed
 
 LACKING = "m0012_imports"

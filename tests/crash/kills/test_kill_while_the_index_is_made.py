@@ -10,7 +10,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.storage.search.file import FILE_NAME
+from deskwire.storage.sqlite.search.file import FILE_NAME
 from tests.support.api.import_lines import ndjson, threads
 from tests.support.api.planted_texts import holding
 from tests.support.sockets.server_process import LOOK_S, Server

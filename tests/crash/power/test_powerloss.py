@@ -14,10 +14,10 @@ import pytest
 import trio
 
 from deskwire.engine.core.secret import Secrets
-from deskwire.storage.backup.copies import FOLDER, copy_before_upgrade
-from deskwire.storage.backup.unpack import read_archive
 from deskwire.storage.check.check import check
-from deskwire.storage.database import FILE_NAME, RESTORING
+from deskwire.storage.sqlite.backup.copies import FOLDER, copy_before_upgrade
+from deskwire.storage.sqlite.backup.unpack import read_archive
+from deskwire.storage.sqlite.database import FILE_NAME, RESTORING
 from tests.crash.disk import NOTHING_SPARED, Disk
 from tests.crash.powerloss import Moment, Recorded, moments, recorded
 from tests.crash.shim import Shim, missing, shim_environment_works

@@ -60,7 +60,7 @@ def _append(draft: Draft, tx: Transaction) -> StoredEvent:
 
 
 @asynccontextmanager
-async def opened(store: InlineStore, **bounds: int) -> AsyncIterator[Office]:
+async def opened(store: InlineStore, most: int = 1_000) -> AsyncIterator[Office]:
     def hire(name: str) -> User:
         user = store.at_once(lambda tx: tx.insert_user(f"usr_{name}", f"{name}@x.org", name, None, NOON))
         store.at_once(lambda tx: tx.insert_membership(PROJECT.organisation, user.rowid, "agent", NOON))
@@ -69,7 +69,7 @@ async def opened(store: InlineStore, **bounds: int) -> AsyncIterator[Office]:
     people = [hire("ada"), hire("ken")]
     log = EventLog(store, 0, ring_events=1_000, ring_bytes=1 << 20)
     async with trio.open_nursery() as nursery:
-        streams = AgentStreams(store, log, HandClock(), **bounds)
+        streams = AgentStreams(store, log, HandClock(), most=most)
         nursery.start_soon(streams.run)
         yield Office(store, log, streams, people)
         nursery.cancel_scope.cancel()

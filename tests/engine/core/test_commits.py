@@ -9,7 +9,7 @@ import trio
 
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.ports import Commit
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.store import open_store
 from tests.support.builders import found_projects
 
 

@@ -137,3 +137,28 @@ def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> 
     assert shared.take("a", 1.25) == Quota(2, 0, 2, 1)
     assert [shared.look("a", 2.0), shared.look("a", 2.0)] == [Quota(2, 1, 1, 0)] * 2
     assert shared.take("a", 2.0) == Quota(2, 0, 2, 0)
+
+
+def test_nodes_that_share_a_rate_together_allow_it_and_tell_of_all_of_it() -> None:
+    nodes = [Buckets(Rate(60, 10)) for _ in range(3)]
+    for node in nodes:
+        node.share(3)
+    first = nodes[0].take("who", 0.0)
+    assert first is not None
+    assert (first.limit, first.remaining) == (10, 9)
+    taken = sum(
+        (left := node.take("who", 0.0)) is not None and not left.retry_after_s
+        for node in nodes
+        for _ in range(20)
+    )
+    assert 10 <= taken + 1 <= 12, "two too many at the most, as each part is rounded up"
+    left = nodes[0].take("who", 0.0)
+    assert left is not None
+    assert left.retry_after_s == 3, "a third of the pace"
+    nodes[0].share(1)
+    alone = nodes[0].take("other", 0.0)
+    assert alone == Quota(10, 9, 1, 0)
+
+
+def test_no_node_allows_nothing() -> None:
+    assert Rate(2, 1).shared(50) == Rate(1, 1)

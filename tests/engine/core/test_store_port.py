@@ -23,7 +23,7 @@ from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 from deskwire.engine.uploads.ports import EraseCommit, UploadReader, UploadTransaction
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
-from deskwire.storage.store import SqliteStore
+from deskwire.storage.sqlite.store import SqliteStore
 
 Tickets = Store[TicketReader, TicketTransaction]
 

@@ -99,7 +99,7 @@ async def read_all(
 ) -> list[int]:
     """What a reader gets that goes on from each chunk's `upto` until it has caught up."""
     found: list[int] = []
-    while after < log.position:
+    while after < log.position(source if isinstance(source, int) else source.project):
         chunk = await log.read(source, after, limit, types)
         assert chunk.upto > after, "no progress"
         assert all(after < event.position <= chunk.upto for event in chunk.events)

@@ -69,7 +69,7 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
         expected = rows(lane, cursor[0], limit)
         chunk = await log.read(lane, cursor[0], limit)
         assert list(chunk.events) == expected
-        assert chunk.upto == (expected[-1].position if len(expected) == limit else log.position)
+        assert chunk.upto == (expected[-1].position if len(expected) == limit else log.position(lane.project))
         cursor[0] = chunk.upto
 
     async def play() -> None:
@@ -77,8 +77,8 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
             if kind == "commit":
                 commit(first, second)
             elif kind == "open":
-                log.open(first)
-                readers.append((first, [log.position if second else 0]))
+                await log.open(first)
+                readers.append((first, [log.position(first.project) if second else 0]))
             elif readers and kind == "close":
                 log.close(readers.pop(first % len(readers))[0])
             elif readers:
@@ -91,7 +91,7 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
             with trio.move_on_after(0) as waiting:
                 await log.wait(lane, cursor[0])
             assert waiting.cancelled_caught, "there is nothing new"
-            assert log.settled(lane, cursor[0]) == log.position
+            assert log.settled(lane, cursor[0]) == log.position(lane.project)
         everything: list[Topic | Agents] = [*LANES, *AGENTS]
         for lane in everything:
             await read(lane, [0], 10_000)
@@ -103,7 +103,7 @@ async def test_a_lane_is_read_from_memory_however_busy_its_project_is() -> None:
     table = Table()
     log = opened(table, ring_events=5)
     lane = Topic(1, "conversation", "cnv_1")
-    log.open(lane)
+    await log.open(lane)
     after = 0
     for position in range(1, 200):
         publish(table, log, laned(position, 1 if position % 50 == 0 else 2))
@@ -121,7 +121,7 @@ async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() 
     woken: list[str] = []
 
     async def follow(lane: Topic) -> None:
-        log.open(lane)
+        await log.open(lane)
         await log.wait(lane, 0)
         woken.append(lane.subject)
 
@@ -143,7 +143,7 @@ async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() 
 async def test_closing_a_lane_ends_the_wait_for_it() -> None:
     log = opened(Table())
     lane = Topic(1, "conversation", "cnv_1")
-    log.open(lane)
+    await log.open(lane)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(log.wait, lane, 0)
         await wait_all_tasks_blocked()
@@ -155,7 +155,7 @@ async def test_what_the_ring_has_dropped_is_in_no_lane_and_no_tail_any_more() ->
     log = opened(table, ring_events=10)
     project = 1_000_001  # of no other test
     for lane in LANES:
-        log.open(lane._replace(project=project))
+        await log.open(lane._replace(project=project))
     for position in range(1, 1_000):
         log.publish([laned(position, 1 + position % 4, project)])
     gc.collect()
@@ -170,7 +170,7 @@ async def test_an_internal_event_wakes_agents_and_nobody_else_and_leaves_memory_
     assert log.kept == (0, 0), "nobody has it open"
     woken: list[object] = []
     for source in (1, Agents(1), Agents(2), Topic(1, "conversation", "cnv_1"), Topic(1, "contact", "u1")):
-        log.open(source).listen(lambda source=source: woken.append(source))  # type: ignore[misc]
+        (await log.open(source)).listen(lambda source=source: woken.append(source))  # type: ignore[misc]
     publish(table, log, internal(2, 1))
     assert (woken, log.kept[0]) == ([Agents(1)], 1)
     assert log.behind(1, 0) == (0, True)

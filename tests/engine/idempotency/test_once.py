@@ -23,8 +23,8 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.idempotency.once import Answers, Repeats, hashed
 from deskwire.engine.ports import Transaction
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
-from deskwire.storage.transaction import SqliteTransaction
+from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.support.builders import NOON, found_projects
 
 WINDOW_S = 100

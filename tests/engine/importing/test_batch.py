@@ -30,8 +30,8 @@ from deskwire.engine.importing.records import (
 from deskwire.engine.uploads.links import nowhere
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.storage.check.rules import broken_rules
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
-from deskwire.storage.transaction import SqliteTransaction
+from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, found_projects
 from tests.support.seeing import seen
 
@@ -160,7 +160,7 @@ def test_however_a_file_is_cut_and_repeated_it_leaves_the_same(
     conversations, stored = content(writing, PROJECT)
     assert (conversations, stored) == content(writing, OTHER_PROJECT)
     assert (whole.imported["conversation"], whole.imported["message"]) == (3, len(stored))
-    assert list(broken_rules(writing.conn)) == []
+    assert list(broken_rules(writing.conn, writing.dialect)) == []
     writing.conn.execute("ROLLBACK TO example")
     writing.conn.execute("RELEASE example")
     writing.published.clear()

@@ -16,8 +16,10 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.search.indexer import LATE_S, LATE_SHARE, SHARE, YIELD_S, Indexer
-from deskwire.engine.search.ports import IndexTransaction, Position
+from deskwire.engine.search.ports import EVERYTHING, IndexTransaction, Position
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, post
+
+pytestmark = pytest.mark.sqlite
 
 T = TypeVar("T")
 _START: Final = Position(0, None, 0, 0)
@@ -58,6 +60,10 @@ class FakeIndex:
     scrub_due: bool = False
     settled: int = 0
     words: dict[int, set[str]] = field(default_factory=dict)
+
+    async def bound(self) -> Position:
+        """Nobody else commits."""
+        return EVERYTHING
 
     async def write(self, job: Callable[[IndexTransaction], T]) -> T:
         """Do the job."""

@@ -123,7 +123,7 @@ async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
     held = await stage.hold("c1", channel="private-contact-u1")
     await stage.announce("message.created", about(CNV, "u2"))
     batch = await next_batch(held)
-    assert (list(batch.events), batch.upto) == ([], stage.log.position)
+    assert (list(batch.events), batch.upto) == ([], stage.log.position(stage.project.rowid))
 
 
 async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
@@ -148,7 +148,7 @@ async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
 async def in_memory(stage: Stage, topic: Topic) -> bool:
     """Return whether the topic is in memory, as only then one can wait for its next event."""
     with trio.move_on_after(1) as scope:
-        await stage.log.wait(topic, stage.log.position)
+        await stage.log.wait(topic, stage.log.position(stage.project.rowid))
     return scope.cancelled_caught
 
 

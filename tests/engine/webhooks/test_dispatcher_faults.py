@@ -19,7 +19,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.http.address import IPAddress
 from deskwire.engine.webhooks.http.resolver import NoThread
-from deskwire.storage.store import SqliteStore
+from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.failures import failures_logged
 from tests.support.sockets.receivers import Receivers, answering, opened
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
+from math import inf
 
 import pytest
+import trio
 
+from deskwire.engine.cluster.cluster import Alone
 from deskwire.engine.core.errors import TooManyRequests, Unavailable
 from deskwire.http.api.admission import IMPORTS_MAX, Admission
 
@@ -63,3 +66,18 @@ def test_those_without_a_credential_get_a_part_of_the_room_for_bodies_and_an_add
     load.leave("project", 30, stranger=False)
     load.leave("one address", 10, stranger=True)
     load.room("late", 1, stranger=True)
+
+
+async def test_a_node_that_is_out_of_touch_begins_nothing_and_goes_on_with_its_next_beat() -> None:
+    cluster = Alone()
+    load = Admission(
+        requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=(), cluster=cluster
+    )
+    load.check()
+    for over in (-inf, trio.current_time() - 0.001):
+        cluster.valid_until = over
+        with pytest.raises(Unavailable) as refusal:
+            load.check()
+        assert refusal.value.reason == "out_of_touch"
+    cluster.valid_until = trio.current_time() + 5
+    load.check()

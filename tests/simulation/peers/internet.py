@@ -29,6 +29,10 @@ _LATENCY_S: Final = 0.1
 _CAPACITY: Final = 64 * 1024
 
 
+async def _open() -> None:
+    """Let everybody pass."""
+
+
 class Internet:
     """All receivers, by name and address.
 
@@ -47,6 +51,8 @@ class Internet:
         self._dice = dice
         self._serve = serve
         self._posting = posting
+        self.gate: Callable[[], Awaitable[None]] = _open
+        """Waits while the process that dials and sends is stopped; raises OSError if that broke its connections."""
         self._links: list[tuple[Receiver, Link]] = []
         self._dialled = 0
 
@@ -62,6 +68,7 @@ class Internet:
 
     async def connect(self, address: str) -> End:
         """The server's end of a new connection. Raises OSError if nobody takes it."""
+        await self.gate()
         receiver = self.receivers[int(address.removeprefix(_NETWORK)) - 1]
         await trio.sleep(self._dice.random() * _LATENCY_S)  # virtual time: the mock clock jumps
         if receiver.manner == "refusing":
@@ -121,6 +128,7 @@ class Socket(trio.socket.SocketType):
             self._end.close()
 
     async def send(self, data: Any, flags: int = 0) -> int:
+        await self._internet.gate()
         await self._connected.send(bytes(data))
         return len(data)
 

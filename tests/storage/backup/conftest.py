@@ -19,9 +19,9 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Transaction
 from deskwire.engine.uploads.ports import Content
 from deskwire.engine.uploads.upload import Upload
-from deskwire.storage.backup import make as backups
-from deskwire.storage.backup import restore as restores
 from deskwire.storage.files import DiskFiles
+from deskwire.storage.sqlite.backup import make as backups
+from deskwire.storage.sqlite.backup import restore as restores
 from tests.support.builders import NOON, PROJECT, create, endpoint, post, running
 
 SECRET: Final = "the secret of this installation, long enough"

@@ -22,11 +22,11 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.first_start import installation_secrets
 from deskwire.program.rotation import Rotation
-from deskwire.storage.backup.copies import copy_before_upgrade, remove_copies
-from deskwire.storage.backup.unpack import read_archive
 from deskwire.storage.check.check import check
-from deskwire.storage.database import FILE_NAME, RESTORING
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.backup.copies import copy_before_upgrade, remove_copies
+from deskwire.storage.sqlite.backup.unpack import read_archive
+from deskwire.storage.sqlite.database import FILE_NAME, RESTORING
+from deskwire.storage.sqlite.store import open_store
 from tests.storage.backup.conftest import SECRET, back_up, left, restore
 
 STEPS: Final = frozenset(

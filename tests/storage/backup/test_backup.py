@@ -13,11 +13,11 @@ import pytest
 import trio
 
 from deskwire.engine.core.secret import Secrets
-from deskwire.storage.backup import make as backups
-from deskwire.storage.backup.snapshot import CopyError
-from deskwire.storage.backup.unpack import read_archive
-from deskwire.storage.database import FILE_NAME, DirectoryLock
 from deskwire.storage.files import DiskFiles
+from deskwire.storage.sqlite.backup import make as backups
+from deskwire.storage.sqlite.backup.snapshot import CopyError
+from deskwire.storage.sqlite.backup.unpack import read_archive
+from deskwire.storage.sqlite.database import FILE_NAME, DirectoryLock
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, back_up, fill, left, restore
 from tests.support.builders import PROJECT, post, running
 

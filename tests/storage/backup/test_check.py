@@ -13,8 +13,8 @@ import trio
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.check import check
 from deskwire.storage.check.rules import RULES
-from deskwire.storage.database import FILE_NAME, DataDirectoryError
 from deskwire.storage.files import DiskFiles
+from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
 from tests.support.builders import PROJECT, post, running
 
@@ -75,7 +75,10 @@ BROKEN = {
     "delivery_to_nowhere": "DELETE FROM endpoints",
     "delivery_of_nothing": "UPDATE deliveries SET event = 99",
     "attempt_of_nothing": "INSERT INTO attempts VALUES (99, 1, 0, 0, NULL, NULL, x'')",
-    "consumer_ahead": "INSERT INTO consumers VALUES (1, 1, 'c', 'me', 1, 99, '[]', 0, 0)",
+    "consumer_ahead": (
+        "INSERT INTO consumers (project, channel, consumer, generation, position, superseded, since, updated_at) "
+        "VALUES (1, 'c', 'me', 1, 99, '[]', 0, 0)"
+    ),
     "attached_to_nothing": "DELETE FROM attachments",
     "upload_usage": "UPDATE upload_usage SET bytes = bytes + 1",
     "response_count": "INSERT INTO surveys (id, project, name, status, version, responses, created_at, updated_at) "

@@ -12,12 +12,12 @@ import pytest
 import trio
 from sqlite_utils import Database, Migrations
 
-from deskwire.storage import database
-from deskwire.storage.backup import copies
-from deskwire.storage.backup.copies import copy_before_upgrade, run_copies
-from deskwire.storage.database import FILE_NAME, DataDirectoryError
-from deskwire.storage.migrations.list import migrations
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite import database
+from deskwire.storage.sqlite.backup import copies
+from deskwire.storage.sqlite.backup.copies import copy_before_upgrade, run_copies
+from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError
+from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.store import open_store
 from tests.storage.backup.conftest import fill
 
 

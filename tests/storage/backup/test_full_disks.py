@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.storage.backup.copies import copy_before_upgrade
-from deskwire.storage.backup.snapshot import CopyError
-from deskwire.storage.database import FILE_NAME, DataDirectoryError
+from deskwire.storage.sqlite.backup.copies import copy_before_upgrade
+from deskwire.storage.sqlite.backup.snapshot import CopyError
+from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError
 from tests.storage.backup.conftest import back_up, left, restore
 
 

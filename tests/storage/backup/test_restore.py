@@ -15,17 +15,17 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deskwire.storage.backup.archive import Member, members
-from deskwire.storage.backup.snapshot import CopyError
-from deskwire.storage.database import (
+from deskwire.storage.files import DiskFiles
+from deskwire.storage.sqlite.backup.archive import Member, members
+from deskwire.storage.sqlite.backup.snapshot import CopyError
+from deskwire.storage.sqlite.database import (
     FILE_NAME,
     RESTORING,
     DataDirectoryError,
     DirectoryInUseError,
     DirectoryLock,
 )
-from deskwire.storage.files import DiskFiles
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.store import open_store
 from tests.storage.backup.conftest import (
     CONTENT,
     FILE,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskwire.storage.check.check import check
-from deskwire.storage.search.file import FILE_NAME
+from deskwire.storage.sqlite.search.file import FILE_NAME
 from tests.storage.search.test_index import talking
 
 

@@ -21,10 +21,11 @@ from deskwire.engine.search import taking_in
 from deskwire.engine.search.ports import Found
 from deskwire.engine.search.taking_in import next_intake, take_in
 from deskwire.engine.search.words import asked_words, words_of
-from deskwire.storage.search import file, lookup
-from deskwire.storage.search.file import DAMAGED, FILE_NAME
-from deskwire.storage.search.writer import SearchIndex
-from deskwire.storage.store import SqliteStore
+from deskwire.storage.search import lookup
+from deskwire.storage.sqlite.search import file
+from deskwire.storage.sqlite.search.file import DAMAGED, FILE_NAME
+from deskwire.storage.sqlite.search.writer import SearchIndex
+from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.builders import OTHER_PROJECT, PROJECT, Running, create, post, running
 from tests.support.properties import budget
 

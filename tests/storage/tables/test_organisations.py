@@ -10,9 +10,9 @@ import pytest
 from sqlite_utils import Database
 
 from deskwire.engine.accounts.people import DEFAULT_SETTINGS
-from deskwire.storage.database import FILE_NAME, connect_reader, migrate
-from deskwire.storage.migrations.list import migrations
-from deskwire.storage.transaction import SqliteReader
+from deskwire.storage.sqlite.database import FILE_NAME, connect_reader, migrate
+from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.transaction import SqliteReader
 
 
 def test_projects_and_users_from_before_get_the_defaults(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import change_ticket, create_ticket, remove_ticket
 from deskwire.engine.tickets.ports import Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
-from deskwire.storage.scrub import Scrubber
-from deskwire.storage.tables.tickets.search import SearchMerge
-from deskwire.storage.transaction import SqliteTransaction
+from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.scrub import Scrubber
+from deskwire.storage.sqlite.ticket_search import SearchMerge
+from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.storage.test_erasure import erasures, left_in, mark, scrubbed
 from tests.support.builders import NOON, PROJECT, found_projects, running
 from tests.support.seeing import seen

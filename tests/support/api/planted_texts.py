@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import trio
 
+from deskwire.storage.sqlite.database import FILE_NAME
 from tests.api.events.test_channels_agree import consuming, receiving, register
 from tests.api.operating.test_metrics import scrape
 from tests.engine.workflows.building import FORM, buttons, workflow
@@ -18,6 +19,7 @@ from tests.support.api.service import Service
 from tests.support.api.surveys import refreshed, respond, survey
 from tests.support.sockets.receivers import Request
 from tests.support.sockets.server_process import LOOK_S
+from tests.support.stores import chosen, stored
 
 CONVERSATION: Final = (
     "oldtitle", "title", "oldattribute", "attribute", "key", "message", "longmessage", "note", "botname", "botmessage",
@@ -57,6 +59,9 @@ def holding(directory: Path, *markers: bytes) -> list[tuple[bytes, str]]:
         with suppress(FileNotFoundError):  # a file that is on its way out
             content = path.read_bytes().lower()
             found += [(marker, path.name) for marker in markers if marker in content]
+    if chosen() == "postgres":
+        content = stored(directory).lower()
+        found += [(marker, FILE_NAME) for marker in markers if marker in content]
     return found
 
 

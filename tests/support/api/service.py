@@ -6,20 +6,24 @@ import json
 import sqlite3
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
+import psycopg
 import pytest
 import trio
 
 from deskwire.config.settings import Config
+from deskwire.program import opening
 from deskwire.program import serve as program
-from deskwire.storage.database import FILE_NAME
-from deskwire.storage.store import SqliteStore, open_store
-from tests.support.api.openapi_check import caller
+from deskwire.storage.postgres.store import open_postgres
+from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.store import open_store
+from tests.support.api.openapi_check import caller, described
+from tests.support.stores import AnyStore, settings_of
 
 SMALL: dict[str, Any] = {
     "port": 0,
@@ -27,6 +31,8 @@ SMALL: dict[str, Any] = {
     "argon2_memory_kib": 8 * 1024,
     "shutdown_s": 2.0,
 }
+
+_NAMELESS: Final = "SELECT action, id FROM audit WHERE actor_type = 'unknown'"
 
 
 @dataclass
@@ -110,10 +116,13 @@ async def _send_while_possible(stream: trio.SocketStream, parts: Iterable[bytes]
         return  # the service has closed
 
 
-def nameless(directory: Path) -> list[tuple[str, str]]:
+def nameless(directory: Path, database_url: str | None) -> list[tuple[str, str]]:
     """Records of the audit trail that do not say who has done it: there are none, whatever a test has done."""
+    if database_url is not None:
+        with psycopg.connect(database_url) as shared:
+            return shared.execute(_NAMELESS).fetchall()
     with closing(sqlite3.connect(f"file:{directory / FILE_NAME}?mode=ro", uri=True)) as connection:
-        return connection.execute("SELECT action, id FROM audit WHERE actor_type = 'unknown'").fetchall()
+        return connection.execute(_NAMELESS).fetchall()
 
 
 @asynccontextmanager
@@ -121,8 +130,9 @@ async def running(
     directory: Path, trust: ssl.SSLContext | None = None, /, **settings: Any
 ) -> AsyncIterator[Service]:
     """A service on `directory`; stopped in order when the context ends. Clients verify it with `trust`."""
+    described()  # takes seconds on a busy machine, once: beside the service, its node's lease would run out meanwhile
     async with trio.open_nursery() as nursery:
-        config = Config(data_dir=directory, **{**SMALL, **settings})
+        config = Config(data_dir=directory, **{**SMALL, **settings_of(directory), **settings})
         serving = await nursery.start(program.serve, config)
         demo = json.loads((directory / "demo.json").read_text())
         key = {"Authorization": f"Bearer {demo['serverKey']}"}
@@ -133,18 +143,26 @@ async def running(
         ):
             yield Service(serving.url, demo, http, dashboard, directory, serving.stop)
         serving.stop()
-    assert nameless(directory) == [], "the audit trail does not say who did this: see `Route.records`"
+    assert nameless(directory, config.database_url) == [], (
+        "the audit trail does not say who did this: see `Route.records`"
+    )
 
 
-def tapping(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+def tapping(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
     """The stores of the services that are started from now on, for what the API does not let one do."""
-    stores: list[SqliteStore] = []
+    stores: list[AnyStore] = []
 
-    @asynccontextmanager
-    async def opened(*args: Any, **settings: Any) -> AsyncIterator[SqliteStore]:
-        async with open_store(*args, **settings) as store:
-            stores.append(store)
-            yield store
+    def tapped(
+        open_it: Callable[..., AbstractAsyncContextManager[AnyStore]],
+    ) -> Callable[..., AbstractAsyncContextManager[AnyStore]]:
+        @asynccontextmanager
+        async def opened(*args: Any, **settings: Any) -> AsyncIterator[AnyStore]:
+            async with open_it(*args, **settings) as store:
+                stores.append(store)
+                yield store
 
-    monkeypatch.setattr(program, "open_store", opened)
+        return opened
+
+    monkeypatch.setattr(opening, "open_store", tapped(open_store))
+    monkeypatch.setattr("deskwire.storage.postgres.store.open_postgres", tapped(open_postgres))
     return stores

@@ -27,7 +27,7 @@ from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.dialer import Dialer
 from deskwire.engine.webhooks.http.resolver import Resolver
 from deskwire.engine.webhooks.signature import new_secret
-from deskwire.storage.store import SqliteStore, open_store
+from deskwire.storage.sqlite.store import SqliteStore, open_store
 
 EPOCH_MS = 1_790_000_000_000
 SECRET = "an installation's secret of a good length"

@@ -47,6 +47,7 @@ class Server:
         options: further ones of `serve`.
         environ: further variables of its environment.
         wrapped: a command that starts the server's own, which follows it.
+        port: where it listens; one that is free now if not given.
     """
 
     def __init__(
@@ -55,8 +56,9 @@ class Server:
         *options: str,
         environ: Mapping[str, str] | None = None,
         wrapped: Sequence[str] = (),
+        port: int | None = None,
     ) -> None:
-        self.port = free_port()
+        self.port = port or free_port()
         self.directory = directory
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: trio.Process | None = None

@@ -18,7 +18,7 @@ from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
 from tests.support.seeing import seen
 
 EVERYTHING = DeliveryFilter()
-ALL = 10**9
+ALL = 2**62
 OPEN = Circuit(20, NOON - 60_000, 3, NOON + 10_000, "why")
 
 
@@ -389,3 +389,17 @@ def test_what_is_repeated_and_missed_again_is_owed_again(shelf: Shelf) -> None:
     shelf.drop(again)
     assert shelf.held_back().missed == 1
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10)) == 1
+
+
+def test_a_delivery_is_found_in_the_transaction_that_made_it(shelf: Shelf) -> None:
+    (dropped,) = shelf.put()
+    shelf.drop(dropped)
+
+    def again(tx: Transaction) -> None:
+        made = tx.redeliver(dropped.position, NOON)
+        assert made is not None
+        record = tx.delivery_record(PROJECT.rowid, made.id)
+        assert record is not None
+        assert (record.position, record.status) == (made.position, "pending")
+
+    shelf.store.at_once(again)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,26 +11,16 @@ from hypothesis import strategies as st
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.dialect import SQLITE
+from deskwire.storage.sqlite.ticket_search import match_of
 from deskwire.storage.tables.tickets.lists import list_query
-from deskwire.storage.tables.tickets.search import match_of
 from deskwire.storage.tables.tickets.tickets import PRIORITIES
-from deskwire.storage.transaction import SqliteTransaction
-from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT
 
 USERS = (None, "usr_1", "usr_2")
 TEAMS = (None, "team_1")
 WORDS = ("parcel", "Parcels", "lost", "refund", "a-1001", "größe")
 SORTS = [Sort(key, order) for key in ("createdAt", "updatedAt", "priority", "lastActivity") for order in ("asc", "desc")]  # fmt: skip
-
-
-@pytest.fixture
-def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
-    migrate(tmp_path / FILE_NAME)
-    opened = SqliteTransaction(connect_writer(tmp_path / FILE_NAME))
-    found_projects(opened)
-    yield opened
-    opened.conn.close()
 
 
 tickets: st.SearchStrategy[dict[str, Any]] = st.builds(
@@ -95,7 +83,7 @@ def fits(ticket: Ticket, wanted: TicketFilter) -> bool:
     made=st.lists(tickets, max_size=14), wanted=filters, sort=st.sampled_from(SORTS), limit=st.integers(1, 4)
 )
 def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
-    tx: SqliteTransaction, made: list[dict[str, Any]], wanted: TicketFilter, sort: Sort, limit: int
+    tx: Any, made: list[dict[str, Any]], wanted: TicketFilter, sort: Sort, limit: int
 ) -> None:
     tx.conn.execute("SAVEPOINT empty")
     stored = [
@@ -116,11 +104,11 @@ def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
     assert seen == expected
 
 
-def plan(tx: SqliteTransaction, wanted: TicketFilter, sort: Sort) -> tuple[str, str]:
+def plan(tx: Any, wanted: TicketFilter, sort: Sort) -> tuple[str, str]:
     """Return SQLite's plan for a page in the middle of a list: how it chooses the rows, and what it does with those."""
-    chosen = list_query(PROJECT.rowid, wanted, sort, Place(NOON, 500), 50)
-    assert chosen is not None
-    steps = tx.conn.execute(f"EXPLAIN QUERY PLAN {chosen[0]}", chosen[1]).fetchall()
+    words = None if wanted.text is None else tx.ticket_words(PROJECT.rowid, wanted.text)
+    sql, values = list_query(PROJECT.rowid, wanted, sort, Place(NOON, 500), 50, words)
+    steps = tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values).fetchall()
     return "\n".join(row[3] for row in steps if row[1]), "\n".join(row[3] for row in steps if not row[1])
 
 
@@ -132,6 +120,7 @@ INDEX = {
 }
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
 @pytest.mark.parametrize(
     "wanted",
@@ -144,7 +133,7 @@ INDEX = {
     ids=("all", "status", "loose", "priority"),
 )
 def test_a_list_reads_the_index_of_its_sort_and_sorts_no_more_than_its_pages(
-    tx: SqliteTransaction, wanted: TicketFilter, sort: Sort
+    tx: Any, wanted: TicketFilter, sort: Sort
 ) -> None:
     said, outer = plan(tx, wanted, sort)
     if wanted.priority and sort.key in ("createdAt", "priority"):
@@ -156,6 +145,7 @@ def test_a_list_reads_the_index_of_its_sort_and_sorts_no_more_than_its_pages(
     assert "SEARCH t USING INTEGER PRIMARY KEY" in outer
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
 @pytest.mark.parametrize(
     ("wanted", "way"),
@@ -171,20 +161,22 @@ def test_a_list_reads_the_index_of_its_sort_and_sorts_no_more_than_its_pages(
     ids=("user", "team", "contact", "conversation", "snoozed", "tag", "text"),
 )  # fmt: skip
 def test_a_filter_that_few_tickets_pass_leads_the_way(
-    tx: SqliteTransaction, wanted: TicketFilter, way: str, sort: Sort
+    tx: Any, wanted: TicketFilter, way: str, sort: Sort
 ) -> None:
     said, outer = plan(tx, wanted, sort)
     assert way in said, said
     assert "SEARCH t USING INTEGER PRIMARY KEY" in outer
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("order", ["asc", "desc"])
-def test_a_search_in_the_order_of_creation_stops_after_its_page(tx: SqliteTransaction, order: Any) -> None:
+def test_a_search_in_the_order_of_creation_stops_after_its_page(tx: Any, order: Any) -> None:
     said, outer = plan(tx, TicketFilter(text="parcel", status="OPEN"), Sort("createdAt", order))
     assert "TEMP B-TREE" not in said + outer
 
 
-def test_the_next_wake_up_and_a_tickets_log_are_found_by_index(tx: SqliteTransaction) -> None:
+@pytest.mark.sqlite
+def test_the_next_wake_up_and_a_tickets_log_are_found_by_index(tx: Any) -> None:
     statements: list[str] = []
     tx.conn.set_trace_callback(statements.append)
     tx.next_wake_up()
@@ -204,9 +196,10 @@ def test_the_next_wake_up_and_a_tickets_log_are_found_by_index(tx: SqliteTransac
 words = st.text(max_size=60)
 
 
+@pytest.mark.sqlite
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=words)
-def test_any_text_at_all_can_be_searched_for(tx: SqliteTransaction, text: str) -> None:
+def test_any_text_at_all_can_be_searched_for(tx: Any, text: str) -> None:
     match = match_of(PROJECT.rowid, text.encode(errors="replace").decode())
     if match is not None:
         tx.conn.execute("SELECT rowid FROM ticket_search WHERE ticket_search MATCH ?", (match,)).fetchall()
@@ -214,7 +207,7 @@ def test_any_text_at_all_can_be_searched_for(tx: SqliteTransaction, text: str) -
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(codec="ascii"), min_size=1, max_size=30))
-def test_a_ticket_is_found_by_its_own_title(tx: SqliteTransaction, text: str) -> None:
+def test_a_ticket_is_found_by_its_own_title(tx: Any, text: str) -> None:
     tx.conn.execute("SAVEPOINT empty")
     made = tx.insert_ticket(Ticket("tkt_1", PROJECT.rowid, text, NOON, NOON, NOON))
     found = tx.tickets(PROJECT.rowid, TicketFilter(text=text), Sort(), None, 10)
@@ -224,7 +217,7 @@ def test_a_ticket_is_found_by_its_own_title(tx: SqliteTransaction, text: str) ->
     assert foreign == []
 
 
-def test_a_deleted_team_is_found_by_nobody_and_its_name_is_free(tx: SqliteTransaction) -> None:
+def test_a_deleted_team_is_found_by_nobody_and_its_name_is_free(tx: Any) -> None:
     team = tx.insert_team(Team("team_1", PROJECT.rowid, "Returns", NOON, NOON))
     tx.delete_team(team.rowid, NOON)
     assert tx.team(PROJECT.rowid, team.id) is None

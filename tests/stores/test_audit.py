@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +14,6 @@ from deskwire.engine.accounts.people import User
 from deskwire.engine.audit.deeds import sign_in_failed
 from deskwire.engine.audit.trail import COUNTED_MS, Actor, AuditFilter, AuditRecord, By, Deed
 from deskwire.engine.ports import Transaction
-from deskwire.storage.database import FILE_NAME
 from deskwire.storage.tables import audit
 from tests.support.builders import NOON, InlineStore
 from tests.support.seeing import seen
@@ -157,15 +154,12 @@ def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
     ]
 
 
-def test_the_oldest_are_pruned_and_from_when_on_all_is_there_is_known(
-    empty: InlineStore, tmp_path: Path
-) -> None:
+def test_the_oldest_are_pruned_and_from_when_on_all_is_there_is_known(empty: InlineStore) -> None:
     for number in range(5):
         fail(empty, None, NOON + number * COUNTED_MS)
     assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 2
     assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 1
     assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 0
     assert len(records(empty)) == 2
-    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
-        (since,) = connection.execute("SELECT since FROM audit_window").fetchone()
+    (since,) = seen(empty, lambda reader: reader.conn.execute("SELECT since FROM audit_window").fetchone())  # type: ignore[attr-defined]
     assert since >= NOON + 3 * COUNTED_MS

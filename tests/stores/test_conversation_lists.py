@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +13,10 @@ from hypothesis import strategies as st
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.dialect import SQLITE
 from deskwire.storage.tables.conversations import lists
 from deskwire.storage.tables.conversations.lists import by_tag, count_query, page_query, ways_of
-from deskwire.storage.transaction import SqliteTransaction
-from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT, found_projects
+from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT
 
 HOUR = 3_600_000
 ASSIGNEES = (
@@ -32,18 +30,14 @@ TIMES = (NOON, NOON + 1, NOON + HOUR - 1, NOON + HOUR, NOON + 3 * HOUR)
 USER = 1
 
 
-@pytest.fixture
-def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
-    migrate(tmp_path / FILE_NAME)
-    opened = SqliteTransaction(connect_writer(tmp_path / FILE_NAME))
-    found_projects(opened)
+@pytest.fixture(autouse=True)
+def _people(tx: Any) -> None:
+    assert tx.insert_contact(PROJECT.rowid, CONTACT) == CONTACT
     for key in (USER, 2):
-        opened.conn.execute(
+        tx.conn.execute(
             "INSERT INTO users (rowid, id, email, name, created_at) VALUES (?, ?, ?, 'N', 0)",
             (key, f"usr_{key}", f"{key}@b.example"),
         )
-    yield opened
-    opened.conn.close()
 
 
 states: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
@@ -111,19 +105,17 @@ def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
     )
 
 
-def stored(tx: SqliteTransaction, number: int, fields: dict[str, Any]) -> Conversation:
+def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
     """Store a conversation with these fields; nobody waits in a closed one."""
     if fields["status"] == "CLOSED":
         fields = {**fields, "waiting_since": None, "snoozed_until": None}
     state = Conversation(id=f"cnv_{number}", updated_at=NOON, **fields)
-    state = tx.insert_conversation(state, CONTACT.rowid, {})
+    state = replace(state, rowid=tx.insert_conversation(state, CONTACT.rowid, {}).rowid)
     tx.put_conversation_tags(state)
     return state
 
 
-def pages(
-    tx: SqliteTransaction, wanted: ConversationFilter, sort: Sort, size: int
-) -> Iterator[Sequence[Listed]]:
+def pages(tx: Any, wanted: ConversationFilter, sort: Sort, size: int) -> Iterator[Sequence[Listed]]:
     """Yield the pages of a list, each behind the last one of the page before."""
     after: Place | None = None
     while page := tx.conversations(PROJECT.rowid, wanted, sort, after, size):
@@ -141,7 +133,7 @@ def pages(
     many=st.sampled_from((0, 2, 1_000)),
 )
 def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
-    tx: SqliteTransaction,
+    tx: Any,
     monkeypatch: pytest.MonkeyPatch,
     fields: list[dict[str, Any]],
     wanted: ConversationFilter,
@@ -152,9 +144,8 @@ def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
 ) -> None:
     """The first half of the conversations was seen, as far as `seen` says; other users have seen other things."""
     monkeypatch.setattr(lists, "MANY", many)
-    tx.conn.execute("BEGIN")
+    tx.conn.execute("SAVEPOINT one")
     try:
-        tx.insert_contact(PROJECT.rowid, CONTACT)
         all_of_them = [stored(tx, number, each) for number, each in enumerate(fields)]
         begun = {state.rowid: max(seen, 0) for state in all_of_them[: len(all_of_them) // 2]}
         rows = [(USER, key, seen, max(seen, 0), 0) for key in begun] + [(2, key, 9, 9, 0) for key in begun]
@@ -173,13 +164,12 @@ def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
             counted = tx.count_conversations(PROJECT.rowid, wanted, sort, size)
             assert counted == min(size, len(expected))
     finally:
-        tx.conn.execute("ROLLBACK")
+        tx.conn.execute("ROLLBACK TO one")
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
-def test_no_list_looks_at_conversations_that_its_index_does_not_name(
-    tx: SqliteTransaction, sort: Sort
-) -> None:
+def test_no_list_looks_at_conversations_that_its_index_does_not_name(tx: Any, sort: Sort) -> None:
     bare = ConversationFilter()
     wanted = [
         bare,
@@ -200,13 +190,14 @@ def test_no_list_looks_at_conversations_that_its_index_does_not_name(
         for way in ways:
             for after in (None, Place(NOON, 7)):
                 sql, values = page_query(way, each, sort, after, 50)
-                plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+                plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
                 assert not [step for step in plan if step.startswith("SCAN")], (each, plan)
             sql, values = count_query(way, each, sort, 50)
-            plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+            plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
             assert not [step for step in plan if step.startswith("SCAN c")], (each, plan)
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("wanted", "index"),
     [
@@ -224,18 +215,19 @@ def test_no_list_looks_at_conversations_that_its_index_does_not_name(
     ],
 )
 def test_a_list_by_activity_is_in_the_order_of_its_index(
-    tx: SqliteTransaction, wanted: ConversationFilter, index: str
+    tx: Any, wanted: ConversationFilter, index: str
 ) -> None:
     """At most the conversations of one hour are sorted."""
     (way,) = ways_of(1, wanted, Sort())
     sql, values = page_query(way, wanted, Sort(), None, 50)
-    plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
     assert plan[0].replace(" COVERING", "") == f"SEARCH c USING INDEX {index}"
     assert plan[1:] in ([], ["USE TEMP B-TREE FOR RIGHT PART OF ORDER BY"])
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("status", ["OPEN", "PENDING"])
-def test_counting_reads_the_index_alone(tx: SqliteTransaction, status: Any) -> None:
+def test_counting_reads_the_index_alone(tx: Any, status: Any) -> None:
     wanted = [
         (ConversationFilter(statuses=(status,), archived=False, snoozed=False), Sort()),
         (ConversationFilter(assignees=("u",), statuses=(status,), archived=False, snoozed=False), Sort()),
@@ -245,5 +237,5 @@ def test_counting_reads_the_index_alone(tx: SqliteTransaction, status: Any) -> N
     for each, sort in wanted:
         (way,) = ways_of(1, each, sort)
         sql, values = count_query(way, each, sort, 50)
-        plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+        plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
         assert any("USING COVERING INDEX" in step for step in plan), (each, plan)

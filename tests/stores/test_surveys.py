@@ -24,7 +24,7 @@ from deskwire.engine.surveys.insights.refresh import RUNNING_MAX, Refreshes
 from deskwire.engine.surveys.removal import BATCH, Removals
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
 from deskwire.engine.surveys.validation.rules import SOUND
-from deskwire.storage.database import FILE_NAME
+from deskwire.storage.sqlite.database import FILE_NAME
 from tests.storage.test_erasure import left_in, mark, scrubbed
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, Running, running
 from tests.support.seeing import seen
@@ -47,11 +47,14 @@ async def stored(engine: Running | InlineStore) -> Survey:
 
 async def answer(engine: Running, to: Survey, contact: Contact | None, **answers: Any) -> Response:
     new = response(contact, **answers)
-    return await engine.store.write(lambda tx: tx.insert_response(to.rowid, new))
+    stored: Response = await engine.store.write(lambda tx: tx.insert_response(to.rowid, new))
+    return stored
 
 
 async def contact(engine: Running, user_id: str) -> Contact:
-    return await engine.store.write(lambda tx: put_contact(tx, PROJECT, ContactRef(user_id, {}), NOON))
+    ref = ContactRef(user_id, {})
+    stored: Contact = await engine.store.write(lambda tx: put_contact(tx, PROJECT, ref, NOON))
+    return stored
 
 
 def insights(**parts: Any) -> Insights:
@@ -69,6 +72,7 @@ def theme(*quotes: str) -> Mapping[str, Any]:
     }
 
 
+@pytest.mark.sqlite
 async def test_nothing_that_an_erased_contact_answered_is_left_in_the_file(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
@@ -100,6 +104,7 @@ async def test_an_erasure_takes_many_responses_in_batches(inline_store: InlineSt
     assert removed == [3, 3, 1, 0]
 
 
+@pytest.mark.sqlite
 async def test_a_deleted_response_leaves_no_byte_and_no_quote(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
@@ -112,6 +117,7 @@ async def test_a_deleted_response_leaves_no_byte_and_no_quote(tmp_path: Path) ->
         assert left_in(tmp_path, ("GONE",)) == []
 
 
+@pytest.mark.sqlite
 async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
@@ -165,6 +171,7 @@ PLANS = [
 ]
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(("wanted", "index"), PLANS, ids=[index for _, index in PLANS])
 async def test_a_page_of_responses_is_read_from_an_index_without_sorting(
     tmp_path: Path, inline_store: InlineStore, wanted: ResponseFilter, index: str
@@ -175,6 +182,7 @@ async def test_a_page_of_responses_is_read_from_an_index_without_sorting(
     assert "TEMP B-TREE" not in plan
 
 
+@pytest.mark.sqlite
 async def test_a_page_of_surveys_is_read_from_an_index_without_sorting(
     tmp_path: Path, inline_store: InlineStore
 ) -> None:
@@ -186,7 +194,7 @@ async def test_a_page_of_surveys_is_read_from_an_index_without_sorting(
 def explained(directory: Path, store: InlineStore, query: Any) -> str:
     """Return the plans of the statements that a query runs."""
     statements: list[str] = []
-    connection: sqlite3.Connection = store._tx.conn
+    connection: sqlite3.Connection = store._here.conn
     connection.set_trace_callback(statements.append)
     seen(store, query)
     connection.set_trace_callback(None)

@@ -48,6 +48,7 @@ from tests.support.builders import (
     running,
 )
 from tests.support.seeing import seen
+from tests.support.stores import forget_directories
 
 SUBSCRIPTIONS = (
     frozenset[str](),
@@ -340,7 +341,8 @@ def contact_now(engine: Running, user_id: str) -> Contact:
 
 
 async def add(engine: Running, target: Endpoint) -> Endpoint:
-    return await engine.store.write(lambda tx: tx.insert_endpoint(target))
+    stored: Endpoint = await engine.store.write(lambda tx: tx.insert_endpoint(target))
+    return stored
 
 
 async def live(steps: list[Any], directory: Path) -> None:
@@ -369,4 +371,7 @@ async def live(steps: list[Any], directory: Path) -> None:
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_the_store_holds_what_the_commands_say_over_evictions_and_restarts(steps: list[Any]) -> None:
     with TemporaryDirectory() as directory:
-        trio.run(live, steps, Path(directory))
+        try:
+            trio.run(live, steps, Path(directory))
+        finally:
+            forget_directories()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,26 +15,18 @@ from sqlite_utils import Database
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.words import terms_of, words_of
-from deskwire.storage.database import FILE_NAME, connect_reader, connect_writer, migrate
-from deskwire.storage.migrations.list import migrations
+from deskwire.storage.sqlite.database import FILE_NAME, connect_reader, migrate
+from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.transaction import SqliteReader
 from deskwire.storage.tables.contacts import lists
-from deskwire.storage.transaction import SqliteReader, SqliteTransaction
-from tests.support.builders import OTHER_PROJECT, PROJECT, found_projects
+from tests.support.builders import OTHER_PROJECT, PROJECT
 from tests.support.shortcuts import migrated_step_by_step
 
 
-@pytest.fixture
-def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
-    migrate(tmp_path / FILE_NAME)
-    opened = SqliteTransaction(connect_writer(tmp_path / FILE_NAME))
-    found_projects(opened)
-    yield opened
-    opened.conn.close()
-
-
-def insert(tx: SqliteTransaction, number: int, name: str | None, project: int = PROJECT.rowid) -> Contact:
+def insert(tx: Any, number: int, name: str | None, project: int = PROJECT.rowid) -> Contact:
     """Store a contact; returns it."""
-    return tx.insert_contact(project, Contact(0, f"con_{number}", f"u{number}", 0, 0, name))
+    stored: Contact = tx.insert_contact(project, Contact(0, f"con_{number}", f"u{number}", 0, 0, name))
+    return stored
 
 
 names = st.none() | st.lists(st.sampled_from(["Ada", "Adam", "Bea", "Ber"]), max_size=2).map(" ".join)
@@ -45,7 +37,7 @@ settled = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], 
 @settled
 @given(st.lists(names, max_size=12), searches, st.sampled_from((0, 3, 20_000)), st.integers(1, 4))
 def test_a_page_has_the_newest_that_have_a_word_for_each_term(
-    tx: SqliteTransaction, given_names: list[str | None], text: str, many: int, limit: int
+    tx: Any, given_names: list[str | None], text: str, many: int, limit: int
 ) -> None:
     tx.conn.execute("SAVEPOINT one")
     made = [insert(tx, number, name) for number, name in enumerate(given_names)]
@@ -69,7 +61,7 @@ def test_a_page_has_the_newest_that_have_a_word_for_each_term(
     assert listed == fitting
 
 
-def test_a_contact_keeps_just_the_words_that_it_has_now(tx: SqliteTransaction) -> None:
+def test_a_contact_keeps_just_the_words_that_it_has_now(tx: Any) -> None:
     contact = insert(tx, 1, "Ada Byron")
     tx.save_contact(replace(contact, name="Ada Lovelace", email="ada@shop.example"))
     words = {word for (word,) in tx.conn.execute("SELECT word FROM contact_words")}
@@ -78,12 +70,13 @@ def test_a_contact_keeps_just_the_words_that_it_has_now(tx: SqliteTransaction) -
     assert tx.conn.execute("SELECT count(*) FROM contact_words").fetchone() == (0,)
 
 
-def test_one_whose_erasure_has_begun_is_not_listed(tx: SqliteTransaction) -> None:
+def test_one_whose_erasure_has_begun_is_not_listed(tx: Any) -> None:
     contact = insert(tx, 1, "Ada")
     tx.mark_erasing(contact.rowid)
     assert tx.contacts(PROJECT.rowid, (), None, 9) == tx.contacts(PROJECT.rowid, ("ada",), None, 9) == []
 
 
+@pytest.mark.sqlite
 def test_contacts_from_before_there_were_words_can_be_found(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     with migrated_step_by_step(), closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import fields, replace
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.tables.conversations import columns
 from deskwire.storage.tables.conversations.columns import COLUMNS
-from deskwire.storage.transaction import SqliteTransaction
-from tests.support.builders import CONTACT, NOON, PROJECT, found_projects
+from tests.support.builders import CONTACT, NOON, PROJECT
 
 STATE = Conversation(
     id="cnv_1",
@@ -54,24 +50,20 @@ STATE = Conversation(
 """A state in which no field has its default."""
 
 
-@pytest.fixture
-def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
-    migrate(tmp_path / FILE_NAME)
-    with closing(connect_writer(tmp_path / FILE_NAME)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")  # this is not about crashes
-        tx = SqliteTransaction(connection)
-        found_projects(tx)
-        tx.insert_contact(PROJECT.rowid, CONTACT)
-        yield tx
+@pytest.fixture(autouse=True)
+def _contact(tx: Any) -> None:
+    tx.insert_contact(PROJECT.rowid, CONTACT)
 
 
-def stored(tx: SqliteTransaction) -> Conversation:
+def stored(tx: Any) -> Conversation:
     pair = tx.conversation(PROJECT.rowid, STATE.id)
     assert pair is not None
-    return pair[0]
+    state: Conversation = pair[0]
+    return state
 
 
-def test_every_column_of_the_schema_is_in_the_table_once_and_no_other(tx: SqliteTransaction) -> None:
+@pytest.mark.sqlite
+def test_every_column_of_the_schema_is_in_the_table_once_and_no_other(tx: Any) -> None:
     schema = [row[1] for row in tx.conn.execute("PRAGMA table_info(conversations)")]
     names = [column.name for column in COLUMNS]
     assert sorted([*names, *columns.BESIDES, columns.HOUR, columns.OWNER]) == sorted(schema)
@@ -85,7 +77,8 @@ def test_every_field_of_the_state_has_a_column_or_is_known_to_have_none() -> Non
     )
 
 
-def test_indexed_columns_are_named_by_no_usual_statement(tx: SqliteTransaction) -> None:
+@pytest.mark.sqlite
+def test_indexed_columns_are_named_by_no_usual_statement(tx: Any) -> None:
     indexed = {
         row[2]
         for index in tx.conn.execute("PRAGMA index_list(conversations)").fetchall()
@@ -95,7 +88,7 @@ def test_indexed_columns_are_named_by_no_usual_statement(tx: SqliteTransaction) 
     assert indexed & written == set()
 
 
-def test_all_that_is_stored_is_read_again(tx: SqliteTransaction) -> None:
+def test_all_that_is_stored_is_read_again(tx: Any) -> None:
     assert all(
         getattr(STATE, field.name) != field.default
         for field in fields(Conversation)
@@ -109,9 +102,7 @@ def test_all_that_is_stored_is_read_again(tx: SqliteTransaction) -> None:
 @pytest.mark.parametrize(
     "column", [column for column in COLUMNS if column.written not in ("by SQLite", "once")]
 )
-def test_a_change_of_any_field_that_may_change_is_stored(
-    tx: SqliteTransaction, column: columns.Column
-) -> None:
+def test_a_change_of_any_field_that_may_change_is_stored(tx: Any, column: columns.Column) -> None:
     bare = Conversation(id=STATE.id, project=STATE.project, created_at=NOON, updated_at=NOON)
     before = tx.insert_conversation(bare, CONTACT.rowid, {})
     after = replace(before, **{column.source: getattr(STATE, column.source)})
@@ -121,7 +112,8 @@ def test_a_change_of_any_field_that_may_change_is_stored(
     assert repr(stored(tx)) == repr(before)
 
 
-def test_a_statement_writes_what_its_change_may_change_and_nothing_else(tx: SqliteTransaction) -> None:
+@pytest.mark.sqlite
+def test_a_statement_writes_what_its_change_may_change_and_nothing_else(tx: Any) -> None:
     def written(sql: str) -> set[str]:
         return {
             part.split(" = ")[0] for part in sql.partition(" SET ")[2].partition(" WHERE ")[0].split(", ")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import orjson
 import pytest
@@ -17,28 +19,75 @@ from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import AGENTS, REGISTRY, STORED, Draft, StoredEvent, Topic
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
-from deskwire.storage.migrations.list import SCRIPTS, execute_script
-from deskwire.storage.transaction import SqliteTransaction
+from deskwire.storage.sqlite.migrations.list import SCRIPTS, execute_script
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
+from tests.support.stores import Transactions, chosen, forget_directories
 
 DRAFT = Draft("message.created", 1, {})
-KINDS = sorted({*STORED, *AGENTS})
+TYPES = sorted({*STORED, *AGENTS})
+
+
+class Table:
+    """The log's table, in one transaction after the other."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._transactions = Transactions(directory)
+        self.tx: Any = self._transactions.begun()
+        found_projects(self.tx)
+
+    def commit(self) -> None:
+        """Commit, and go on in another transaction."""
+        self._transactions.commit(self.tx)
+        self.tx = self._transactions.begun()
+
+    def take_back(self, work: Callable[[], object]) -> None:
+        """Do something in a transaction of its own, and undo it."""
+        self.commit()
+        work()
+        self._transactions.roll_back()
+        self.tx = self._transactions.begun()
+
+    def restart(self) -> None:
+        """Commit, and begin anew in another process."""
+        self._transactions.commit(self.tx)
+        self.close()
+        self._transactions = Transactions(self._directory)
+        self.tx = self._transactions.begun()
+
+    def close(self) -> None:
+        """End."""
+        self._transactions.close()
 
 
 @contextmanager
-def table(directory: Path) -> Iterator[SqliteTransaction]:
-    """Open a transaction on a fresh database, where each statement is a commit of its own."""
-    migrate(directory / FILE_NAME)
-    connection = connect_writer(directory / FILE_NAME)
-    connection.execute("PRAGMA synchronous = OFF")  # this is not about crashes
-    tx = SqliteTransaction(connection)
-    found_projects(tx)
-    yield tx
-    connection.close()
+def tables(directory: Path) -> Iterator[Table]:
+    """A table on a fresh store."""
+    opened = Table(directory)
+    try:
+        yield opened
+    finally:
+        opened.close()
 
 
-def append(tx: SqliteTransaction, at: int, conversation: int | None = None, sequence: int = 1) -> StoredEvent:
+@contextmanager
+def table(directory: Path) -> Iterator[Any]:
+    """A transaction on a fresh store."""
+    with tables(directory) as opened:
+        yield opened.tx
+
+
+@contextmanager
+def passing() -> Iterator[Path]:
+    """A directory whose store is gone behind the block, for one of many examples."""
+    with TemporaryDirectory() as directory:
+        try:
+            yield Path(directory)
+        finally:
+            forget_directories()
+
+
+def append(tx: Any, at: int, conversation: int | None = None, sequence: int = 1) -> Any:
     return tx.append_event(PROJECT, replace(DRAFT, sequence=sequence), conversation, at)
 
 
@@ -64,11 +113,11 @@ def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int
     pruned: str | None = None
     now, sequence = NOON, 0
     spent: tuple[int, str | None] = (0, None)
-    with TemporaryDirectory() as directory, table(Path(directory)) as tx:
+    with passing() as directory, tables(directory) as log:
         for step, value in steps:
             if step == "append":
                 now, sequence = now + value, sequence + 1
-                event = append(tx, now, conversation=1 + sequence % 3, sequence=sequence)
+                event = append(log.tx, now, conversation=1 + sequence % 3, sequence=sequence)
                 assert not everything or (event.position, event.id) > (
                     everything[-1].position,
                     everything[-1].id,
@@ -76,28 +125,29 @@ def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int
                 model.append((event, now))
                 everything.append(event)
             elif step == "roll back":
-                tx.conn.execute("BEGIN")
-                for n in range(value):
-                    append(tx, now, conversation=99, sequence=n)
-                tx.conn.execute("ROLLBACK")
+                log.take_back(partial(append_some, log, value, now))
             elif step == "erase":
                 spent = newest_of(model, spent)
-                tx.erase_events(value)
+                log.tx.erase_events(value)
                 model = [(event, at) for event, at in model if event.conversation != value]
             elif step == "prune":
                 candidates = model[:-1][:value]
                 old = [event for event, at in candidates if at < now]
-                assert tx.prune_events(now, value, NOON) == len(old)
+                assert log.tx.prune_events(now, value, NOON) == len(old)
                 model = [(event, at) for event, at in model if event not in old]
                 pruned = old[-1].id if old else pruned
             else:
-                tx = SqliteTransaction(tx.conn)
+                log.restart()
+            log.commit()
             stored = [event for event, _ in model]
-            assert list(tx.events(PROJECT.rowid, 0, 1_000, frozenset())) == stored
-            position, event_id = newest_of(model, spent)
-            assert tx.event_window() == (pruned, event_id)
-            assert tx.last_event_position() == position
-        check_positions(tx, [event for event, _ in model], everything)
+            assert list(log.tx.events(PROJECT.rowid, 0, 1_000, frozenset())) == stored
+            assert log.tx.event_window(PROJECT.rowid) == (pruned, newest_of(model, spent)[1])
+        check_positions(log.tx, [event for event, _ in model], everything)
+
+
+def append_some(log: Table, count: int, at: int) -> None:
+    for sequence in range(count):
+        append(log.tx, at, conversation=99, sequence=sequence)
 
 
 def newest_of(model: list[tuple[StoredEvent, int]], spent: tuple[int, str | None]) -> tuple[int, str | None]:
@@ -106,35 +156,35 @@ def newest_of(model: list[tuple[StoredEvent, int]], spent: tuple[int, str | None
     return last if last[0] > spent[0] else spent
 
 
-def check_positions(tx: SqliteTransaction, stored: list[StoredEvent], everything: list[StoredEvent]) -> None:
+def check_positions(tx: Any, stored: list[StoredEvent], everything: list[StoredEvent]) -> None:
     """Reading on from an id's position gives exactly the events with larger ids."""
     between = [new_id("evt", NOON + step) for step in range(0, 60_000, 7_000)]
     for event_id in [event.id for event in everything] + between + ["evt_", "evt_~"]:
-        position = tx.event_position(event_id)
+        position = tx.event_position(PROJECT.rowid, event_id)
         behind = [event.id for event in tx.events(PROJECT.rowid, position, 1_000, frozenset())]
         assert behind == [event.id for event in stored if event.id > event_id]
 
 
+@pytest.mark.sqlite
 def test_a_position_is_found_across_projects(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         mine = append(tx, NOON)
         theirs = tx.append_event(OTHER_PROJECT, DRAFT, None, NOON)
         last = append(tx, NOON)
-        assert [tx.event_position(event.id) for event in (mine, theirs, last)] == [1, 2, 3]
+        assert [tx.event_position(PROJECT.rowid, event.id) for event in (mine, theirs, last)] == [1, 2, 3]
         assert [event.id for event in tx.events(PROJECT.rowid, 2, 9, frozenset())] == [last.id]
 
 
+@pytest.mark.sqlite
 def test_bisection_stays_cheap_in_a_long_log_with_a_large_hole(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
-        tx.conn.execute("BEGIN")
         events = [append(tx, NOON + n) for n in range(3_000)]
-        tx.conn.execute("COMMIT")
         tx.conn.execute("DELETE FROM events WHERE position BETWEEN 500 AND 2500")
         statements: list[str] = []
         tx.conn.set_trace_callback(statements.append)
         for event in random.Random(1).sample(events, 50):
             statements.clear()
-            position = tx.event_position(event.id)
+            position = tx.event_position(PROJECT.rowid, event.id)
             assert len(statements) <= 14
             expected = event.position if event.position not in range(500, 2501) else 499
             assert 499 <= position <= 2500 if expected == 499 else position == expected
@@ -142,19 +192,23 @@ def test_bisection_stays_cheap_in_a_long_log_with_a_large_hole(tmp_path: Path) -
 
 
 def test_pruning_never_removes_the_newest_event_so_that_no_position_comes_twice(tmp_path: Path) -> None:
-    with table(tmp_path) as tx:
+    with tables(tmp_path) as log:
+        tx = log.tx
         events = [append(tx, NOON + n) for n in range(5)]
+        log.commit()
+        tx = log.tx
         assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 3
         assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 1
         assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 0
-        assert tx.event_window() == (events[3].id, events[4].id)
-        assert append(SqliteTransaction(tx.conn), NOON).position == 6
+        assert tx.event_window(PROJECT.rowid) == (events[3].id, events[4].id)
+        log.restart()
+        assert append(log.tx, NOON).position == events[-1].position + 1
 
 
 def test_pruning_an_empty_log_finds_nothing(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         assert tx.prune_events(NOON, 10, NOON) == 0
-        assert tx.event_window() == (None, None)
+        assert tx.event_window(PROJECT.rowid) == (None, None)
 
 
 def test_a_conversations_events_come_by_sequence(tmp_path: Path) -> None:
@@ -170,11 +224,13 @@ def test_a_conversations_events_come_by_sequence(tmp_path: Path) -> None:
 def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_index() -> None:
     """Their rows refer to nothing; the lanes of a conversation and of its contact end with them."""
     about = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada"}}, "reason": "manual"}
-    with TemporaryDirectory() as directory, table(Path(directory)) as tx:
-        tx.conn.execute("DROP INDEX deletions_by_conversation")
-        tx.conn.execute("DROP INDEX deletions_by_contact")
+    with passing() as directory, table(directory) as tx:
+        if chosen() == "sqlite":
+            tx.conn.execute("DROP INDEX deletions_by_conversation")
+            tx.conn.execute("DROP INDEX deletions_by_contact")
         gone = tx.append_event(PROJECT, Draft("conversation.deleted", 3, about), None, NOON)
-        execute_script(Database(tx.conn), SCRIPTS["m0003_what_outlives_its_subject"])
+        if chosen() == "sqlite":
+            execute_script(Database(tx.conn), SCRIPTS["m0003_what_outlives_its_subject"])
         other = {"conversation": {"id": "cnv_2", "contact": {"userId": "bob"}}}
         tx.append_event(PROJECT, Draft("conversation.deleted", 1, other), None, NOON)
         for lane in (Topic(PROJECT.rowid, "conversation", "cnv_1"), Topic(PROJECT.rowid, "contact", "ada")):
@@ -193,10 +249,10 @@ def test_pruning_a_deletion_wants_its_bytes_overwritten_as_it_names_a_contact(tm
         assert (tx.prune_events(NOON + 2, 10, NOON), tx.scrub_wanted) == (1, True)
 
 
-@given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 2)), max_size=12), st.integers(0, 12))
+@given(st.lists(st.tuples(st.sampled_from(TYPES), st.integers(1, 2)), max_size=12), st.integers(0, 12))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, int]], after: int) -> None:
-    with TemporaryDirectory() as directory, table(Path(directory)) as tx:
+    with passing() as directory, table(directory) as tx:
         tx.conn.execute(
             "INSERT INTO contacts (rowid, id, project, user_id, created_at, updated_at) VALUES (8, 'con_8', 1, 'ada', 0, 0)"
         )
@@ -223,6 +279,7 @@ def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, i
         assert not [event for event in tx.published if event.internal and event.topics]
 
 
+@pytest.mark.sqlite
 def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         queries: list[str] = []
@@ -253,10 +310,12 @@ def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbere
 
 
 def test_a_tickets_events_are_erased_with_it_and_their_positions_are_not_given_again(tmp_path: Path) -> None:
-    with table(tmp_path) as tx:
+    with tables(tmp_path) as log:
+        tx = log.tx
         kept = tx.append_event(PROJECT, Draft("ticket.created", None, {}), None, NOON, ticket=1)
         gone = tx.append_event(PROJECT, Draft("ticket.created", None, {}), None, NOON, ticket=2)
         tx.erase_ticket_events(2)
         assert list(tx.agents_events(PROJECT.rowid, 0, 10)) == [kept]
-        again = SqliteTransaction(tx.conn).append_event(PROJECT, DRAFT, None, NOON)
+        log.restart()
+        again = log.tx.append_event(PROJECT, DRAFT, None, NOON)
         assert (again.position, again.id > gone.id) == (gone.position + 1, True)

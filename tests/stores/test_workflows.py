@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from deskwire.engine.conversations.automation.lookup import published
 from deskwire.engine.conversations.commands import AnswerStep, Delete, StartWorkflow
 from deskwire.engine.core.ids import new_id
@@ -23,6 +25,7 @@ def stored(tx: Transaction) -> Published:
     return published(tx, PROJECT, tx.insert_workflow(made, ASKING))
 
 
+@pytest.mark.sqlite
 async def test_nothing_of_the_answers_is_left_of_a_deleted_conversation(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         asking = await engine.store.write(stored)

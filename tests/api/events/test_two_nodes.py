@@ -1,0 +1,126 @@
+"""Two nodes on one database, through the wire: what is done at one is told by the other, on every channel."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import trio
+
+from tests.api.events.test_channels_agree import consuming, receiving, register
+from tests.support.api.agent_stream import Page, page
+from tests.support.api.service import Service, running
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path, postgres_url: str) -> AsyncIterator[tuple[Service, Service]]:
+    """Two services on one database, with one secret."""
+    settings: dict[str, Any] = {"database_url": postgres_url, "files": "database"}
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    async with running(tmp_path / "a", node="a", **settings) as a:
+        for name in ("secret", "demo.json"):
+            shutil.copy(tmp_path / "a" / name, tmp_path / "b" / name)
+        async with running(tmp_path / "b", node="b", **settings) as b:
+            yield a, b
+
+
+async def look(service: Service, opened: Page, *conversations: dict[str, Any]) -> None:
+    """Show these conversations on the page."""
+    shown = {"conversationIds": [each["id"] for each in conversations], "composing": None}
+    answer = await service.dashboard.put(f"/stream/{opened.hello['streamId']}/view", json=shown)
+    assert answer.status_code == 204, answer.text
+
+
+async def test_the_feed_has_at_once_what_another_node_has_acknowledged(
+    nodes: tuple[Service, Service],
+) -> None:
+    here, there = nodes
+    conversation = await here.create()
+    for number in range(20):
+        writer, reader = (here, there) if number % 2 else (there, here)
+        said = await writer.say(conversation, f"number {number}")
+        newest = (await reader.events(limit="200"))[-1]
+        assert newest["data"]["message"]["id"] == said["id"]
+
+
+async def test_a_long_poll_ends_with_what_another_node_commits(nodes: tuple[Service, Service]) -> None:
+    here, there = nodes
+    conversation = await here.create()
+    after = (await there.events())[-1]["id"]
+    found: list[dict[str, Any]] = []
+
+    async def poll() -> None:
+        found.extend(await there.events(after=after, wait="20"))
+
+    async with trio.open_nursery() as nursery:
+        began = trio.current_time()
+        nursery.start_soon(poll)
+        await trio.sleep(0.3)  # real time, for the poll to be waiting there: nothing announces it
+        await here.say(conversation, "Hi")
+    assert trio.current_time() - began < 4, "a hint has woken it: a look comes after five seconds"
+    assert [event["type"] for event in found] == ["message.created"]
+
+
+async def test_a_consumer_has_the_events_of_another_node(
+    nodes: tuple[Service, Service],
+) -> None:
+    here, there = nodes
+    async with consuming(there) as consumer:
+        assert (await consumer.subscribe())["event"] == "pusher_internal:subscription_succeeded"
+        conversation = await here.create(message={"text": "Grüße 👋"})
+        for text in ("one", "two"):
+            await here.say(conversation, text)
+        types = [(await consumer.receive())["event"] for _ in range(4)]
+        assert types == ["conversation.created", *["message.created"] * 3]
+
+
+async def test_deliveries_of_both_nodes_come_once_and_in_order(nodes: tuple[Service, Service]) -> None:
+    here, there = nodes
+    async with receiving() as receiver:
+        await register(here, receiver.url)
+        conversation = await there.create()
+        for number in range(10):
+            await (here, there)[number % 2].say(conversation, f"number {number}")
+        await receiver.wait(11)
+        sequences = [orjson.loads(request.body)["sequence"] for request in receiver.requests]
+        assert sequences == list(range(1, 12))
+
+
+async def test_agents_see_each_other_and_what_passes_on_either_node(nodes: tuple[Service, Service]) -> None:
+    here, there = nodes
+    conversation = await here.create()
+    async with page(here.dashboard) as mine, page(there.dashboard) as other:
+        await look(there, other, conversation)
+        while True:
+            (agent,) = (await mine.passing("presence"))["agents"]
+            if agent["conversationIds"] == [conversation["id"]]:
+                break
+        assert agent["online"] is True
+        typing = f"/conversations/{conversation['id']}/typing"
+        await there.dashboard.post(typing, json={"typing": True, "internal": True})
+        assert (await mine.passing("agent.typing.started"))["internal"] is True
+        await here.http.post(f"/s2s{typing}", json={"typing": True})
+        assert await other.passing("contact.typing.started")
+        async with receiving() as receiver:
+            await register(here, receiver.url)
+            await here.say(conversation, "Hi")
+            told = await other.passing("delivery.changed")
+            assert told["conversationId"] == conversation["id"]
+
+
+async def test_what_is_erased_at_one_node_is_shown_by_none(nodes: tuple[Service, Service]) -> None:
+    here, there = nodes
+    gone = await here.create("u1", message={"text": "a secret"})
+    async with page(there.dashboard) as desk:
+        await here.say(gone, "another secret")
+        assert (await desk.event())["type"] == "message.created"
+        assert (await here.dashboard.delete(f"/conversations/{gone['id']}")).is_success
+        bodies = repr(await there.events(limit="200"))
+        assert "secret" not in bodies
+        assert "conversation.deleted" in bodies
+        assert (await desk.event())["type"] == "conversation.deleted"

@@ -1,0 +1,210 @@
+"""What can happen to an installation; each says what it was and how long nobody at all may go unanswered because of it.
+
+The pauses are those that the nodes are built for, and `SLACK_S` for a machine that is full of work.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+import trio
+
+from tests.chaos.database import Pair
+from tests.chaos.node import Balancer, Node
+from tests.chaos.verdict import Fault
+
+SLACK_S: Final = 4.0
+"""For a machine that has little else to do; one that is full of work needs more."""
+LEASE_S: Final = 5.0
+MID_PIPELINE_S: Final = 10.0
+"""So long a node that is stopped in the middle of a commit may hold up others (the watchdog)."""
+_RECOVERY_S: Final = 10.0
+"""PostgreSQL's own time for coming back from a crash."""
+_LONG_S: Final = (7.0, 9.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What things happen to.
+
+    Args:
+        pair: None if the one node has its store to itself.
+    """
+
+    nodes: Sequence[Node]
+    balancer: Balancer
+    pair: Pair | None
+    chance: random.Random
+
+    def node(self) -> Node:
+        """Any node."""
+        return self.chance.choice(self.nodes)
+
+    def number(self) -> int:
+        """The number of any node."""
+        return self.chance.randrange(len(self.nodes))
+
+    @property
+    def database(self) -> Pair:
+        """The two servers."""
+        assert self.pair is not None
+        return self.pair
+
+    def alone(self) -> bool:
+        """Whether there is no other node that could go on."""
+        return len(self.nodes) == 1
+
+
+Happening = Callable[[Stage], Awaitable[tuple[str, float]]]
+"""Does it; returns what it was, and the pause allowed."""
+
+
+async def _kill_node(stage: Stage) -> tuple[str, float]:
+    node = stage.node()
+    await node.crash(stage.chance.uniform(0.0, 2.0))
+    return f"kill -9 of {node.name}", inf if stage.alone() else MID_PIPELINE_S
+
+
+async def _stop_node(stage: Stage) -> tuple[str, float]:
+    node = stage.node()
+    await node.leave(stage.chance.uniform(0.0, 1.0))
+    return f"restart of {node.name} in good order", inf if stage.alone() else 0.5
+
+
+async def _pause_node(stage: Stage) -> tuple[str, float]:
+    """Shorter than its lease."""
+    node = stage.node()
+    await node.pause(seconds := stage.chance.uniform(0.2, LEASE_S - 1.5))
+    return f"SIGSTOP of {node.name} for {seconds:.1f} s", inf if stage.alone() else MID_PIPELINE_S
+
+
+async def _pause_node_for_long(stage: Stage) -> tuple[str, float]:
+    """Longer than its lease."""
+    node = stage.node()
+    await node.pause(seconds := stage.chance.uniform(*_LONG_S))
+    return f"SIGSTOP of {node.name} for {seconds:.1f} s", inf if stage.alone() else MID_PIPELINE_S
+
+
+async def _cut_clients(stage: Stage) -> tuple[str, float]:
+    stage.balancer.relay.cut()
+    await trio.lowlevel.checkpoint()
+    return "all clients' connections cut", 0.5
+
+
+async def _silence_clients(stage: Stage) -> tuple[str, float]:
+    stage.balancer.relay.silence()
+    await trio.sleep(seconds := stage.chance.uniform(0.5, 4.0))  # this is how long it lasts
+    if stage.chance.random() < 0.5:
+        stage.balancer.relay.cut()
+    stage.balancer.relay.speak()
+    return f"clients' connections silent for {seconds:.1f} s", seconds + 0.5
+
+
+async def _end_sessions(stage: Stage) -> tuple[str, float]:
+    await stage.database.end_sessions()
+    return "every session terminated", 0.5
+
+
+async def _cut_database(stage: Stage) -> tuple[str, float]:
+    stage.database.cut()
+    await trio.lowlevel.checkpoint()
+    return "all connections to PostgreSQL cut", 0.5
+
+
+async def _cut_often(stage: Stage) -> tuple[str, float]:
+    """Whatever is under way, some connection ends in the middle of it."""
+    for _ in range(20):
+        for relay in stage.chance.choice(stage.database.ways):
+            for wire in list(relay.wires):
+                if stage.chance.random() < 0.3:
+                    wire.cut()
+        await trio.sleep(stage.chance.uniform(0.0, 0.1))  # between two moments
+    return "single connections to PostgreSQL cut twenty times", 3.0
+
+
+async def _silence_database(stage: Stage) -> tuple[str, float]:
+    """One node's connections are half-open: neither side hears of it."""
+    number = stage.number()
+    way = stage.database.ways[number]
+    for relay in way:
+        relay.silence()
+    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 9.0)))  # this is how long it lasts
+    for relay in way:
+        if stage.chance.random() < 0.5:
+            relay.cut()
+        relay.speak()
+    name = f"connections of {stage.nodes[number].name} to PostgreSQL silent for {seconds:.0f} s"
+    return name, inf if stage.alone() else MID_PIPELINE_S
+
+
+async def _delay_database(stage: Stage) -> tuple[str, float]:
+    way = stage.chance.choice(stage.database.ways)
+    for relay in way:
+        relay.delay_s = 0.03
+    await trio.sleep(3.0)  # this is how long it lasts
+    for relay in way:
+        relay.delay_s = 0.0
+    return "a slow way to PostgreSQL", 2.0
+
+
+async def _restart_database(stage: Stage) -> tuple[str, float]:
+    how = stage.chance.choice((signal.SIGINT, signal.SIGQUIT, signal.SIGKILL))
+    seconds = stage.chance.uniform(0.0, 3.0)
+    began = trio.current_time()
+    await stage.database.restart(how, seconds)
+    took_s = trio.current_time() - began
+    recovery_s = 0.0 if how is signal.SIGINT else _RECOVERY_S
+    return f"PostgreSQL ended by {how.name}, back after {took_s:.1f} s", took_s + 0.5 + recovery_s
+
+
+async def _fail_over(stage: Stage) -> tuple[str, float]:
+    began = trio.current_time()
+    await stage.database.fail_over()
+    took_s = trio.current_time() - began
+    await trio.sleep(stage.chance.uniform(0.0, 2.0))  # alone for a while
+    await stage.database.follow()
+    return f"fail-over to the standby in {took_s:.1f} s", took_s + 0.5
+
+
+async def _lose_standby(stage: Stage) -> tuple[str, float]:
+    """No commit is answered while there is no standby."""
+    stage.database.replication.silence()
+    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 12.0)))  # this is how long it lasts
+    stage.database.replication.cut()
+    stage.database.replication.speak()
+    await stage.database.wait_until_followed()
+    return f"no standby for {seconds:.0f} s", inf
+
+
+OF_NODES: Final[Sequence[Happening]] = (
+    _kill_node,
+    _stop_node,
+    _pause_node,
+    _pause_node_for_long,
+    _cut_clients,
+    _silence_clients,
+)
+OF_DATABASE: Final[Sequence[Happening]] = (
+    _end_sessions,
+    _cut_database,
+    _cut_often,
+    _silence_database,
+    _delay_database,
+    _restart_database,
+    _fail_over,
+    _lose_standby,
+)
+AT_ONCE: Final = frozenset({_kill_node, _pause_node, _cut_clients, _end_sessions, _cut_database, _cut_often})
+"""What may happen while something else does."""
+
+
+async def happen(stage: Stage, what: Happening, slack_s: float = SLACK_S) -> Fault:
+    """Do it, and note when."""
+    began = trio.current_time()
+    name, pause_s = await what(stage)
+    return Fault(name, began, trio.current_time(), pause_s + slack_s)

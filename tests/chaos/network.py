@@ -1,0 +1,148 @@
+"""The network between clients, nodes and databases: relays of TCP connections that cut them, hold them up and go silent."""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+_READ: Final = 65_536
+_DIAL_S: Final = 2.0
+_LOOK_S: Final = 0.05
+_STEADY: Final = (10_000, 32_000)
+"""Below the ports that systems give to connections."""
+_RESET: Final = struct.pack("ii", 1, 0)
+
+
+@dataclass(eq=False)
+class Wire:
+    """One connection through a relay, to the port `upstream`."""
+
+    upstream: int
+    scope: trio.CancelScope
+
+    def cut(self) -> None:
+        """End it with a reset on both sides."""
+        self.scope.cancel()
+
+
+@dataclass(eq=False)
+class Relay:
+    """A listener that passes bytes on to the port that `choose` names at each connection; None means that there is none.
+
+    Args:
+        patience_s: how long a connection waits for a port that takes it, before it is ended.
+        delay_s: how long each piece waits before it is passed on.
+        wires: the connections that are open.
+    """
+
+    choose: Callable[[], int | None]
+    patience_s: float = 0.0
+    port: int = 0
+    delay_s: float = 0.0
+    wires: list[Wire] = field(default_factory=list)
+    _silent: bool = False
+    _flowing: trio.Event = field(default_factory=trio.Event)
+
+    def cut(self, upstream: int | None = None) -> None:
+        """End all connections, or those to one port."""
+        for wire in self.wires:
+            if upstream in (None, wire.upstream):
+                wire.cut()
+
+    def silence(self) -> None:
+        """Pass nothing on, neither bytes nor ends nor connections; nobody is told (half-open)."""
+        self._silent, self._flowing = True, trio.Event()
+
+    def speak(self) -> None:
+        """Pass on what has waited, and what comes."""
+        self._silent = False
+        self._flowing.set()
+
+    async def _flow(self) -> None:
+        if self.delay_s:
+            await trio.sleep(self.delay_s)  # this is the slowness, nobody waits for it
+        while self._silent:
+            await self._flowing.wait()
+
+    async def handle(self, client: trio.SocketStream) -> None:
+        """Pass one connection on, until one end has gone."""
+        _reset_at_close(client)
+        await self._flow()
+        dialled = await self._dial()
+        if dialled is None:
+            return
+        server, upstream = dialled
+        _reset_at_close(server)
+        with trio.CancelScope() as scope:
+            wire = Wire(upstream, scope)
+            self.wires.append(wire)
+            try:
+                await self._between(client, server)
+            except* (OSError, trio.BrokenResourceError):
+                pass  # one end has gone: so must the other
+            finally:
+                self.wires.remove(wire)
+
+    async def _dial(self) -> tuple[trio.SocketStream, int] | None:
+        end = trio.current_time() + self.patience_s
+        while True:
+            upstream = self.choose()
+            try:
+                if upstream is not None:
+                    with trio.fail_after(_DIAL_S):
+                        return await trio.open_tcp_stream("127.0.0.1", upstream), upstream
+            except (OSError, trio.TooSlowError):
+                pass  # nobody listens: the next one may
+            if trio.current_time() >= end:
+                return None
+            await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+
+    async def _between(self, client: trio.SocketStream, server: trio.SocketStream) -> None:
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._pass, client, server, nursery.cancel_scope)
+                await self._pass(server, client, nursery.cancel_scope)
+        finally:
+            await trio.aclose_forcefully(server)
+
+    async def _pass(self, source: trio.SocketStream, sink: trio.SocketStream, both: trio.CancelScope) -> None:
+        while data := await source.receive_some(_READ):
+            await self._flow()
+            await sink.send_all(data)
+        await self._flow()
+        both.cancel()
+
+
+def _reset_at_close(stream: trio.SocketStream) -> None:
+    stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+
+
+@asynccontextmanager
+async def relaying(*relays: Relay) -> AsyncIterator[None]:
+    """Run relays, each on a port of its own, for the block."""
+    async with trio.open_nursery() as nursery:
+        for relay in relays:
+            (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+            relay.port = listener.socket.getsockname()[1]
+            nursery.start_soon(trio.serve_listeners, relay.handle, [listener])
+        yield
+        nursery.cancel_scope.cancel()
+
+
+def steady_port() -> int:
+    """A port that stays free while whoever listens there is away: none of those that connections are given."""
+    while True:
+        port = random.SystemRandom().randrange(*_STEADY)
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port

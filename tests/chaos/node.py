@@ -1,0 +1,146 @@
+"""A node as a process of its own, started again whenever it has ended, as a supervisor would; and the balancer before them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import httpx
+import trio
+
+from tests.chaos.network import Relay, steady_port
+from tests.support.sockets.server_process import Server
+
+_LOOK_S: Final = 0.2
+_HEALTH_S: Final = 0.5
+"""How often the balancer asks each node."""
+_HEALTHY_WITHIN_S: Final = 2.0
+"""How long a node may take for its answer; short of nothing, for the machine may be full of work."""
+
+
+class Node(Server):
+    """A node. `reachable` is what the balancer has found.
+
+    Args:
+        complain: told when it ends though nobody has ended it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *options: str,
+        environ: Mapping[str, str],
+        complain: Callable[[str], None],
+    ) -> None:
+        directory.mkdir(exist_ok=True)
+        super().__init__(directory, *options, environ=environ, port=steady_port())
+        self.name = directory.name
+        self.reachable = False
+        self.stopped = False
+        self._complain = complain
+        self._wanted = False
+        self._turn = trio.Lock()
+
+    async def begin(self) -> None:
+        """Start it, and keep it running from now on."""
+        self._wanted = True
+        async with self._turn:
+            await self.start()
+
+    async def watch(self) -> None:
+        """Start it again whenever it has ended, until cancelled."""
+        while True:
+            await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+            if not self._wanted or self._turn.locked() or self._runs():
+                continue
+            assert self._process is not None
+            self._complain(
+                f"{self.name} ended by itself, with status {self._process.returncode}: {self.log()[-1_500:]}"
+            )
+            with trio.move_on_after(60):
+                await self.begin()
+
+    def _runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    async def crash(self, away_s: float) -> None:
+        """Kill it, and start it again after a while."""
+        async with self._turn:
+            await self.kill()
+            self.reachable = False
+            await trio.sleep(away_s)  # this is how long it is away
+            self.stopped = False
+            await self.start()
+
+    async def leave(self, away_s: float) -> int:
+        """End it in good order, and start it again after a while; its exit status."""
+        async with self._turn:
+            status = await self.stop()
+            self.reachable = False
+            await trio.sleep(away_s)  # this is how long it is away
+            await self.start()
+        return status
+
+    async def pause(self, seconds: float) -> None:
+        """Stop its process for a while, with SIGSTOP."""
+        async with self._turn:
+            os.kill(self.pid, signal.SIGSTOP)
+            self.stopped = True
+            try:
+                await trio.sleep(seconds)  # this is how long it is stopped
+            finally:
+                os.kill(self.pid, signal.SIGCONT)
+                self.stopped = False
+
+    async def finish(self) -> int:
+        """End it in good order, for good; its exit status."""
+        self._wanted = False
+        async with self._turn:
+            return await self.stop()
+
+
+class Balancer:
+    """One address for all nodes: takes turns among those that say that they are ready, as load balancers do."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._nodes = nodes
+        self._turn = 0
+        self.relay = Relay(self._choose, patience_s=5.0)
+
+    @property
+    def url(self) -> str:
+        """The address."""
+        return f"http://127.0.0.1:{self.relay.port}"
+
+    def _choose(self) -> int | None:
+        ready = [node for node in self._nodes if node.reachable]
+        self._turn += 1
+        return ready[self._turn % len(ready)].port if ready else None
+
+    async def all_reachable(self) -> None:
+        """Return once every node is ready."""
+        while True:
+            if all(node.reachable for node in self._nodes):
+                return
+            await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+
+    async def watch(self) -> None:
+        """Ask the nodes how they are, until cancelled; connections to one that is down are ended."""
+        async with trio.open_nursery() as nursery:
+            for node in self._nodes:
+                nursery.start_soon(self._ask, node)
+
+    async def _ask(self, node: Node) -> None:
+        while True:
+            async with httpx.AsyncClient(trust_env=False, timeout=_HEALTHY_WITHIN_S) as http:
+                try:
+                    ready = (await http.get(f"{node.url}/readyz")).is_success
+                except httpx.TransportError:
+                    ready = False
+            if node.reachable and not ready:
+                self.relay.cut(node.port)
+            node.reachable = ready
+            await trio.sleep(_HEALTH_S)  # asks again: nothing announces it

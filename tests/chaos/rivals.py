@@ -1,0 +1,115 @@
+"""Consumers that take a channel from each other, each noting when it had it and what it was given."""
+
+from __future__ import annotations
+
+import random
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+import orjson
+import trio
+from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection
+from wsproto.utilities import LocalProtocolError
+
+from deskwire.commands.demo.clients.api import Api
+from deskwire.commands.demo.clients.frames import (
+    FINAL_CODES,
+    Established,
+    Event,
+    Failure,
+    Refused,
+    Subscribed,
+    decode,
+    subscribe,
+)
+from deskwire.commands.demo.clients.websocket import websocket
+
+_BETWEEN_S: Final = (6.5, 10.0)
+"""Between two takeovers, at least and at most; the eleventh within a minute would be refused."""
+_AGAIN_S: Final = 0.3
+
+
+@dataclass(eq=False)
+class Hold:
+    """What one consumer had of a channel over one connection.
+
+    Args:
+        asked_at, from_s: when it asked for the channel and when it was told that it has it, by one steady clock.
+        events: ids of the events that came, and when.
+        superseded: whether it was told that another one has it.
+    """
+
+    consumer: str
+    asked_at: float
+    from_s: float = inf
+    events: list[tuple[str, float]] = field(default_factory=list)
+    gap: bool = False
+    superseded: bool = False
+
+
+class Rivals:
+    """One consumer after the other on one channel; each new one takes it from the one before, which stays to listen."""
+
+    def __init__(self, api: Api, stream_key: str, channel: str, chance: random.Random) -> None:
+        self.holds: list[Hold] = []
+        self.refusals: list[str] = []
+        self._api = api
+        self._channel = channel
+        self._chance = chance
+        ws = api.base_url.replace("http", "ws", 1)
+        self._url = f"{ws}/app/{stream_key}?protocol=7&client=rival&version=1"
+
+    async def run(self, stopping: Callable[[], bool]) -> None:
+        """Take the channel again and again; the last one keeps it until cancelled."""
+        number = 0
+        async with trio.open_nursery() as nursery:
+            while not stopping():
+                number += 1
+                nursery.start_soon(self._consume, f"rival-{number}")
+                await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # this is how often they fight
+
+    async def _consume(self, consumer: str) -> None:
+        """Hold the channel until another one has it."""
+        trust = ssl.create_default_context()
+        while True:
+            hold = Hold(consumer, trio.current_time())
+            self.holds.append(hold)
+            try:
+                async with websocket(self._url, trust) as socket:
+                    if await self._listen(socket, hold):
+                        return
+            except* (ConnectionClosed, HandshakeError, LocalProtocolError, OSError, trio.TooSlowError):
+                pass
+            await trio.sleep(_AGAIN_S)  # until the next attempt
+
+    async def _listen(self, socket: WebSocketConnection, hold: Hold) -> bool:
+        """Note what comes; whether it is over for good."""
+        while True:
+            text = await socket.get_message()
+            match decode(text if isinstance(text, str) else text.decode("latin-1")):
+                case Event(_, body):
+                    hold.events.append((str(orjson.loads(body)["id"]), trio.current_time()))
+                case Established(socket_id):
+                    hold.asked_at = trio.current_time()
+                    auth = await self._authorize(socket_id, hold.consumer)
+                    if auth is None:
+                        return False
+                    await socket.send_message(subscribe(self._channel, auth))
+                case Subscribed(gap):
+                    hold.from_s, hold.gap = trio.current_time(), gap
+                case Refused(reason):
+                    self.refusals.append(reason)
+                    return "consumer_superseded" in reason
+                case Failure(code, _) if code in FINAL_CODES:
+                    hold.superseded = True
+                    return True
+                case _:
+                    pass
+
+    async def _authorize(self, socket_id: str, consumer: str) -> str | None:
+        body = {"socket_id": socket_id, "channel_name": self._channel, "consumerId": consumer}
+        result = await self._api.call("POST", "/s2s/stream/auth", body, repeatable=True)
+        return str(result.body["auth"]) if result.outcome == "acknowledged" else None

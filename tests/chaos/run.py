@@ -1,0 +1,431 @@
+"""A run: nodes under load, everything that can go wrong with them, and the history of it for the verdict."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import trio
+from wsproto.utilities import LocalProtocolError
+
+from deskwire.commands.demo.checks.history import Delivery
+from deskwire.commands.demo.checks.journal import Journal
+from deskwire.commands.demo.clients.api import Api, Result
+from deskwire.commands.demo.clients.consumer import Consumer
+from deskwire.commands.demo.clients.feed import Feed
+from deskwire.commands.demo.clients.receiver import Receiver
+from deskwire.commands.demo.errors import DemoError
+from tests.chaos.database import Pair, pair
+from tests.chaos.faults import AT_ONCE, OF_DATABASE, OF_NODES, SLACK_S, Happening, Stage, happen
+from tests.chaos.network import relaying
+from tests.chaos.node import Balancer, Node
+from tests.chaos.rivals import Rivals
+from tests.chaos.verdict import Fault, History, Mailbox, Rows, holders, pause, problems
+from tests.chaos.writer import Writer
+from tests.crash.ledger import Found, Ledger
+from tests.interop.client import Client, Launch
+
+WRITERS: Final = 10
+RECEIVERS: Final = 3
+_PAUSE_S: Final = 0.05
+"""Between two wishes of a writer: the load is there to be disturbed, not to fill the machine."""
+_AWAY_S: Final = 300.0
+_SETTLED_S: Final = 3.0
+_FOLLOW_S: Final = 0.1
+_FAILING: Final = 20
+"""One in so many deliveries is refused the first time."""
+_BETWEEN_S: Final = (0.3, 2.5)
+_SECOND: Final = 0.25
+"""How often something else happens at the same time."""
+SECRET: Final = "the secret of an installation with several nodes"
+_SETTINGS: Final = {
+    "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
+    "DESKWIRE_WEBHOOK_RETRY_AFTER_S": "0.2,0.5,2",
+    "DESKWIRE_ARGON2_MEMORY_KIB": "8192",
+    "DESKWIRE_SECRET": SECRET,
+}
+_NOT_NOW: Final = (429, 503)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a run."""
+
+    history: History
+    problems: Sequence[str]
+    notes: Sequence[str]
+
+    def __str__(self) -> str:
+        """The figures, the faults with the longest pause behind each, and each problem in a line."""
+        ledger, found = self.history.ledger, self.history.found
+        asked = ", ".join(f"{ledger.count(each):,} {each}" for each in ("acknowledged", "unknown", "refused"))
+        posts = sum(len(box.arrivals) for box in self.history.mailboxes)
+        deliveries = sum(len(box.deliveries) for box in self.history.mailboxes)
+        replays = sum(len(ask.replays) for ask in ledger.asks)
+        figures = (
+            f"{len(self.history.faults)} faults, {asked}, {replays:,} replays, {len(found.events):,} events, "
+            f"{posts:,} posts of {deliveries:,} deliveries, {found.connections} connections of the stream, "
+            f"{len(holders(self.history))} holders of the channel that rivals fought for"
+        )
+        times = sorted(ask.settled_at for ask in ledger.asks if ask.outcome == "acknowledged")
+        faults = (f"  {each.name}: longest pause {pause(times, each):.1f} s" for each in self.history.faults)
+        notes = (f"  note: {note}" for note in self.notes)
+        return "\n".join((figures, *faults, *notes, *(self.problems or ("every promise was kept",))))
+
+
+class PatientApi(Api):
+    """An API client that also waits for longer outages than a demo has."""
+
+    async def call(self, method: str, path: str, body: Any = None, *, repeatable: bool = False) -> Result:
+        """See `Api.call`."""
+        end = trio.current_time() + _AWAY_S
+        while True:
+            result = await super().call(method, path, body, repeatable=repeatable)
+            if result.status not in _NOT_NOW or trio.current_time() > end:
+                return result
+
+
+class Run:
+    """One run in a directory.
+
+    Args:
+        nodes: how many; with PostgreSQL, unless there is to be one on SQLite.
+        script: what happens, one after the other; by chance for `seconds` if there is none.
+        synchronous: whether commits wait for the standby.
+        launch: starts a published client, which then follows a conversation that all write to.
+        patience_s: after the last fault everything has arrived when nothing new has for so long.
+        slack_s: how much longer than they may cost pauses may be, as other work goes on.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        *,
+        seconds: float = 0.0,
+        script: Sequence[Happening] = (),
+        nodes: int = 3,
+        sqlite: bool = False,
+        synchronous: bool = True,
+        launch: Launch | None = None,
+        patience_s: float = 120.0,
+        slack_s: float = SLACK_S,
+    ) -> None:
+        self._directory = directory
+        self._chance = random.Random(seed)
+        self._name = f"chaos-{seed}"
+        self._seconds = seconds
+        self._script = script
+        self._count = 1 if sqlite else nodes
+        self._sqlite = sqlite
+        self._synchronous = synchronous
+        self._launch = launch
+        self._patience_s = patience_s
+        self._slack_s = slack_s
+        self._ledger = Ledger()
+        self._shared: list[str] = []
+        self._over = False
+        self._faults: list[Fault] = []
+        self._notes: list[str] = []
+        self._problems: list[str] = []
+        self._journals = [Journal() for _ in range(RECEIVERS)]
+        self._receivers = [Receiver(journal, _answered) for journal in self._journals]
+        self._stream, self._feed = Journal(), Journal()
+        self._spectator: Client | None = None
+
+    async def run(self) -> Report:
+        """Do all of it, and judge."""
+        async with AsyncExitStack() as stack:
+            database: Pair | None = None
+            if not self._sqlite:
+                database = await stack.enter_async_context(pair(self._count, synchronous=self._synchronous))
+            nodes = [self._node(number, database) for number in range(self._count)]
+            balancer = Balancer(nodes)
+            await stack.enter_async_context(relaying(balancer.relay))
+            stage = Stage(nodes, balancer, database, self._chance)
+            try:
+                for node in nodes:
+                    await node.begin()
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(balancer.watch)
+                    for node in nodes:
+                        nursery.start_soon(node.watch)
+                    history = await self._play(stage)
+                    nursery.cancel_scope.cancel()
+            finally:
+                with trio.CancelScope(shield=True):
+                    for node in nodes:
+                        if status := await node.finish():
+                            self._problems.append(
+                                f"{node.name} ended with status {status}: {node.log()[-2_000:]}"
+                            )
+        for node in nodes:
+            if "Traceback" in node.log():
+                self._problems.append(f"{node.name} has logged a traceback; see {node.directory}")
+        return Report(history, [*self._problems, *problems(history)], self._notes)
+
+    def _node(self, number: int, database: Pair | None) -> Node:
+        environ = dict(_SETTINGS)
+        if database is not None:
+            environ |= {"DESKWIRE_NODE": f"node-{number}", "DESKWIRE_DATABASE_URL": database.url(number)}
+        directory = self._directory / f"node-{number}"
+        return Node(directory, "--allow-private-webhooks", environ=environ, complain=self._problems.append)
+
+    async def _play(self, stage: Stage) -> History:
+        demo = stage.nodes[0].demo()
+        key = str(demo["serverKey"])
+        api = PatientApi(stage.balancer.url, key, 16, away_s=_AWAY_S)
+        await stage.balancer.all_reachable()
+        consumer = Consumer(api, demo["projectId"], demo["streamKey"], self._stream)
+        async with trio.open_nursery() as watching:
+            for receiver in self._receivers:
+                await watching.start(receiver.run)
+            endpoints = [
+                await api.call("POST", "/s2s/webhooks", {"url": each.url, "events": []})
+                for each in self._receivers
+            ]
+            await watching.start(self._consume, consumer)
+            feed = Feed(api, self._feed, None)
+            rivals, contested = await self._rivals(api, demo["streamKey"])
+            watching.start_soon(rivals.run, lambda: self._over)
+            if self._launch is not None:
+                self._spectator = await _spectator(self._launch, stage.balancer, demo, contested)
+                watching.start_soon(_subscribe_again, self._spectator, contested)
+            async with trio.open_nursery() as load:
+                for number in range(WRITERS):
+                    load.start_soon(self._writer(stage.balancer.url, key, number).run)
+                load.start_soon(self._follow, feed)
+                await self._happen(stage)
+                self._over = True
+            await self._settle(feed)
+            history = await self._history(api, endpoints, consumer, rivals, contested, stage)
+            watching.cancel_scope.cancel()
+        await api.aclose()
+        return history
+
+    async def _rivals(self, api: Api, stream_key: str) -> tuple[Rivals, str]:
+        """Those who fight for the channel of a contact whose conversation is one of those that are written to."""
+        first = self._writer(api.base_url, "", 0, name="first")
+        ask = first.next()
+        result = await api.call(
+            "POST", "/s2s/conversations", {"contact": {"userId": ask.mark, "name": "Ada"}}
+        )
+        assert result.outcome == "acknowledged", result.detail
+        ask.outcome, ask.answer, ask.conversation = "acknowledged", result.raw, str(result.body["id"])
+        ask.settled_at = trio.current_time()
+        self._ledger.asks.append(ask)
+        self._shared.append(ask.conversation)
+        channel = f"private-contact-{ask.mark}"
+        return Rivals(api, stream_key, channel, random.Random(self._chance.random())), ask.conversation
+
+    def _writer(self, url: str, key: str, number: int, name: str = "") -> Writer:
+        return Writer(
+            url,
+            key,
+            f"{self._name}-{name or number}",
+            random.Random(self._chance.random()),
+            self._ledger,
+            self._shared,
+            lambda: self._over,
+            _PAUSE_S,
+        )
+
+    async def _consume(self, consumer: Consumer, task_status: trio.TaskStatus[None]) -> None:
+        try:
+            await consumer.run(task_status=task_status)
+        except* (DemoError, LocalProtocolError) as group:
+            self._notes.append(f"the consumer: {group.exceptions[0]}")
+        while True:
+            try:
+                await consumer.run()
+            except* (DemoError, LocalProtocolError) as group:
+                self._notes.append(f"the consumer: {group.exceptions[0]}")
+            await trio.sleep(_FOLLOW_S)  # a client that is refused comes back
+
+    async def _follow(self, feed: Feed) -> None:
+        while not self._over:
+            await self._read(feed)
+            await trio.sleep(_FOLLOW_S)  # reads again what has come meanwhile
+
+    async def _settle(self, feed: Feed) -> None:
+        """Return when all have what there is, and a node carries out no request any more whose sender gave up on it."""
+        known = -1
+        while known != len(self._feed.arrivals):
+            known = len(self._feed.arrivals)
+            for journal in (self._stream, *self._journals):
+                await journal.wait_for(self._feed.ids, self._patience_s)
+            await trio.sleep(_SETTLED_S)
+            await self._read(feed)
+
+    async def _read(self, feed: Feed) -> None:
+        try:
+            await feed.read()
+        except DemoError as error:
+            self._problems.append(f"the feed: {error}")
+
+    # What happens
+
+    async def _happen(self, stage: Stage) -> None:
+        await trio.sleep(1.0)  # some load first
+        for what in self._script:
+            self._faults.append(await happen(stage, what, self._slack_s))
+            await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load is what goes on meanwhile
+        end = trio.current_time() + self._seconds
+        kinds = (*OF_NODES, *(OF_DATABASE if stage.pair is not None else ()))
+        deck: list[Happening] = []
+        while trio.current_time() < end:
+            if not deck:
+                deck = self._chance.sample(kinds, len(kinds))
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._one, stage, deck.pop())
+                if self._chance.random() < _SECOND:
+                    second = self._chance.choice([each for each in kinds if each in AT_ONCE])
+                    nursery.start_soon(self._one, stage, second)
+            await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load is what goes on meanwhile
+
+    async def _one(self, stage: Stage, what: Happening) -> None:
+        try:
+            self._faults.append(await happen(stage, what, self._slack_s))
+        except OSError as error:
+            self._notes.append(f"{what.__name__} could not be done: {error!r}")
+
+    # What is there in the end
+
+    async def _history(
+        self,
+        api: Api,
+        endpoints: Sequence[Result],
+        consumer: Consumer,
+        rivals: Rivals,
+        contested: str,
+        stage: Stage,
+    ) -> History:
+        journal = Journal()
+        await Feed(api, journal, None).read()
+        events = [arrival.body for arrival in journal.arrivals]
+        conversation_of = [str(orjson.loads(each)["data"]["conversation"]["id"]) for each in events]
+        ids = dict.fromkeys(conversation_of)
+        boxes = [
+            await self._mailbox(api, endpoint, each)
+            for endpoint, each in zip(endpoints, self._journals, strict=True)
+        ]
+        found = Found(
+            events=events,
+            followed=[arrival.body for arrival in self._feed.arrivals],
+            messages={each: await _all(api, f"/s2s/conversations/{each}/messages") for each in ids},
+            states={each: await _get(api, f"/s2s/conversations/{each}") for each in ids},
+            deliveries=boxes[0].deliveries,
+            received=list(dict.fromkeys(_id(arrival.body) for arrival in boxes[0].arrivals)),
+            streamed=[_id(arrival.body) for arrival in self._stream.arrivals],
+            connections=consumer.connections,
+        )
+        channel = [
+            _id(body) for body, whose in zip(events, conversation_of, strict=True) if whose == contested
+        ]
+        rows = None if stage.pair is None else await _rows(stage.pair)
+        history = History(self._ledger, found, boxes, rivals.holds, channel, self._faults, rows)
+        if self._spectator is None:
+            return history
+        last = [body for body, whose in zip(events, conversation_of, strict=True) if whose == contested][-1]
+        with trio.move_on_after(self._patience_s):
+            await _given(self._spectator, last.decode())
+        subscriptions = len(self._spectator.told("subscribed"))
+        return replace(history, seen=self._spectator.events, subscriptions=subscriptions)
+
+    async def _mailbox(self, api: Api, endpoint: Result, journal: Journal) -> Mailbox:
+        path = f"/s2s/webhooks/{endpoint.body['id']}/deliveries"
+        with trio.move_on_after(self._patience_s):
+            pending = await _get(api, f"{path}?status=pending")
+            while pending["items"]:
+                await trio.sleep(_FOLLOW_S)  # nothing announces it
+                pending = await _get(api, f"{path}?status=pending")
+        arrivals = [each for each in journal.arrivals if isinstance(each, Delivery)]
+        listed = await _all(api, path)
+        return Mailbox(
+            str(endpoint.body["secret"]),
+            arrivals,
+            frozenset((each.delivery_id, each.attempt) for each in arrivals if _answered(each) != 200),
+            [(each["id"], each["eventId"], each["status"]) for each in listed],
+        )
+
+
+async def _spectator(launch: Launch, balancer: Balancer, demo: dict[str, Any], conversation: str) -> Client:
+    """pusher-js, subscribed to a conversation's channel."""
+    client = await launch("client.mjs")
+    await client.do(
+        "connect",
+        key=demo["streamKey"],
+        port=balancer.relay.port,
+        endpoint=f"{balancer.url}/v3/s2s/stream/auth",
+        serverKey=demo["serverKey"],
+        fields={"consumerId": "spectator"},
+        authorization="form",
+        options={},
+    )
+    await client.do("subscribe", channel=f"private-conversation-{conversation}")
+    await client.subscribed()
+    return client
+
+
+async def _subscribe_again(client: Client, conversation: str) -> None:
+    """Do what whoever uses pusher-js has to do: a refused subscription is not repeated by it."""
+    refused = 0
+    while True:
+        await trio.sleep(1)  # a pause between two attempts
+        if len(client.told("refused")) > refused:
+            refused = len(client.told("refused"))
+            await client.do("unsubscribe", channel=f"private-conversation-{conversation}")
+            await client.do("subscribe", channel=f"private-conversation-{conversation}")
+
+
+async def _given(client: Client, last: str) -> None:
+    """Return once the client has this envelope."""
+    while True:
+        if last in client.events:
+            return
+        await trio.sleep(1)  # looks again: nothing announces it
+
+
+def _answered(delivery: Delivery) -> int:
+    """Some deliveries are refused at their first attempt: the same ones whenever they come."""
+    unlucky = zlib.crc32(delivery.delivery_id.encode()) % _FAILING == 0
+    return 500 if unlucky and delivery.attempt == 1 else 200
+
+
+async def _rows(database: Pair) -> Rows:
+    (head,) = await database.run("SELECT project, position FROM project_heads ORDER BY position DESC LIMIT 1")
+    events = await database.run(
+        f"SELECT position, id FROM events WHERE position >> 40 = {head[0]} ORDER BY position"
+    )
+    doubled = await database.run(
+        "SELECT delivery::text || ' attempt ' || number FROM attempts GROUP BY delivery, number HAVING count(*) > 1"
+    )
+    return Rows([(position, name) for position, name in events], head[1], [each for (each,) in doubled])
+
+
+async def _all(api: Api, path: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    query = "?limit=200"
+    while True:
+        page = await _get(api, path + query)
+        items += page["items"]
+        if page["nextCursor"] is None:
+            return items
+        query = f"?limit=200&cursor={page['nextCursor']}"
+
+
+async def _get(api: Api, path: str) -> dict[str, Any]:
+    reply = await api.call("GET", path, repeatable=True)
+    assert reply.outcome == "acknowledged", reply.detail
+    answer: dict[str, Any] = reply.body
+    return answer
+
+
+def _id(body: bytes) -> str:
+    return str(orjson.loads(body)["id"])

@@ -1,0 +1,137 @@
+"""A writer: asks for one thing after the other in conversations that all writers share, and keeps how each has ended."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+import httpx
+import orjson
+import trio
+
+from tests.crash.ledger import Ask, Kind, Ledger
+
+CONVERSATIONS: Final = 24
+"""So many the writers share; more are made only in place of those that are missing."""
+_PATIENCE_S: Final = 240.0
+"""Something that is asked for is settled within this, whatever happens."""
+_ATTEMPT_S: Final = 6.0
+"""How long one request is waited for before it is sent again."""
+_KNOCK_S: Final = 0.1
+_KEYED: Final = 0.8
+_AGAIN: Final = 0.1
+"""Share of those with a key that are sent once more although they were answered."""
+_KINDS: Final[dict[Kind, float]] = {"message": 0.8, "patch": 0.1, "close": 0.06, "reopen": 0.04}
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
+_AUTHORS: Final = ("contact", "agent", "bot")
+_LATER: Final = (429, 503)
+
+
+class Writer:
+    """One writer, until told to stop.
+
+    Args:
+        shared: ids of the conversations, to which it adds.
+        stopping: whether to ask for nothing new.
+        pause_s: how long it rests between two wishes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        name: str,
+        chance: random.Random,
+        ledger: Ledger,
+        shared: list[str],
+        stopping: Callable[[], bool],
+        pause_s: float = 0.0,
+    ) -> None:
+        self._url = f"{url}/v3/s2s/conversations"
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._name = name
+        self._chance = chance
+        self._ledger = ledger
+        self._shared = shared
+        self._stopping = stopping
+        self._pause_s = pause_s
+        self._asked = 0
+
+    async def run(self) -> None:
+        """Ask for one thing after the other."""
+        async with httpx.AsyncClient(headers=self._headers, timeout=_ATTEMPT_S, trust_env=False) as http:
+            while not self._stopping():
+                ask = self.next()
+                self._ledger.asks.append(ask)
+                await self._settle(http, ask)
+                if ask.kind == "create" and ask.outcome == "acknowledged":
+                    ask.conversation = str(orjson.loads(ask.answer)["id"])
+                    self._shared.append(ask.conversation)
+                await trio.sleep(self._pause_s)  # a load of this strength
+
+    def next(self) -> Ask:
+        """Return the next wish, which nobody has sent yet."""
+        self._asked += 1
+        mark = f"{self._name}-{self._asked}"
+        kind: Kind = "create"
+        if len(self._shared) >= CONVERSATIONS:
+            (kind,) = self._chance.choices(list(_KINDS), list(_KINDS.values()))
+        keyed = kind == "create" or (kind == "message" and self._chance.random() < _KEYED)
+        conversation = None if kind == "create" else self._chance.choice(self._shared)
+        return Ask(
+            kind, mark, f"key-{mark}" if keyed else None, conversation, client=self._name, sent_at=_now()
+        )
+
+    async def _settle(self, http: httpx.AsyncClient, ask: Ask) -> None:
+        """Send it until it is known how it ended, or can't be."""
+        method, path, body = self._request(ask)
+        with trio.move_on_after(_PATIENCE_S):
+            answer = await self._sent(http, method, path, body, ask.key)
+            ask.settled_at = _now()
+            if answer is None:
+                ask.outcome = "unknown"
+            elif answer.status_code == httpx.codes.OK:
+                ask.outcome, ask.answer = "acknowledged", answer.content
+            else:
+                ask.outcome, ask.detail = "refused", f"{answer.status_code} {answer.text}"
+            if ask.key and ask.answer and self._chance.random() < _AGAIN:
+                again = await self._sent(http, method, path, body, ask.key)
+                ask.replays.append(b"" if again is None else again.content)
+
+    def _request(self, ask: Ask) -> tuple[str, str, Any]:
+        match ask.kind:
+            case "create":
+                return "POST", "", {"contact": {"userId": ask.mark, "name": "Ada"}}
+            case "message":
+                author = {"type": self._chance.choice(_AUTHORS)}
+                return "POST", f"/{ask.conversation}/messages", {"text": ask.mark, "author": author}
+            case "patch":
+                return "PATCH", f"/{ask.conversation}", {"title": ask.mark}
+            case _:
+                return "POST", f"/{ask.conversation}/{ask.kind}", None
+
+    async def _sent(
+        self, http: httpx.AsyncClient, method: str, path: str, body: Any, key: str | None
+    ) -> httpx.Response | None:
+        """The answer; None if it got lost and the request must not be sent again."""
+        headers = {"Idempotency-Key": key} if key else {}
+        content = b"" if body is None else orjson.dumps(body)
+        while True:
+            try:
+                answer = await http.request(method, f"{self._url}{path}", headers=headers, content=content)
+            except _NOT_SENT:
+                pass
+            except httpx.TransportError:
+                if key is None:
+                    return None
+            else:
+                if b"outcome_unknown" in answer.content and key is None:
+                    return None
+                if answer.status_code not in _LATER and b"idempotency_in_progress" not in answer.content:
+                    return answer
+            await trio.sleep(_KNOCK_S)  # the service is away: nothing announces that it is back
+
+
+def _now() -> float:
+    return trio.current_time()

@@ -1,0 +1,184 @@
+"""The commands for a database that nodes share: what they do, and what they refuse with a sentence (ADR 63)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import trio
+from click.testing import CliRunner, Result
+
+from deskwire.cli import cli
+from deskwire.storage.postgres.operating.scrub import Vacuums
+from tests.storage.backup.conftest import FILE, SECRET, fill
+from tests.support.postgres import PostgresServer, fresh_database, shared_server
+from tests.support.sockets.server_process import environment
+
+PASSWORD = "hunter2-and-more"
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Make an empty database."""
+    with fresh_database(migrated=False) as made:
+        yield made
+
+
+def run(url: str, *arguments: str, secret: str = SECRET) -> Result:
+    environ = {"DESKWIRE_DATABASE_URL": url, "DESKWIRE_SECRET": secret}
+    return CliRunner(env=environ).invoke(cli, arguments)
+
+
+def rows(url: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+@pytest.fixture
+def copied(tmp_path: Path, url: str) -> str:
+    """Return the URL of a database with a copied installation."""
+    directory = tmp_path / "data"
+    trio.run(fill, directory)
+    done = run(url, "copy", "--from", str(directory))
+    assert done.exit_code == 0, done.output
+    return url
+
+
+def test_a_copied_installation_passes_the_check_with_its_files(copied: str) -> None:
+    checked = run(copied, "check", "--files")
+    assert checked.exit_code == 0, checked.output
+    assert "has no problems" in checked.output
+    assert "1 files" in checked.output
+
+
+def test_the_check_finds_what_is_wrong_with_rows_secret_and_files(copied: str) -> None:
+    rows(copied, "UPDATE conversations SET messages = 9 RETURNING 1")
+    with psycopg.connect(copied) as connection:
+        connection.execute("UPDATE conversations SET messages = 9")
+        connection.execute("UPDATE upload_parts SET data = 'other'")
+    checked = run(copied, "check", "--files", secret="another secret that is long enough for one")
+    assert checked.exit_code == 1
+    for code in ("message_count", "upload_file", "secret_wrong"):
+        assert code in checked.output
+
+
+def test_backup_and_restore_say_what_to_do_instead(copied: str, tmp_path: Path) -> None:
+    for arguments, advice in (("backup", "pg_dump"), ("restore", "deskwire restored")):
+        refused = run(copied, arguments, str(tmp_path / "file"))
+        assert refused.exit_code == 1
+        assert advice in refused.output
+    assert not (tmp_path / "file").exists()
+
+
+def test_after_a_restore_nodes_and_sessions_of_that_moment_are_gone_and_pending_deliveries_if_wanted(
+    copied: str,
+) -> None:
+    with psycopg.connect(copied) as connection:
+        connection.execute(
+            "INSERT INTO nodes (node, expires, version, epoch_seen) VALUES ('a', lease_end(60000), '1', 0)"
+        )
+    refused = run(copied, "restored")
+    assert refused.exit_code == 1
+    assert "Nodes run on the database (a)" in refused.output
+    with psycopg.connect(copied) as connection:
+        connection.execute("UPDATE nodes SET expires = lease_end(-1)")
+    pending = rows(copied, "SELECT count(*) FROM deliveries WHERE status = 'pending'")
+    assert pending != [(0,)]
+    done = run(copied, "restored", "--skip-pending")
+    assert done.exit_code == 0, done.output
+    assert rows(copied, "SELECT count(*) FROM deliveries WHERE status = 'skipped'") == pending
+    assert rows(copied, "SELECT count(*) FROM nodes") == [(0,)]
+
+
+def test_a_new_database_is_migrated_once(url: str) -> None:
+    assert run(url, "migrate").output == "Applied m0001_baseline.\n"
+    assert run(url, "migrate").output == "The database is up to date.\n"
+
+
+def in_files(server: PostgresServer, marker: bytes) -> int:
+    """Return how often the tables' files have it."""
+    server.run("CHECKPOINT")
+    return sum(
+        path.read_bytes().count(marker) for path in (server.data / "base").rglob("*") if path.is_file()
+    )
+
+
+def test_after_a_scrub_the_tables_files_have_no_byte_of_what_was_erased(copied: str) -> None:
+    server = shared_server()
+    assert in_files(server, FILE) > 0
+    with psycopg.connect(copied) as connection:
+        connection.execute("DELETE FROM upload_parts")
+        connection.execute("UPDATE event_window SET scrub_due = 1")
+    assert in_files(server, FILE) > 0
+    done = run(copied, "scrub")
+    assert done.exit_code == 0, done.output
+    assert in_files(server, FILE) == 0
+    assert rows(copied, "SELECT scrub_due FROM event_window") == [(0,)]
+
+
+def test_tables_are_vacuumed_within_the_time_after_an_erasure_and_not_before(copied: str) -> None:
+    now = 0.0
+    vacuums = Vacuums(copied, within_s=100, clock=lambda: now)
+    assert not vacuums.vacuum_if_due()
+    with psycopg.connect(copied) as connection:
+        connection.execute("UPDATE event_window SET scrub_due = 1")
+    assert not vacuums.vacuum_if_due()
+    now = 60.0
+    assert vacuums.delay_s == 60
+    assert vacuums.vacuum_if_due()
+    assert vacuums.delay_s == 0
+    assert rows(copied, "SELECT scrub_due FROM event_window") == [(0,)]
+
+
+def test_a_copy_needs_a_database_files_that_all_nodes_see_and_a_source(tmp_path: Path) -> None:
+    directory = tmp_path / "empty"
+    directory.mkdir()
+    runner = CliRunner(env={"DESKWIRE_DATABASE_URL": "", "DESKWIRE_SECRET": SECRET})
+    assert "--database-url" in runner.invoke(cli, ["copy", "--from", str(directory)]).output
+    somewhere = "postgresql://127.0.0.1:9/x"
+    on_disk = runner.invoke(cli, ["copy", "--from", str(directory), "--to", somewhere, "--files", "disk"])
+    assert "others don't see" in on_disk.output
+    nothing = runner.invoke(cli, ["copy", "--from", str(directory), "--to", somewhere])
+    assert "There is no Deskwire" in nothing.output
+
+
+def test_two_places_at_once_are_refused(tmp_path: Path) -> None:
+    refused = run("postgresql://127.0.0.1:9/x", "org", "list", "--data", str(tmp_path))
+    assert refused.exit_code == 2
+    assert "leave out the one that is not meant" in refused.output
+
+
+def test_the_url_is_shown_without_its_password() -> None:
+    shown = run(f"postgresql://deskwire:{PASSWORD}@db/deskwire?sslpassword={PASSWORD}", "config")
+    assert shown.exit_code == 0, shown.output
+    assert PASSWORD not in shown.output
+    assert "postgresql://deskwire:***@db/deskwire" in "".join(shown.output.split())
+
+
+def test_without_the_driver_the_program_starts_and_says_what_to_install(tmp_path: Path) -> None:
+    blocked = "import sys; sys.modules['psycopg'] = None; from deskwire.__main__ import main; main()"
+    environ = {
+        **environment(),
+        "DESKWIRE_SECRET": SECRET,
+        "DESKWIRE_DATABASE_URL": "postgresql://127.0.0.1:9/x",
+    }
+    for arguments in (
+        ["serve", "--port", "0", "--data", str(tmp_path)],
+        ["org", "list"],
+        ["migrate"],
+        ["check"],
+    ):
+        refused = subprocess.run(
+            [sys.executable, "-c", blocked, *arguments],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert refused.returncode == 1, refused.stderr
+        assert "deskwire[postgres]" in refused.stderr
+        assert "Traceback" not in refused.stderr

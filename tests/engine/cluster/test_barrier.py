@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.cluster.membership import LEASE_S
+from deskwire.engine.core.errors import Unavailable
+from tests.engine.cluster.conftest import Starting
+from tests.support.builders import InlineStore
+from tests.support.nodes import ANode, Wires
+
+pytestmark = pytest.mark.sqlite
+
+
+async def change(node: ANode) -> float:
+    """Change something that all nodes remember, and return how long it took until none does."""
+    await node.way.write(lambda tx: tx.advance_epoch())
+    began = trio.current_time()
+    await node.membership.everywhere()
+    return trio.current_time() - began
+
+
+async def test_who_waits_goes_on_when_all_nodes_have_forgotten(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(3)
+    committed_at = trio.current_time()
+    assert await change(a) < 0.1
+    assert a.forgotten[-1] >= committed_at
+    assert b.forgotten[-1] >= committed_at
+
+
+async def test_a_node_that_takes_its_time_to_forget_is_waited_for(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(3)
+    b.before_forgetting = partial(trio.sleep, 2)
+    assert 2 <= await change(a) < 2.3
+
+
+async def test_lost_hints_cost_a_beat(autojump_clock: MockClock, start: Starting, wires: Wires) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(3)
+    wires.lost = True
+    committed_at = trio.current_time()
+    assert await change(a) <= 1.3
+    assert b.forgotten[-1] >= committed_at
+
+
+async def test_a_stopped_node_costs_the_rest_of_its_lease_and_no_more(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    b.stop()
+    assert LEASE_S - 1.1 <= await change(a) <= LEASE_S + 0.3
+    b.go_on()
+    assert not b.membership.valid, "what it remembers is outdated"
+    woken_at = trio.current_time()
+    await b.membership.until_valid()
+    assert b.forgotten[-1] >= woken_at
+
+
+async def test_a_node_that_can_not_forget_is_given_up(autojump_clock: MockClock, start: Starting) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    over = trio.Event()
+    b.before_forgetting = over.wait
+    took = await change(a)
+    assert LEASE_S < took < 2 * LEASE_S + 2
+    assert not b.membership.valid
+    over.set()
+    await trio.sleep(2)
+    assert b.losses == 1
+    assert b.membership.valid
+
+
+async def test_a_node_is_waited_for_until_its_first_forgetting(
+    autojump_clock: MockClock, start: Starting, shared: InlineStore, wires: Wires, nursery: trio.Nursery
+) -> None:
+    a = await start("a")
+    late = ANode("b", shared, wires)
+    late.before_forgetting = partial(trio.sleep, 3)
+    nursery.start_soon(late.membership.run)
+    await trio.sleep(0.1)
+    assert 2.5 < await change(a) < 6.5
+    assert late.forgotten
+
+
+async def test_many_who_wait_look_together(
+    autojump_clock: MockClock, start: Starting, shared: InlineStore
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(3)
+    b.before_forgetting = partial(trio.sleep, 1)
+    reads = shared.reads
+    async with trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(change, a)
+    assert shared.reads - reads < 150
+
+
+async def test_who_waits_is_told_when_it_can_not_be_known(autojump_clock: MockClock, start: Starting) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    b.before_forgetting = partial(trio.sleep, 60)
+    await a.way.write(lambda tx: tx.advance_epoch())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(refused, a)
+        await trio.sleep(0.5)
+        a.way.cut = True
+
+
+async def refused(node: ANode) -> None:
+    with pytest.raises(Unavailable) as refusal:
+        await node.membership.everywhere()
+    assert refusal.value.reason == "not_confirmed"

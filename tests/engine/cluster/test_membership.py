@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.cluster.membership import LEASE_S, MARGIN_S
+from deskwire.engine.core.errors import Unavailable
+from tests.engine.cluster.conftest import Starting
+from tests.support.builders import InlineStore
+from tests.support.nodes import ANode, Wires
+
+pytestmark = pytest.mark.sqlite
+
+
+def names(node: ANode) -> list[str]:
+    return [each.name for each in node.membership.live]
+
+
+async def test_nodes_learn_of_each_other_within_a_beat(autojump_clock: MockClock, start: Starting) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(1.1)
+    assert names(a) == names(b) == ["a", "b"]
+    assert (a.membership.size, b.membership.size) == (2, 2)
+    assert a.membership.node.incarnation != b.membership.node.incarnation
+
+
+async def test_a_lease_is_valid_for_less_than_the_others_wait(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a = await start("a")
+    await trio.sleep(3.2)
+    asked_at = trio.current_time()
+    assert asked_at + LEASE_S - MARGIN_S - 1.0 <= a.membership.valid_until <= asked_at + LEASE_S - MARGIN_S
+
+
+async def test_a_lease_counts_from_before_its_renewal_was_sent(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a = await start("a")
+    a.way.delay_s = 2.0
+    await trio.sleep(1.5)  # in the middle of a beat that is sent late
+    sent_by = trio.current_time()
+    await trio.sleep(2.0)
+    assert a.membership.valid_until <= sent_by + LEASE_S - MARGIN_S
+
+
+async def test_a_stopped_node_is_given_up_and_begins_another_life(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    before = a.membership.node
+    a.stop()
+    await trio.sleep(LEASE_S + 1.1)
+    assert names(b) == ["b"]
+    assert not a.membership.valid
+    assert a.losses == 0, "it does not know yet"
+    a.go_on()
+    assert not a.membership.valid, "before its first beat"
+    await trio.sleep(2.2)
+    assert a.losses == 1
+    assert a.membership.valid
+    assert a.membership.node.incarnation > before.incarnation
+    assert sorted(names(b)) == ["a", "b"]
+
+
+async def test_a_node_stopped_for_less_than_its_lease_keeps_it(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    before = a.membership.node
+    a.stop()
+    await trio.sleep(3.5)
+    a.go_on()
+    await trio.sleep(2)
+    assert a.losses == 0
+    assert a.membership.node == before
+    assert names(b) == ["a", "b"]
+
+
+async def test_who_comes_back_first_when_the_database_was_away_does_not_give_up_the_others(
+    autojump_clock: MockClock,
+    start: Starting,
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    lives = a.membership.node, b.membership.node
+    a.way.cut = b.way.cut = True
+    await trio.sleep(30)
+    assert not a.membership.valid
+    a.way.cut = False
+    await trio.sleep(3)
+    b.way.cut = False
+    await trio.sleep(10)
+    assert (a.losses, b.losses) == (0, 0)
+    assert (a.membership.node, b.membership.node) == lives
+    assert a.membership.valid
+    assert b.membership.valid
+
+
+async def test_who_does_not_come_back_when_the_database_does_is_given_up_a_lease_later(
+    autojump_clock: MockClock,
+    start: Starting,
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    a.way.cut = b.way.cut = True
+    await trio.sleep(30)
+    a.way.cut = False
+    await trio.sleep(LEASE_S + 2)
+    assert names(a) == ["a"]
+
+
+async def test_a_node_that_ends_in_order_gives_its_lease_back(
+    autojump_clock: MockClock, start: Starting, shared: InlineStore, wires: Wires
+) -> None:
+    a = await start("a")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(ANode("b", shared, wires).membership.run)
+        await trio.sleep(1.1)
+        assert names(a) == ["a", "b"]
+        nursery.cancel_scope.cancel()
+    await trio.sleep(1.1)
+    assert names(a) == ["a"]
+
+
+async def test_clocks_that_are_apart_change_nothing_but_readiness(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a, b = await start("a"), await start("b")
+    a.ahead_ms, b.ahead_ms = 5_100, -1_500
+    await trio.sleep(8)
+    assert a.membership.valid
+    assert b.membership.valid
+    assert a.membership.offset_s == pytest.approx(5.1, abs=0.05)
+    assert b.membership.offset_s == pytest.approx(-1.5, abs=0.05)
+    assert "clock is +5.1 s" in (a.membership.refusal() or "")
+    assert b.membership.refusal() is None
+    assert names(a) == ["a", "b"]
+
+
+async def test_a_machine_that_has_slept_does_nothing_exclusive_before_its_next_beat(
+    autojump_clock: MockClock,
+    start: Starting,
+) -> None:
+    a = await start("a")
+    await trio.sleep(0.5)
+    assert a.membership.valid
+    a.ahead_ms += 60_000  # Trio's clock has stood still with the machine
+    assert not a.membership.valid
+    await trio.sleep(1)
+    assert a.membership.valid
+
+
+async def test_a_node_is_not_ready_when_its_beat_is_late(autojump_clock: MockClock, start: Starting) -> None:
+    a = await start("a")
+    await trio.sleep(1)
+    assert a.membership.refusal() is None
+    a.way.cut = True
+    await trio.sleep(3.3)
+    assert "not renewed" in (a.membership.refusal() or "")
+    await trio.sleep(2)
+    assert "no valid lease" in (a.membership.refusal() or "")
+
+
+async def test_one_node_holds_the_duties_and_another_takes_them_over(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    done: list[tuple[str, str]] = []
+
+    def working(name: str) -> None:
+        async def work() -> None:
+            done.append((name, "begun"))
+            try:
+                await trio.sleep_forever()
+            finally:
+                done.append((name, "ended"))
+
+        nursery.start_soon(nodes[name].membership.on_duty, work)
+
+    nodes = {name: await start(name) for name in "ab"}
+    async with trio.open_nursery() as nursery:
+        working("a")
+        working("b")
+        await trio.sleep(10)
+        assert done == [("a", "begun")]
+        nodes["a"].stop()
+        await trio.sleep(LEASE_S + 1.1)
+        assert done == [("a", "begun"), ("b", "begun")]
+        nodes["a"].go_on()
+        await trio.sleep(2.2)
+        assert done == [("a", "begun"), ("b", "begun"), ("a", "ended")]
+        nursery.cancel_scope.cancel()
+
+
+async def test_work_on_duty_that_returns_or_fails_is_not_begun_again(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a = await start("a")
+    ran = []
+
+    async def work() -> None:
+        ran.append(1)
+
+    async def failing() -> None:
+        raise Unavailable("no")
+
+    await a.membership.on_duty(work)
+    assert ran == [1]
+    with pytest.raises(Unavailable):
+        await a.membership.on_duty(failing)

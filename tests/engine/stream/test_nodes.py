@@ -1,0 +1,388 @@
+"""Channels that several nodes share: one consumer writes at a time, whatever happens to nodes and their bus (ADR 62)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.conversations.commands import ContactRef
+from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.stream.hub import ConsumerSuperseded, TooManyTakeovers
+from deskwire.engine.stream.ports import StreamConsumer
+from tests.support.seeing import seen
+from tests.support.stream_nodes import NodeStage, node_stages
+from tests.support.streaming import CHANNEL, NOON, JumpStore, next_batch, number
+
+
+@asynccontextmanager
+async def nodes(store: JumpStore, names: str = "ab", **settings: Any) -> AsyncIterator[list[NodeStage]]:
+    async with trio.open_nursery() as nursery:
+        yield await node_stages(store, nursery, names, **settings)
+        nursery.cancel_scope.cancel()
+
+
+def row_of(store: JumpStore, stage: NodeStage) -> StreamConsumer:
+    row = seen(store, lambda reader: reader.stream_consumer(stage.project.rowid, CHANNEL))
+    assert row is not None
+    return row
+
+
+async def test_a_consumer_of_another_node_takes_over_and_the_old_one_is_told(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    told = list[str]()
+    async with nodes(store) as (a, b):
+        old = await a.hold("c1", lost=told.append)
+        new = await b.hold("c2")
+        assert (told, old.current, new.current) == (["superseded"], False, True)
+        row = row_of(store, a)
+        assert (row.node, row.consumer_id, row.generation, row.connected) == ("b", "c2", 2, True)
+        assert trio.current_time() < 0.1
+
+
+async def test_a_takeover_needs_no_word_from_the_bus(autojump_clock: MockClock, store: JumpStore) -> None:
+    async with nodes(store, lost=1.0) as (a, b):
+        old = await a.hold("c1")
+        assert (await b.hold("c2")).current
+        assert not old.current
+        assert trio.current_time() < 1.5
+
+
+async def test_the_fence_is_that_of_all_nodes(autojump_clock: MockClock, store: JumpStore) -> None:
+    async with nodes(store, "abc") as (a, b, c):
+        await a.hold("c1")
+        successor = await b.hold("c2")
+        for node in (a, b, c):
+            with pytest.raises(ConsumerSuperseded):
+                await node.hold("c1")
+        b.hub.leave(successor, for_good=False)
+        await trio.sleep(59)  # virtual time: the mock clock jumps
+        with pytest.raises(ConsumerSuperseded):
+            await c.hold("c1")
+        await trio.sleep(1.1)  # virtual time: the mock clock jumps
+        assert (await c.hold("c1")).current
+
+
+async def test_who_unsubscribes_on_one_node_lifts_the_fence_on_all(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        await a.hold("c1")
+        b.hub.leave(await b.hold("c2"), for_good=True)
+        await trio.sleep(0.01)  # virtual time: the mock clock jumps
+        assert (await a.hold("c1")).current
+        assert (await b.hold("c2")).current, "it was not superseded"
+
+
+async def test_a_standby_learns_at_once_that_a_channel_is_free_on_another_node(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        await a.hold("c1")
+        held = await b.hold("c2")
+        async with trio.open_nursery() as waiting:
+            waiting.start_soon(a.hub.until_unfenced, a.channel, "c1")
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+            b.hub.leave(held, for_good=True)
+        assert trio.current_time() < 1.5
+
+
+async def test_a_standby_finds_a_free_channel_without_the_bus(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store, lost=1.0) as (a, b):
+        await a.hold("c1")
+        b.hub.leave(await b.hold("c2"), for_good=False)
+        start = trio.current_time()
+        await a.hub.until_unfenced(a.channel, "c1")
+        assert 59 < trio.current_time() - start < 66
+
+
+async def test_takeovers_are_counted_over_all_nodes(autojump_clock: MockClock, store: JumpStore) -> None:
+    async with nodes(store) as (a, b):
+        for n in range(11):
+            await (a, b)[n % 2].hold(f"c{n}")
+        for node in (a, b):
+            with pytest.raises(TooManyTakeovers):
+                await node.hold("c11")
+        await b.hub.until_unfenced(b.channel, "c11")
+        assert 59 < trio.current_time() < 61
+        assert (await b.hold("c11")).current
+
+
+async def test_the_same_consumer_on_another_node_wins_and_is_not_fenced(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        first = await a.hold("c1")
+        second = await b.hold("c1")
+        assert (first.current, second.current) == (False, True)
+        assert (await a.hold("c1")).current
+        assert row_of(store, a).takeovers == ()
+
+
+async def test_a_dead_nodes_channel_is_free_once_its_lease_is_over(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        old = await a.hold("c1")
+        a.cluster.stop()
+        start = trio.current_time()
+        assert (await b.hold("c2")).current
+        assert not old.current
+        assert trio.current_time() - start <= 5.3
+        a.cluster.go_on()
+        await trio.sleep(3)  # virtual time: the mock clock jumps
+        assert not old.current
+        with pytest.raises(ConsumerSuperseded):
+            await a.hold("c1")
+
+
+async def test_a_stopped_nodes_consumers_are_told_when_it_goes_on(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    told = list[str]()
+    async with nodes(store) as (a, _):
+        old = await a.hold("c1", lost=told.append)
+        a.cluster.stop()
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert not old.current, "whatever it does first when it goes on, it writes nothing"
+        a.cluster.go_on()
+        await trio.sleep(3)  # virtual time: the mock clock jumps
+        assert told == ["lapsed"]
+        assert (await a.hold("c1")).current, "nobody took over from it"
+
+
+async def test_the_fence_of_a_dead_nodes_holder_runs_from_when_it_was_missed(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    """As after a restart: its last holder is protected as if it had just dropped off."""
+    async with nodes(store) as (a, b):
+        await b.hold("c1")
+        await a.hold("c2")
+        a.cluster.stop()
+        await trio.sleep(5)  # virtual time: the mock clock jumps
+        with pytest.raises(ConsumerSuperseded):
+            await b.hold("c1")
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert (await b.hold("c1")).current
+
+
+async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    """A node that lives and yet does not let go: its part that serves others is at fault."""
+    told = list[str]()
+    async with trio.open_nursery() as nursery:
+        a, b = await node_stages(store, nursery, "ab", lost=1.0)
+        held = await a.hold("c1", lost=told.append)
+        shared = a.hub._shared
+        assert shared is not None
+        with pytest.MonkeyPatch.context() as patch:
+
+            async def nothing() -> tuple[()]:
+                return ()
+
+            patch.setattr(shared.letting_go, "_wishes", nothing)
+            with pytest.raises(Unavailable) as refused:
+                await b.hold("c2")
+            assert refused.value.reason == "channel_not_released"
+            assert 10 <= trio.current_time() < 10.5
+            await trio.sleep(0.1)  # virtual time: the mock clock jumps
+        await trio.sleep(5)  # virtual time: the mock clock jumps
+        row = row_of(store, a)
+        assert (held.current, told, row.wish, row.consumer_id, row.generation) == (True, [], None, "c1", 1)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_client_that_leaves_while_it_waits_disturbs_nobody(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store, lost=1.0) as (a, b):
+        held = await a.hold("c1")
+        await trio.sleep(0.1)  # virtual time: the mock clock jumps
+        with trio.move_on_after(0.1):
+            await b.hold("c2")
+        await trio.sleep(20)  # virtual time: the mock clock jumps
+        assert held.current
+        assert row_of(store, a).wish is None
+
+
+async def test_what_was_confirmed_goes_along_to_the_other_node(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        held = await a.hold("c1")
+        events = await a.emit(5)
+        a.hub.confirm(held, events[2].position)
+        successor = await b.hold("c1")
+        assert successor.start.resumed_after == events[2].id
+        assert [number(event) for event in (await next_batch(successor)).events] == [3, 4]
+
+
+async def test_a_late_confirmation_on_the_old_node_changes_nothing(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        old = await a.hold("c1")
+        events = await a.emit(3)
+        new = await b.hold("c2")
+        a.hub.confirm(old, events[-1].position)
+        a.hub.leave(old, for_good=True)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        row = row_of(store, a)
+        assert (row.position, row.node, row.generation, row.superseded) == (0, "b", 2, ("c1",))
+        assert new.current
+
+
+async def test_the_list_shows_what_other_nodes_hold(autojump_clock: MockClock, store: JumpStore) -> None:
+    async with nodes(store, "abc") as (a, b, c):
+        held = await a.hold("c1")
+        events = await a.emit(3)
+        a.hub.confirm(held, events[0].position)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        for node in (a, b, c):
+            (status,) = await node.hub.consumers(node.project)
+            assert (status.consumer_id, status.connected, status.lag) == ("c1", True, 2)
+            assert status.confirmed == events[0].id
+        a.cluster.stop()
+        await trio.sleep(6)  # virtual time: the mock clock jumps
+        (status,) = await b.hub.consumers(b.project)
+        assert not status.connected
+
+
+async def test_a_consumer_is_ended_whichever_node_holds_it(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    told = list[str]()
+    async with nodes(store, "abc") as (a, b, c):
+        contact = "private-contact-u1"
+        holds = [
+            await a.hold("c1", lost=told.append),
+            await b.hold("c1", lost=told.append, channel=contact),
+        ]
+        assert await c.hub.end(c.project, "c1") == [contact, CHANNEL]
+        assert ([held.current for held in holds], told) == ([False, False], ["ended", "ended"])
+        for node in (a, b, c):
+            with pytest.raises(ConsumerSuperseded):
+                await node.hold("c1")
+        assert await a.hub.end(a.project, "c1") == [], "it is a repetition"
+        assert (await c.hold("c2")).current
+        assert trio.current_time() < 0.5
+
+
+async def test_all_channels_of_a_connection_are_over_before_it_is_told(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    """So that it can tell whether something of it is left: with nothing left its client is to stay away."""
+    left = list[list[bool]]()
+    async with nodes(store) as (a, b):
+        holds = list[object]()
+
+        def told(_: str) -> None:
+            left.append([held.current for held in holds])  # type: ignore[attr-defined]
+
+        holds += [await a.hold("c1", lost=told), await a.hold("c1", lost=told, channel="private-contact-u1")]
+        await b.hub.end(b.project, "c1")
+    assert left == [[False, False], [False, False]]
+
+
+async def test_a_consumer_of_a_dead_node_is_ended_when_its_lease_is_over(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        held = await a.hold("c1")
+        a.cluster.stop()
+        assert await b.hub.end(b.project, "c1") == [CHANNEL]
+        assert not held.current
+        assert trio.current_time() <= 5.5
+
+
+async def test_a_node_without_a_lease_takes_nothing(autojump_clock: MockClock, store: JumpStore) -> None:
+    async with nodes(store) as (a, b):
+        await b.hold("c1")
+        a.cluster.valid_until = trio.current_time()
+        with pytest.raises(Unavailable):
+            await a.hold("c1")
+        with pytest.raises(Unavailable):
+            await a.hub.end(a.project, "c1")
+
+
+@pytest.mark.parametrize("more", [0, 1, 4])
+async def test_a_consumer_ahead_of_the_log_is_told_of_a_gap_until_one_has_confirmed_to_know(
+    autojump_clock: MockClock, store: JumpStore, more: int
+) -> None:
+    """A database that was replaced by its copy lacks the newest events, and gives their positions again."""
+    async with nodes(store) as (a, _):
+        held = await a.hold("c1")
+        events = await a.emit(5)
+        a.hub.confirm(held, events[-1].position)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        a.hub.leave(held, for_good=False)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+    store.tx.conn.execute("DELETE FROM events WHERE position > ?", (events[1].position,))
+    store.tx.conn.execute("UPDATE event_window SET spent_position = 0, spent_id = NULL")
+    store.tx.start_events()
+    async with nodes(store) as (a, b):
+        again = await b.emit(more)
+        newest = again[-1].position if again else events[1].position
+        for node in (b, a):
+            successor = await node.hold("c1")
+            assert (successor.start.gap, successor.start.position) == (True, newest)
+        (last,) = await b.emit(1)
+        a.hub.confirm(successor, last.position)
+        restored = await b.hold("c1")
+        assert (restored.start.gap, restored.start.resumed_after) == (False, last.id)
+
+
+async def test_what_is_erased_of_the_log_is_no_gap(autojump_clock: MockClock, store: JumpStore) -> None:
+    async with nodes(store) as (a, b):
+        held = await a.hold("c1")
+        events = await a.emit(5)
+        a.hub.confirm(held, events[3].position)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        store.tx.conn.execute("DELETE FROM events WHERE position = ?", (events[3].position,))
+        successor = await b.hold("c1")
+        assert (successor.start.gap, successor.start.resumed_after) == (False, events[2].id)
+
+
+async def test_a_channel_of_an_erased_contact_is_given_up_before_its_row_is_gone(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    told = list[str]()
+    async with nodes(store) as (a, b):
+        contact = "private-contact-u1"
+        known = put_contact(store.tx, a.project, ContactRef("u1", {}), NOON).rowid
+        held = await a.hold("c1", lost=told.append, channel=contact)
+        store.tx.forget_contact_channel(known)
+        successor = await b.hold("c2", channel=contact)
+        assert (held.current, successor.current, told) == (False, True, ["lapsed"])
+        b.hub.leave(successor, for_good=True)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        store.tx.forget_contact_channel(known)
+        assert await a.hub.consumers(a.project) == []
+
+
+async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_taken(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        write = store.write
+
+        async def unheard(job: object) -> None:
+            await write(job)  # type: ignore[arg-type]
+            raise Unavailable("Nobody knows.", code="outcome_unknown")
+
+        store.write = unheard  # type: ignore[method-assign,assignment]
+        with pytest.raises(Unavailable):
+            await a.hold("c1")
+        store.write = write  # type: ignore[method-assign]
+        assert row_of(store, a).node == "a"
+        assert (await b.hold("c2")).current
+        assert (await a.hold("c3")).current

@@ -1,0 +1,191 @@
+"""The shelf that nodes share: several of them put and remove the same contents, and any may stop anywhere and go on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+import pytest
+import trio
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.uploads.ports import Content, UploadReader
+from deskwire.engine.uploads.shelf import ABANDONED_MS, SharedShelf
+from deskwire.engine.uploads.upload import Upload
+from tests.support.builders import NOON, PROJECT, InlineStore
+
+CONTENTS = [Content(PROJECT.rowid, sha256(bytes([at])).hexdigest()) for at in range(2)]
+NODES = 3
+QUOTA = 1 << 40
+
+
+def entry_of(content: Content) -> Content:
+    """The name of a file: with its entry."""
+    return content
+
+
+def digest_of(content: Content) -> Content:
+    """The name of a file as a node that is alone has it."""
+    return replace(content, entry=0)
+
+
+@dataclass
+class SharedFiles:
+    """Files that nodes share. Every call takes its time, now and then that of a node which was stopped."""
+
+    dice: random.Random
+    name: Any = entry_of
+    kept: set[Content] = field(default_factory=set)
+
+    def clear_drafts(self) -> None:
+        raise NotImplementedError
+
+    def draft(self) -> AnyDraft:
+        return AnyDraft(self)
+
+    def size(self, content: Content) -> int | None:
+        raise NotImplementedError
+
+    def read(self, content: Content, start: int, length: int) -> bytes:
+        raise NotImplementedError
+
+    def remove(self, content: Content) -> None:
+        self.wait()
+        self.kept.discard(self.name(content))
+        self.wait()
+
+    def contents(self) -> Iterator[Content]:
+        return iter(list(self.kept))
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def wait(self) -> None:
+        """Wait in a worker thread, by Trio's clock."""
+        trio.from_thread.run(trio.sleep, self.dice.choice([0, 0.1, 1, 1, 60]))
+
+
+class AnyDraft:
+    """A draft of any content."""
+
+    def __init__(self, files: SharedFiles) -> None:
+        self._files = files
+
+    def write(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    def finish(self) -> str:
+        raise NotImplementedError
+
+    def keep(self, content: Content) -> None:
+        self._files.wait()
+        self._files.kept.add(self._files.name(content))
+        self._files.wait()
+
+    def discard(self) -> None:
+        raise NotImplementedError
+
+
+class Life:
+    """Nodes that put and remove the same few contents over and over."""
+
+    def __init__(self, store: InlineStore, seed: int, name: Any = entry_of) -> None:
+        self.dice = random.Random(seed)
+        self.store = store
+        self.store.before_write = self._wait
+        self.files = SharedFiles(self.dice, name)
+        self.now = NOON
+        self.shelves = [SharedShelf(self.store, self.files, lambda: self.now) for _ in range(NODES)]
+        self.count = 0
+
+    async def run(self) -> None:
+        """Let all nodes put and remove until they are through."""
+        async with trio.open_nursery() as nursery:
+            for shelf in self.shelves:
+                nursery.start_soon(self._puts, shelf)
+                nursery.start_soon(self._removes, shelf)
+
+    async def _wait(self) -> None:
+        await trio.sleep(self.dice.choice([0, 0.1, 1]))
+
+    async def _puts(self, shelf: SharedShelf) -> None:
+        for _ in range(8):
+            self.count += 1
+            content = self.dice.choice(CONTENTS)
+            upload = Upload(f"upl_{self.count}", content.project, "a", "text/plain", 1, content.sha256, NOON)
+            await shelf.keep(content, self.files.draft(), lambda tx, u=upload: tx.insert_upload(u, QUOTA))  # type: ignore[misc]
+            await self.whole()
+
+    async def _removes(self, shelf: SharedShelf) -> None:
+        for _ in range(12):
+            await trio.sleep(self.dice.choice([0, 1, 5]))
+            await self.store.write(lambda tx: tx.expire_uploads(NOON + 1, 1))
+            for doomed in await self.store.read(lambda reader: reader.doomed_contents(10)):
+                await shelf.remove_unused(doomed.content)
+                await self.store.write(lambda tx, rowid=doomed.rowid: tx.forget_doomed(rowid))  # type: ignore[misc]
+                await self.whole()
+
+    async def whole(self) -> None:
+        """Make sure that each upload's file is there."""
+        for place in await self.referred_to():
+            assert self.files.name(place) in self.files.kept
+
+    async def referred_to(self) -> list[Content]:
+        """The contents that have an upload, as their files are named; all of one moment."""
+
+        def query(reader: UploadReader) -> list[Content]:
+            used = [content for content in CONTENTS if not reader.without_upload([content])]
+            return [replace(content, entry=reader.content_entry(content) or -1) for content in used]
+
+        return await self.store.read(query)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_an_upload_has_its_file_whoever_stops_where(
+    seed: int, inline_store: InlineStore, autojump_clock: trio.testing.MockClock
+) -> None:
+    life = Life(inline_store, seed)
+    await life.run()
+    await life.shelves[0].sweep(NOON + 2 * ABANDONED_MS)
+    assert life.files.kept == set(await life.referred_to())
+
+
+async def test_files_named_by_their_digest_alone_would_be_lost(
+    inline_store: InlineStore, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def lives() -> None:
+        for seed in range(20):
+            await Life(inline_store, seed, digest_of).run()
+
+    with pytest.raises(ExceptionGroup) as lost:
+        await lives()
+    assert lost.group_contains(AssertionError)
+
+
+async def test_what_could_not_be_written_leaves_no_file(
+    inline_store: InlineStore, autojump_clock: trio.testing.MockClock
+) -> None:
+    life = Life(inline_store, 1)
+
+    def refused(tx: Any) -> None:
+        raise Unavailable("no", code="storage_failed")
+
+    with pytest.raises(Unavailable):
+        await life.shelves[0].keep(CONTENTS[0], life.files.draft(), refused)
+    assert life.files.kept == set()
+    assert await life.store.read(lambda reader: reader.left_contents(NOON * 2, 10)) == []
+
+
+async def test_a_node_that_died_before_its_commit_leaves_what_the_sweep_finds_a_day_later(
+    inline_store: InlineStore, autojump_clock: trio.testing.MockClock
+) -> None:
+    life = Life(inline_store, 1)
+    entry = await life.store.write(lambda tx: tx.claim_content(CONTENTS[0], NOON))
+    life.files.kept.add(replace(CONTENTS[0], entry=entry))
+    await life.shelves[1].sweep(NOON + ABANDONED_MS)
+    assert life.files.kept
+    await life.shelves[1].sweep(NOON + ABANDONED_MS + 1)
+    assert life.files.kept == set()

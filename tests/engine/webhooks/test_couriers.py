@@ -1,0 +1,373 @@
+"""The node that delivers to an endpoint is one of several, and another one when nodes come, go or stop."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.cluster.cluster import Node
+from deskwire.engine.cluster.membership import LEASE_S, Membership
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.events.types import Draft
+from deskwire.engine.ports import Transaction
+from deskwire.engine.webhooks.couriers import Couriers, best
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.dispatcher import Dispatcher
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.retry.circuit import Rule
+from deskwire.engine.webhooks.signature import new_secret
+from tests.support.builders import PROJECT, InlineStore
+from tests.support.nodes import ANode, Wires, database_clock, with_clock
+from tests.support.sockets.receivers import SECRET, Receiver, Receivers, answering, resolving
+
+WORKING = answering("204 No Content")
+
+
+class Watched:
+    """The lease as a node's dispatcher sees it; says whenever an attempt begins that another node's courier should make."""
+
+    def __init__(self, membership: Membership, store: InlineStore) -> None:
+        self._membership = membership
+        self._store = store
+        self.begun = 0
+        self.superseded = 0
+
+    @property
+    def valid_until(self) -> float:
+        until = self._membership.valid_until
+        if trio.current_time() < until:
+            self.begun += 1
+            holders = self._store.connection.execute("SELECT incarnation FROM couriers").fetchall()
+            self.superseded += all(each != (self.node.incarnation,) for each in holders)
+        return until
+
+    @property
+    def node(self) -> Node:
+        return self._membership.node
+
+    @property
+    def size(self) -> int:
+        return self._membership.size
+
+    @property
+    def live(self) -> Sequence[Node]:
+        return self._membership.live
+
+    async def until_valid(self) -> None:
+        await self._membership.until_valid()
+
+    async def on_duty(self, work: Callable[[], Awaitable[object]]) -> None:
+        await self._membership.on_duty(work)
+
+    async def everywhere(self) -> None:
+        await self._membership.everywhere()
+
+
+class Deliverer(ANode):
+    """A node that delivers."""
+
+    def __init__(self, name: str, store: InlineStore, wires: Wires) -> None:
+        super().__init__(name, store, wires)
+        self.watched = Watched(self.membership, store)
+        self.dispatcher = Dispatcher(
+            self.way,
+            database_clock,
+            Sealing(Secrets(SECRET)),
+            Policy(allow_private=True),
+            resolver=resolving(),
+            retry_delays_s=(1.0, 2.0, 4.0),
+            rule=Rule(20, 3.0),
+            cluster=self.watched,
+        )
+        self.couriers = Couriers(
+            self.way, self.way, self.dispatcher, self.membership, self.bus, database_clock
+        )
+        self.membership.when_lost(self.couriers.drop_all)
+        self.membership.when_moved(self.couriers.wake)
+        self.membership.forget_with(self.couriers.look)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async with trio.open_nursery() as leases:
+            await leases.start(self.membership.run)
+            async with trio.open_nursery() as nursery:
+                await nursery.start(self.dispatcher.run)
+                nursery.start_soon(self.couriers.run)
+                task_status.started()
+                await trio.sleep_forever()
+
+
+class Nodes:
+    """Nodes over one store, and what is committed there."""
+
+    def __init__(self, store: InlineStore, nursery: trio.Nursery) -> None:
+        self.store = with_clock(store)
+        self.wires = Wires()
+        self.all: list[Deliverer] = []
+        self._nursery = nursery
+
+    async def start(self, *names: str) -> list[Deliverer]:
+        for name in names:
+            node = Deliverer(name, self.store, self.wires)
+            await self._nursery.start(node.run)
+            self.all.append(node)
+        return self.all
+
+    async def endpoint(self, receiver: Receiver, number: int = 1) -> Endpoint:
+        sealed, at = Sealing(Secrets(SECRET)).seal(new_secret()), database_clock()
+        new = Endpoint(0, f"whk_{number}", PROJECT.rowid, receiver.url, frozenset(), sealed, "tail", at, at)
+        stored = await self.store.write(lambda tx: tx.insert_endpoint(new))
+        self.all[0].couriers.change(stored)
+        return stored
+
+    async def send(self, number: int) -> Sequence[Delivery]:
+        """Commit an event of a conversation of its own; every node is told that is not stopped."""
+
+        def job(tx: Transaction) -> Sequence[Delivery]:
+            event = tx.append_event(
+                PROJECT, Draft("message.created", number, {}), 100 + number, database_clock()
+            )
+            return [
+                tx.insert_delivery(each.rowid, event, 100 + number, None, database_clock())
+                for each in tx.routed_endpoints(PROJECT.rowid)
+                if each.status == "enabled"
+            ]
+
+        made = await self.store.write(job)
+        for node in self.all:
+            if not node.bus.cut:
+                node.dispatcher.commit_nowait(made)
+        return made
+
+    def holder(self, endpoint: Endpoint) -> Deliverer:
+        (found,) = [node for node in self.all if node.dispatcher.delivers_to(endpoint.rowid)]
+        return found
+
+    def other(self, endpoint: Endpoint) -> Deliverer:
+        holder = self.holder(endpoint)
+        return next(node for node in self.all if node is not holder)
+
+    def statuses(self) -> list[str]:
+        rows = self.store.connection.execute("SELECT status FROM deliveries ORDER BY position")
+        return [row[0] for row in rows]
+
+    @property
+    def superseded(self) -> int:
+        return sum(node.watched.superseded for node in self.all)
+
+
+@pytest.fixture
+def nodes(inline_store: InlineStore, nursery: trio.Nursery) -> Nodes:
+    return Nodes(inline_store, nursery)
+
+
+async def test_each_endpoint_is_delivered_to_by_one_node_and_all_have_some(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a", "b", "c")
+    receiver = await receivers(WORKING)
+    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
+    await trio.sleep(3)
+    assert all(nodes.holder(each) for each in endpoints)
+    assert all(node.couriers.held >= 1 for node in nodes.all)
+    await nodes.send(1)
+    await receiver.wait(12)
+    await trio.sleep(1)
+    assert nodes.statuses() == ["delivered"] * 12
+
+
+async def test_a_node_that_comes_takes_its_share_and_the_others_let_go_of_it(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a")
+    receiver = await receivers(WORKING)
+    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
+    await trio.sleep(2)
+    assert nodes.all[0].couriers.held == 12
+    await nodes.start("b")
+    await trio.sleep(3)
+    assert sum(node.couriers.held for node in nodes.all) == 12
+    assert nodes.all[1].couriers.held >= 2
+    for endpoint in endpoints:
+        wished = best(endpoint.rowid, nodes.all[0].membership.live)
+        assert nodes.holder(endpoint).membership.node == wished
+    await nodes.send(1)
+    await receiver.wait(12)
+
+
+async def test_what_a_stopped_node_held_another_delivers_within_a_lease_and_nothing_is_sent_by_the_superseded(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a", "b")
+    receiver = await receivers(WORKING)
+    endpoint = await nodes.endpoint(receiver)
+    await trio.sleep(6)
+    stopped = nodes.holder(endpoint)
+    await nodes.send(1)
+    await receiver.wait(1)
+    await trio.sleep(0.5)
+    stopped.stop()
+    began = trio.current_time()
+    await nodes.send(2)
+    await receiver.wait(2)
+    assert trio.current_time() - began <= LEASE_S + 1.2
+    for number in range(3, 8):
+        await nodes.send(number)
+    await receiver.wait(7)
+    stopped.go_on()
+    await trio.sleep(10)
+    assert nodes.holder(endpoint) is stopped, "it is taken back with another generation"
+    await nodes.send(8)
+    await receiver.wait(8)
+    await trio.sleep(1)
+    assert set(nodes.statuses()) == {"delivered"}
+    assert len(receiver.requests) == 8
+    assert nodes.superseded == 0
+    (generation,) = nodes.store.connection.execute("SELECT generation FROM couriers").fetchone()
+    assert generation == 3
+
+
+async def test_a_node_without_its_database_begins_no_attempt_once_its_lease_may_be_over(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    failing = answering("500 Internal Server Error")
+    await nodes.start("a", "b")
+    receiver = await receivers(failing)
+    endpoint = await nodes.endpoint(receiver)
+    await trio.sleep(6)
+    holder = nodes.holder(endpoint)
+    await nodes.send(1)
+    await receiver.wait(1)
+    await trio.sleep(0.2)  # the retry is due in a second, and goes on from memory
+    holder.stop()
+    begun = holder.watched.begun
+    await trio.sleep(LEASE_S - 0.4)
+    last = holder.watched.begun
+    await trio.sleep(20)
+    assert holder.watched.begun == last <= begun + 1
+    assert nodes.superseded == 0
+
+
+async def test_a_result_of_a_superseded_courier_is_not_stored(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    answer = trio.Event()
+
+    async def slow(stream: trio.abc.Stream, request: object) -> None:
+        await answer.wait()
+        await stream.send_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    await nodes.start("a")
+    receiver = await receivers(slow)
+    endpoint = await nodes.endpoint(receiver)
+    await trio.sleep(2)
+    await nodes.send(1)
+    await receiver.wait(1)
+    await nodes.store.write(
+        lambda tx: tx.conn.execute("UPDATE couriers SET generation = generation + 1")  # type: ignore[attr-defined]
+    )
+    answer.set()
+    await trio.sleep(0.3)
+    assert nodes.statuses() == ["pending"]
+    await trio.sleep(3)
+    assert nodes.holder(endpoint)
+    assert nodes.statuses() == ["delivered"], "by the courier with the new generation"
+
+
+async def test_a_change_at_any_node_reaches_the_courier_with_or_without_a_hint(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a", "b")
+    old, new = await receivers(WORKING), await receivers(WORKING)
+    endpoint = await nodes.endpoint(old)
+    await trio.sleep(6)
+    moved = replace(endpoint, url=new.url, updated_at=database_clock())
+    await nodes.store.write(lambda tx: tx.save_endpoint(moved))
+    nodes.other(endpoint).couriers.change(moved)
+    await trio.sleep(0.1)
+    await nodes.send(1)
+    await new.wait(1)
+    nodes.wires.lost = True
+    back = replace(endpoint, updated_at=database_clock() + 1)
+    await nodes.store.write(lambda tx: tx.save_endpoint(back))
+    nodes.other(endpoint).couriers.change(back)
+    await trio.sleep(1.5)
+    await nodes.send(2)
+    await old.wait(1)
+    assert (len(old.requests), len(new.requests)) == (1, 1)
+
+
+async def test_behind_the_barrier_nothing_is_sent_to_a_removed_endpoint(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a", "b")
+    receiver = await receivers(answering("500 Internal Server Error"))
+    endpoint = await nodes.endpoint(receiver)
+    await trio.sleep(6)
+    await nodes.send(1)
+    await receiver.wait(1)
+    nodes.wires.lost = True
+    other = nodes.other(endpoint)
+
+    def remove(tx: Transaction) -> None:
+        tx.save_endpoint(replace(endpoint, status="removed"))
+        tx.advance_epoch()
+
+    await nodes.store.write(remove)
+    other.couriers.remove(endpoint.rowid)
+    await other.membership.everywhere()
+    sent = len(receiver.requests)
+    assert not any(node.dispatcher.delivers_to(endpoint.rowid) for node in nodes.all)
+    await trio.sleep(30)
+    assert len(receiver.requests) == sent
+    assert nodes.statuses() == []
+
+
+async def test_a_first_result_is_known_at_a_node_that_does_not_deliver(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a", "b")
+    receiver = await receivers(WORKING)
+    endpoint = await nodes.endpoint(receiver)
+    await trio.sleep(6)
+    (made,) = await nodes.send(1)
+    with trio.fail_after(1):
+        await nodes.other(endpoint).couriers.first_result(made, 10)
+    assert nodes.statuses() == ["delivered"]
+
+
+async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_at_any_node(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a", "b")
+    receiver = await receivers(answering("500 Internal Server Error"))
+    endpoint = await nodes.endpoint(receiver)
+    await trio.sleep(6)
+    for number in range(1, 40):
+        await nodes.send(number)
+    await trio.sleep(20)
+    holder = nodes.holder(endpoint)
+    assert holder.dispatcher.circuits()["open"] == 1
+    nodes.other(endpoint).couriers.probe(endpoint.rowid, None)
+    sent = len(receiver.requests)
+    await trio.sleep(0.5)
+    assert len(receiver.requests) == sent + 1
+    holder.stop()
+    await trio.sleep(LEASE_S + 3)
+    taken_over = next(node for node in nodes.all if node is not holder)
+    assert taken_over.dispatcher.circuits()["open"] == 1
+    assert nodes.superseded == 0
+
+
+def test_most_endpoints_stay_where_they_are_when_a_node_goes() -> None:
+    nodes = [Node(name, number) for number, name in enumerate("abcd")]
+    before = {endpoint: best(endpoint, nodes) for endpoint in range(400)}
+    after = {endpoint: best(endpoint, nodes[:3]) for endpoint in range(400)}
+    assert all(after[each] == before[each] for each in before if before[each] != nodes[3])
+    for node in nodes:
+        assert 60 < sum(each == node for each in before.values()) < 140

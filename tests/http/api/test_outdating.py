@@ -1,0 +1,48 @@
+"""The calls that are answered behind the barrier: all that change what nodes remember (ADR 61)."""
+
+from __future__ import annotations
+
+from deskwire.engine.audit.actions import ACTIONS
+from deskwire.http.api.app import ROUTES
+from deskwire.http.api.routing import _OUTDATING
+
+REMEMBERED_BY_NOBODY = {
+    "account.changed": "who is signed in is read for each call",
+    "account.created": "nothing is known of it yet",
+    "audit.exported": "it changes nothing",
+    "contact.exported": "it changes nothing",
+    "history.imported": "it only adds",
+    "key.created": "nothing is known of it yet",
+    "member.added": "what a member may do is read for each call",
+    "organisation.changed": "it is read for each call",
+    "organisation.created": "nothing is known of it yet",
+    "project.created": "nothing is known of it yet",
+    "secret.rotated": "nodes are started with their secret",
+    "sign_in.failed": "it changes nothing",
+    "sign_in.succeeded": "a new session is known to nobody",
+    "token.issued": "a token is good by its signature",
+    "webhook.created": "it is taken up when it is seen",
+    "webhook.enabled": "it is taken up when it is seen",
+    "webhook.replayed": "deliveries are rows",
+    "webhook.secret_rotated": "the old secret signs for a day",
+}
+
+
+def test_of_each_action_it_is_known_whether_nodes_have_to_forget_something() -> None:
+    assert _OUTDATING.isdisjoint(REMEMBERED_BY_NOBODY)
+    assert _OUTDATING | REMEMBERED_BY_NOBODY.keys() == ACTIONS.keys()
+
+
+def test_routes_that_take_something_away_are_answered_behind_the_barrier() -> None:
+    behind = {route.operation_id for route in ROUTES if route.outdates}
+    assert {
+        "revokeKey",
+        "deleteProject",
+        "deleteEndpoint",
+        "changeEndpoint",
+        "endSession",
+        "endSessions",
+        "endSessionById",
+        "setPassword",
+    } <= behind
+    assert not any(route.outdates for route in ROUTES if route.method == "GET")

@@ -1,0 +1,292 @@
+"""Batches on PostgreSQL: one commit for many jobs, whoever else writes meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+import trio
+
+from deskwire.engine.conversations.commands import Close, Delete
+from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.events.types import Draft
+from deskwire.engine.idempotency.once import Answers, Keeping
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.webhooks.delivery import Attempt
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, post
+from tests.support.postgres_nodes import NodeHere, check_whole, node, rows
+
+
+async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> list[Any]:
+    """Submit all before one is begun; what each has returned or raised."""
+    outcomes: list[Any] = [None] * len(jobs)
+    waiting = [*range(len(jobs))]
+    all_done = trio.Event()
+
+    def end(number: int, outcome: Any) -> None:
+        outcomes[number] = outcome
+        waiting.remove(number)
+        if not waiting:
+            all_done.set()
+
+    for number, job in enumerate(jobs):
+        here.store.submit(Brief(job), partial(end, number))
+    await all_done.wait()
+    return outcomes
+
+
+async def test_messages_of_many_conversations_share_a_commit(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        conversations = [await here.new_conversation(f"user-{number}") for number in range(8)]
+        here.commits.clear()
+
+        async with trio.open_nursery() as nursery:
+            for conversation in conversations:
+                nursery.start_soon(here.post, conversation)
+
+        assert len(here.commits) < 8
+        events = [event for commit in here.commits for event in commit.events]
+        assert [event.type for event in events] == ["message.created"] * 8
+        assert [event.position for event in events] == sorted(event.position for event in events)
+        stored = rows(
+            postgres_url, "SELECT position, id, body FROM events WHERE sequence = 2 ORDER BY position"
+        )
+        assert [(event.position, event.id, event.body) for event in events] == stored
+        assert all(event.body.startswith(b'{"id":"%b",' % event.id.encode()) for event in events)
+    check_whole(postgres_url)
+
+
+async def test_what_comes_together_for_one_conversation_is_stored_in_order(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        conversation = await here.new_conversation()
+        async with trio.open_nursery() as nursery:
+            for number in range(40):
+                nursery.start_soon(here.post, conversation, f"{number}")
+                await trio.lowlevel.checkpoint()
+        assert here.store.commits.refused == 0
+    texts = [text for (text,) in rows(postgres_url, "SELECT text FROM messages ORDER BY rowid")]
+    assert sorted(texts, key=int) == [f"{number}" for number in range(40)]
+    assert [row[0] for row in rows(postgres_url, "SELECT sequence FROM messages ORDER BY rowid")] == [
+        *range(2, 42)
+    ]
+    check_whole(postgres_url)
+
+
+async def test_two_nodes_write_to_the_same_conversations(postgres_url: str) -> None:
+    async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
+        conversations = [await one.new_conversation(f"user-{number}") for number in range(4)]
+        await one.store.write(lambda tx: tx.insert_endpoint(endpoint()))
+        sent: list[str] = []
+
+        async def talk(here: NodeHere, conversation: str) -> None:
+            for _ in range(12):
+                sent.append(await here.post(conversation))
+
+        async with trio.open_nursery() as nursery:
+            for conversation in conversations:
+                for here in (one, two, one, two):
+                    nursery.start_soon(talk, here, conversation)
+
+        assert len(sent) == 4 * 4 * 12
+        published = [event for here in (one, two) for commit in here.commits for event in commit.events]
+    stored = [message for (message,) in rows(postgres_url, "SELECT id FROM messages")]
+    assert sorted(stored) == sorted(sent)
+    assert sorted(event.position for event in published) == [
+        position for (position,) in rows(postgres_url, "SELECT position FROM events ORDER BY position")
+    ]
+    check_whole(postgres_url)
+    assert rows(postgres_url, "SELECT count(*) FROM deliveries") == [(len(sent),)]
+
+
+async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_though_its_numbers_were_given_again(
+    postgres_url: str,
+) -> None:
+    async with node(postgres_url) as here:
+        conversation = await here.new_conversation()
+        for text in ("kept", "lost"):
+            await here.post(conversation, text)
+        with psycopg.connect(postgres_url) as connection:  # as another history with as many changes leaves it
+            connection.execute("DELETE FROM messages WHERE text = 'lost'")
+            connection.execute(
+                "UPDATE conversations SET messages = messages - 1, updated_at = updated_at - 1"
+            )
+        await here.post(conversation, "after it")
+    numbers = rows(postgres_url, "SELECT number, text FROM messages ORDER BY number")
+    assert numbers == [(0, "kept"), (1, "after it")]
+
+
+async def test_a_message_to_a_conversation_that_another_node_has_closed_is_decided_on_what_is_stored(
+    postgres_url: str,
+) -> None:
+    async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
+        conversation = await one.new_conversation()
+        await two.post(conversation)
+        await one.actors.ask(PROJECT, conversation, Close("agent"))
+
+        receipt = await two.actors.ask(PROJECT, conversation, post())
+
+        assert receipt.after.sequence > 3
+        assert not receipt.after.closed_by
+        assert two.store.commits.refused == 0
+    check_whole(postgres_url)
+
+
+async def test_a_refused_job_leaves_nothing_and_harms_no_neighbour(postgres_url: str) -> None:
+    def refused(tx: Transaction) -> None:
+        tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+        raise Conflict("no")
+
+    def kept(tx: Transaction) -> str:
+        return tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON).type
+
+    async with node(postgres_url) as here:
+        first, second, third = await at_once(here, [kept, refused, kept])
+
+        assert (first, third) == ("conversation.created", "conversation.created")
+        assert isinstance(second, Conflict)
+        assert [len(commit.events) for commit in here.commits] == [2]
+    check_whole(postgres_url)
+
+
+async def test_a_job_that_the_database_refuses_costs_its_neighbours_nothing(postgres_url: str) -> None:
+    def kept(tx: Transaction) -> None:
+        tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+
+    def twice(tx: Any) -> None:
+        tx.conn.execute("INSERT INTO contact_words (project, word, contact) VALUES (?, ?, ?)", (1, "a", -1))
+
+    async with node(postgres_url) as here:
+        outcomes = await at_once(here, [kept, twice, kept])
+
+        assert outcomes[0] is None or outcomes[0] is outcomes[2]
+        assert isinstance(outcomes[1], DomainError)
+        assert outcomes[1].reason == "storage_failed"
+    assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]
+    check_whole(postgres_url)
+
+
+async def test_a_job_that_reads_what_it_has_written_runs_by_itself(postgres_url: str) -> None:
+    def job(tx: Transaction) -> int:
+        tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+        key = tx.insert_organisation("org_01M3250V000000000000000NEW", "New", NOON)
+        return len([each for each in tx.organisations() if each.rowid == key])
+
+    async with node(postgres_url) as here:
+        assert await here.store.write(Brief(job)) == 1
+    check_whole(postgres_url)
+
+
+async def test_an_endpoint_gets_all_that_is_committed_behind_it_whoever_commits(postgres_url: str) -> None:
+    async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
+        conversation = await one.new_conversation()
+        await two.post(conversation)  # now both know that there is no endpoint
+        added = await one.store.write(lambda tx: tx.insert_endpoint(endpoint()))
+
+        await two.post(conversation)
+        await one.post(conversation)
+        disabled = replace(added, status="disabled", status_reason="requested")
+        await one.store.write(lambda tx: tx.save_endpoint(disabled))
+        await two.post(conversation)
+
+    assert rows(postgres_url, "SELECT sequence, status FROM deliveries ORDER BY position") == [
+        (3, "pending"),
+        (4, "pending"),
+        (5, "skipped"),
+    ]
+    check_whole(postgres_url)
+
+
+async def test_of_two_nodes_that_carry_out_one_request_one_does(postgres_url: str) -> None:
+    async def ask(here: NodeHere, conversation: str, outcomes: list[str]) -> None:
+        with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
+            keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
+            try:
+                await here.actors.ask(PROJECT, conversation, post(), keeping)
+            except AlreadyAnswered:
+                outcomes.append("replayed")
+            else:
+                outcomes.append("carried out")
+
+    async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
+        conversations = [await one.new_conversation("user-1"), await one.new_conversation("user-2")]
+        outcomes: list[str] = []
+        async with trio.open_nursery() as nursery:
+            for here in (one, two):
+                for conversation in conversations:
+                    nursery.start_soon(ask, here, conversation, outcomes)
+
+        assert sorted(outcomes) == ["carried out", *["replayed"] * 3]
+    assert rows(postgres_url, "SELECT count(*) FROM messages") == [(1,)]
+    check_whole(postgres_url)
+
+
+async def test_results_of_deliveries_are_recorded_once(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        await here.store.write(lambda tx: tx.insert_endpoint(endpoint()))
+        conversation = await here.new_conversation()
+        await here.post(conversation)
+        made = [delivery for commit in here.commits for delivery in commit.deliveries]
+        attempt = Attempt(1, NOON, 5, 200, None, b"")
+
+        def record(tx: Transaction) -> list[bool]:
+            return [tx.record_end(delivery, attempt, "delivered", None) for delivery in (*made, made[0])]
+
+        assert await here.store.write(Brief(record)) == [True, True, False]
+        assert await here.store.write(Brief(record)) == [False, False, False]
+    assert rows(postgres_url, "SELECT DISTINCT status FROM deliveries") == [("delivered",)]
+    assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(2,)]
+
+
+async def test_a_conversation_that_somebody_else_has_locked_holds_up_nobody_else(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        locked, free = [await here.new_conversation(f"user-{number}") for number in range(2)]
+        with psycopg.connect(postgres_url) as other:
+            other.execute("SELECT 1 FROM conversations WHERE id = %s FOR UPDATE", (locked,))
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(here.post, locked)
+                with trio.fail_after(5):
+                    await here.post(free)
+                    await here.post(free)
+                assert rows(postgres_url, "SELECT count(*) FROM messages") == [(2,)]
+                other.rollback()
+        assert rows(postgres_url, "SELECT count(*) FROM messages") == [(3,)]
+    check_whole(postgres_url)
+
+
+async def test_deleted_by_one_node_it_is_gone_for_the_other(postgres_url: str) -> None:
+    async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
+        conversation = await one.new_conversation()
+        await two.post(conversation)
+        await one.actors.ask(PROJECT, conversation, Delete("manual"))
+
+        with pytest.raises(NotFound):
+            await two.post(conversation)
+
+        assert [commit.erased for commit in one.commits if commit.erased] != []
+    assert rows(postgres_url, "SELECT count(*) FROM messages") == [(0,)]
+    found = rows(postgres_url, "SELECT type, about_conversation FROM events WHERE project = 1")
+    assert found == [("conversation.deleted", conversation)]
+
+
+async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(postgres_url: str) -> None:
+    async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
+        conversation = await one.new_conversation()
+
+        def own(reader: Reader) -> Any:
+            return reader.conversation(PROJECT.rowid, conversation)
+
+        def others(reader: Reader) -> Any:
+            return reader.conversation(OTHER_PROJECT.rowid, conversation)
+
+        for number in range(5):
+            await one.post(conversation)
+            for row in (await two.store.read(Inline(own)), await two.store.read(own)):
+                assert row is not None
+                assert row[0].messages == number + 1
+        assert await two.store.read(Inline(others)) is None

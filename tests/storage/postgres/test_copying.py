@@ -1,0 +1,163 @@
+"""An installation that was copied from SQLite into PostgreSQL is the same one, and goes on where it was (ADR 64)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+import trio
+
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.events.types import Draft
+from deskwire.engine.uploads.ports import Content
+from deskwire.storage.postgres.commit.heads import SHIFT
+from deskwire.storage.postgres.copying.run import Copied, Order, copy
+from deskwire.storage.postgres.copying.text import Digest, escaped
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.files import DatabaseFiles
+from deskwire.storage.postgres.operating.check import check
+from deskwire.storage.postgres.operating.installation import Identity, claim
+from deskwire.storage.postgres.store import open_postgres
+from deskwire.storage.sqlite.backup.snapshot import CopyError
+from deskwire.storage.sqlite.database import FILE_NAME
+from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
+from tests.support.builders import NOON, PROJECT, post, running
+from tests.support.postgres import fresh_database
+
+IDENTITY = Identity(["an-id"], "database")
+ODD = "a NUL \0, its mark \ue000, and \ue0000 \U0001f600"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Make a data directory with something of everything, and a message whose text PostgreSQL does not take as it is."""
+    directory = tmp_path / "data"
+    trio.run(_filled, directory)
+    return directory
+
+
+async def _filled(directory: Path) -> None:
+    conversation = await fill(directory)
+    async with running(directory) as engine:
+        await engine.directory.ask(PROJECT, conversation, post("agent", ODD))
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Make an empty database."""
+    with fresh_database(migrated=False) as made:
+        yield made
+
+
+def copied(data: Path, url: str) -> Copied:
+    return copy(Order(data / FILE_NAME, data, url, IDENTITY, None, lambda _: None))
+
+
+def sqlite_rows(data: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def postgres_rows(url: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str) -> None:
+    done = copied(data, url)
+    assert done.rows["events"] > 2
+    assert done.rows["deliveries"] > 0
+    assert (done.files, done.file_bytes, done.missing, done.problems) == (1, len(FILE), [], [])
+    for query in (
+        "SELECT id FROM events ORDER BY position",
+        "SELECT id, status FROM deliveries ORDER BY position",
+        "SELECT rowid, id, sequence, revision FROM conversations ORDER BY rowid",
+        "SELECT name, sealed FROM kept_answers ORDER BY name",
+    ):
+        assert postgres_rows(url, query) == sqlite_rows(data, query), query
+    texts = "SELECT text FROM messages ORDER BY rowid"
+    assert [escaped(row) for row in sqlite_rows(data, texts)] == postgres_rows(url, texts)
+    places = "SELECT position FROM events ORDER BY position"
+    shifted = [(int(str(place)) + (PROJECT.rowid << SHIFT),) for (place,) in sqlite_rows(data, places)]
+    assert postgres_rows(url, places) == shifted
+    [(entry,)] = postgres_rows(url, "SELECT rowid FROM contents")
+    files = DatabaseFiles(url)
+    content = Content(CONTENT.project, CONTENT.sha256, int(str(entry)))
+    assert files.read(content, 0, 1_000) == FILE
+    report = check(url, Secrets(SECRET), files, contents=True)
+    files.close()
+    assert report.problems == []
+
+
+async def test_what_comes_next_stands_behind_all_that_was_copied(data: Path, url: str) -> None:
+    await trio.to_thread.run_sync(copied, data, url)
+    newest = max(str(row[0]) for row in sqlite_rows(data, "SELECT id FROM events"))
+    async with open_postgres(url, node="test", batch=16, readers=1, on_commit=lambda _: None) as store:
+        made = await store.write(
+            lambda tx: tx.insert_project("prj_01M3250V000000000000000NEW", 1, "New", "new-stream", 1)
+        )
+        project = await store.read(lambda reader: reader.project(PROJECT.id))
+        assert project is not None
+        event = await store.write(
+            lambda tx: tx.append_event(project, Draft("conversation.created", None, {}), None, NOON)
+        )
+    assert made.rowid > PROJECT.rowid + 1
+    assert event.id > newest
+    assert [str(event.id)] == [
+        str(row[0]) for row in postgres_rows(url, "SELECT id FROM events ORDER BY position DESC LIMIT 1")
+    ]
+
+
+def test_a_database_that_has_an_installation_is_refused(data: Path, url: str) -> None:
+    copied(data, url)
+    with pytest.raises(DatabaseUnusableError, match="has an installation already"):
+        copied(data, url)
+
+
+def test_a_copy_that_fails_leaves_the_database_empty_and_can_be_made_again(data: Path, url: str) -> None:
+    [upload] = [path for path in (data / "uploads").rglob("*") if path.is_file()]
+    upload.write_bytes(b"others")
+    with pytest.raises(CopyError, match="other bytes than were uploaded"):
+        copied(data, url)
+    assert postgres_rows(url, "SELECT secret_id FROM installation") == [(None,)]
+    assert postgres_rows(url, "SELECT count(*) FROM events") == [(0,)]
+    upload.write_bytes(FILE)
+    assert copied(data, url).files == 1
+
+
+def test_rows_that_refer_to_nothing_are_not_left_out_in_silence(data: Path, url: str) -> None:
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection:
+        connection.execute("UPDATE deliveries SET endpoint = 99 WHERE position = 1")
+        connection.commit()
+    with pytest.raises(CopyError):
+        copied(data, url)
+    assert postgres_rows(url, "SELECT count(*) FROM events") == [(0,)]
+
+
+def test_a_node_with_another_secret_or_place_of_uploads_is_refused(data: Path, url: str) -> None:
+    copied(data, url)
+    claim(url, IDENTITY, "a")
+    claim(url, replace(IDENTITY, secret_ids=["a-new-one", "an-id"]), "a")  # a rotation
+    with pytest.raises(DatabaseUnusableError, match="another secret"):
+        claim(url, IDENTITY, "a")
+    with pytest.raises(DatabaseUnusableError, match="set DESKWIRE_FILES to database"):
+        claim(url, Identity(["a-new-one"], "s3://elsewhere"), "a")
+
+
+def test_digests_are_the_same_for_the_same_rows_in_any_order_and_for_no_others() -> None:
+    rows: list[tuple[object, ...]] = [(1, "a", None), (2, "b", b"c"), (2, "b", b"c")]
+
+    def digest(of: list[tuple[object, ...]], key: bytes = b"k") -> Digest:
+        made = Digest(key)
+        assert list(made.over(of)) == of
+        return made
+
+    assert digest(rows) == digest(rows[::-1])
+    assert digest(rows) != digest(rows[:2])
+    assert digest(rows) != digest([*rows[:2], (2, "b", "c")])
+    assert digest(rows) != digest(rows, b"other")

@@ -1,0 +1,254 @@
+"""The driver: values there and back, marks, many rows in one statement, exchanges and looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Inline
+from deskwire.storage.postgres.commit.buffer import Write
+from deskwire.storage.postgres.commit.merging import shape_of
+from deskwire.storage.postgres.commit.rounds import Planner, grouped, single
+from deskwire.storage.postgres.driver.blocking import BlockingConnection
+from deskwire.storage.postgres.driver.codec import rows_of
+from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError
+from deskwire.storage.postgres.driver.session import Database
+from deskwire.storage.postgres.driver.wire import Statement, Wire
+from tests.support.builders import PROJECT
+from tests.support.postgres import fresh_database
+from tests.support.postgres_nodes import line_to, node, rows
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[BlockingConnection]:
+    with fresh_database(migrated=False) as url:
+        connection = BlockingConnection(Database(url, "test"), "read")
+        yield connection
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("bigint", [0, -1, 2**63 - 1, -(2**63), None]),
+        ("smallint", [0, 1, -(2**15), None]),
+        ("integer", [2**31 - 1, None]),
+        ("text", ["", "a\0b", "\ue000", "\ue0000", "\0\ue000\0", "ä€😀", "\\x00", "{}", '"', None]),
+        ("bytea", [b"", b"\0\xff", b"\\x41", None]),
+        ("double precision", [0.1, -1e300, None]),
+        ("numeric", [0, 1, -1, 10**20, -(10**20), 10_000, 9_999, 100_000_000, 12.5, -0.001, None]),
+        ("bigint[]", []),
+    ],
+)
+def test_a_value_comes_back_as_it_was(connection: BlockingConnection, kind: str, values: list[Any]) -> None:
+    for value in values:
+        assert connection.execute(f"SELECT CAST(? AS {kind})", (value,)).fetchone() == (value,)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=20))
+def test_any_text_comes_back_as_it_was(connection: BlockingConnection, text: str) -> None:
+    assert connection.execute("SELECT CAST(? AS text)", (text,)).fetchone() == (text,)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.text(alphabet="a\"\\{},\0\ue000 'NULL", max_size=6), max_size=5), st.lists(st.integers(-9, 9))
+)
+def test_lists_are_arrays(connection: BlockingConnection, texts: list[str], numbers: list[int]) -> None:
+    found = connection.execute("SELECT * FROM unnest(CAST(? AS text[]))", (texts,)).fetchall()
+    assert [text for (text,) in found] == texts
+    found = connection.execute("SELECT * FROM unnest(CAST(? AS bigint[]))", (numbers,)).fetchall()
+    assert [number for (number,) in found] == numbers
+
+
+def test_what_is_of_an_unknown_type_is_said_so(connection: BlockingConnection) -> None:
+    with pytest.raises(TypeError, match="cast it"):
+        connection.execute("SELECT clock_timestamp()")
+    with pytest.raises(TypeError, match="is not stored"):
+        connection.execute("SELECT CAST(? AS text)", (object(),))
+
+
+@pytest.mark.parametrize(
+    ("sql", "text", "names"),
+    [
+        ("a = ? AND b = ?", "a = $1 AND b = $2", ()),
+        ("a = ?2 AND b = ?1 AND c = ?2", "a = $2 AND b = $1 AND c = $2", ()),
+        ("a = :x AND b = :y AND c = :x", "a = $1 AND b = $2 AND c = $1", ("x", "y")),
+        ("'?' || \"?\" || ':x' || x::text || ?", "'?' || \"?\" || ':x' || x::text || $1", ()),
+        ("'it''s ?' = ?", "'it''s ?' = $1", ()),
+    ],
+)
+def test_marks_become_numbers(sql: str, text: str, names: tuple[str, ...]) -> None:
+    assert translated(sql) == (text, names)
+
+
+def _write(sql: str, *values: Any) -> Write:
+    text, _ = translated(sql)
+    return Write(text, values, shape_of(text))
+
+
+def test_rows_of_one_statement_come_together_and_pass_nothing_of_their_table() -> None:
+    insert, update = "INSERT INTO a (x) VALUES (?)", "UPDATE a SET y = ? WHERE x = ?"
+    other, delete = "INSERT INTO b (x) VALUES (?)", "DELETE FROM a WHERE x = ?"
+    groups = grouped(
+        [
+            _write(insert, 1),
+            _write(other, 1),
+            _write(insert, 2),
+            _write(update, 0, 1),
+            _write(update, 0, 2),
+            _write(update, 1, 1),  # the same row once more
+            _write(insert, 3),
+            _write(delete, 1),
+            _write(other, 2),
+            _write(insert, 4),
+        ]
+    )
+    assert [(text.split()[0] + text.split()[2], found) for text, found in groups] == [
+        ("INSERTa", [(1,), (2,)]),
+        ("INSERTb", [(1,)]),
+        ("UPDATESET", [(0, 1), (0, 2)]),
+        ("UPDATESET", [(1, 1)]),
+        ("INSERTa", [(3,)]),
+        ("DELETEa", [(1,)]),
+        ("INSERTb", [(2,)]),
+        ("INSERTa", [(4,)]),
+    ]
+
+
+async def test_many_rows_are_written_as_each_by_itself(empty_postgres_url: str) -> None:
+    wire, planner = Wire(Database(empty_postgres_url, "test"), "batch"), Planner()
+    await wire.exchange(
+        [Statement("CREATE TABLE t (k bigint PRIMARY KEY, a text, b bytea, c smallint, d double precision)")]
+    )
+    insert = translated("INSERT INTO t (k, a, b, c, d) VALUES (?, ?, ?, 7, ?)")[0]
+    update = translated("UPDATE t SET a = ?, c = ? WHERE k = ?")[0]
+    query = translated("SELECT a, c FROM t WHERE k = ?")[0]
+    made = [(1, "a\0", b"\0", 0.5), (2, None, None, None), (3, "ü", b"x" * 100_000, -1.0)]
+    await planner.learn(wire, [insert, update, query])
+    await wire.exchange([planner.many(insert, made), planner.many(update, [("new", 1, 2), (None, None, 3)])])
+    ((fetch, keys),) = planner.queries([(query, (key,)) for key in (1, 2, 9)])
+    (answer,) = await wire.exchange([fetch])
+    found = [(keys[number - 1][1][0], *rest) for number, *rest in rows_of(answer)]
+    assert sorted(found) == [(1, "a\0", 7), (2, "new", 1)]
+    await wire.exchange([single("DELETE FROM t WHERE k = $1", (1,))])
+    wire.close()
+    assert rows(empty_postgres_url, "SELECT k, a, length(b), c, d FROM t ORDER BY k") == [
+        (2, "new", None, 1, None),
+        (3, None, 100_000, None, -1.0),
+    ]
+
+
+async def test_behind_what_is_refused_nothing_of_an_exchange_is_done_and_the_next_one_is(
+    empty_postgres_url: str,
+) -> None:
+    wire = Wire(Database(empty_postgres_url, "test"), "batch")
+    await wire.exchange([Statement("CREATE TABLE t (k bigint PRIMARY KEY)")])
+    insert = "INSERT INTO t VALUES ($1)"
+    with pytest.raises(DatabaseError) as refused:
+        await wire.exchange(
+            [
+                Statement("BEGIN"),
+                single(insert, (1,)),
+                single(insert, (1,)),
+                single("SELECT $1::int", (2,)),
+                Statement("COMMIT"),
+            ]
+        )
+    assert refused.value.sqlstate == "23505"
+    await wire.exchange([Statement("ROLLBACK")])
+    answers = await wire.exchange([single("SELECT $1::int", (2,)), Statement("SELECT count(*) FROM t")])
+    assert [rows_of(answer) for answer in answers] == [[(2,)], [(0,)]]
+    wire.close()
+
+
+async def test_both_ways_may_be_full_at_once(empty_postgres_url: str) -> None:
+    wire, large = Wire(Database(empty_postgres_url, "test"), "batch"), "x" * 8_000_000
+    answers = await wire.exchange([single("SELECT CAST($1 AS text)", (large,))] * 4)
+    assert [rows_of(answer) == [(large,)] for answer in answers] == [True] * 4
+    wire.close()
+
+
+async def test_who_leaves_an_exchange_early_gets_another_session(empty_postgres_url: str) -> None:
+    wire = Wire(Database(empty_postgres_url, "test"), "batch")
+    with trio.move_on_after(0.1):
+        await wire.exchange([Statement("SELECT pg_sleep(60)")])
+    assert not wire.is_open
+    with pytest.raises(ConnectionLost):
+        await wire.exchange([Statement("SELECT pg_sleep(60)")], patience_s=0.1)
+    (answer,) = await wire.exchange([Statement("SELECT 1")])
+    assert rows_of(answer) == [(1,)]
+    wire.close()
+
+
+async def test_notices_are_those_of_the_last_exchange(empty_postgres_url: str) -> None:
+    wire = Wire(Database(empty_postgres_url, "test"), "batch")
+    await wire.exchange([Statement("COMMIT")])
+    assert wire.notices == ["25P01"]
+    await wire.exchange([Statement("SELECT 1")])
+    assert wire.notices == []
+    wire.close()
+
+
+async def test_a_query_of_several_statements_sees_one_moment(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+
+        def names(reader: Any) -> list[Any]:
+            found: list[Any] = []
+            for _ in range(4):
+                found.append(
+                    reader.conn.execute("SELECT count(*), ? FROM messages", (len(found),)).fetchone()[0]
+                )
+                rows(postgres_url, "INSERT INTO messages (id, conversation, author_type, text, internal, created_at, project) "
+                     f"SELECT gen_random_uuid()::text, 0, 'bot', '{len(found)}', 0, 0, 1 RETURNING 1")  # fmt: skip
+            return found
+
+        found = await here.store.read(Inline(names))
+        assert len(set(found)) == 1
+
+
+async def test_one_who_spoils_an_exchange_spoils_it_for_himself(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        outcomes: list[Any] = []
+
+        async def ask(sql: str) -> None:
+            def query(reader: Any) -> Any:
+                return reader.conn.execute(sql).fetchone()
+
+            try:
+                outcomes.append(await here.store.read(Inline(query)))
+            except Unavailable as refusal:
+                outcomes.append(refusal.reason)
+
+        async with trio.open_nursery() as nursery:
+            for sql in ("SELECT 1", "SELECT 1 / 0", "SELECT 2"):
+                nursery.start_soon(ask, sql)
+        assert sorted(map(str, outcomes)) == ["(1,)", "(2,)", "storage_failed"]
+
+
+async def test_a_look_that_asks_for_a_lot_gets_a_connection_of_its_own(postgres_url: str) -> None:
+    def count(reader: Any) -> int:
+        return sum(reader.conn.execute("SELECT CAST(? AS int)", (n,)).fetchone()[0] for n in range(40))
+
+    async with node(postgres_url) as here:
+        assert await here.store.read(Inline(count)) == sum(range(40))
+
+
+async def test_a_look_goes_on_when_its_line_is_cut(postgres_url: str) -> None:
+    def project(reader: Any) -> Any:
+        return reader.project(PROJECT.id)
+
+    with line_to(postgres_url) as line:
+        async with node(line.url) as here:
+            for _ in range(3):
+                line.cut()
+                assert await here.store.read(Inline(project)) == PROJECT
+                assert await here.store.read(project) == PROJECT

@@ -1,0 +1,161 @@
+"""A PostgreSQL database is brought up to date once, by whoever is first, and refuses programs that do not fit it."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from sqlite_utils import Database
+
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.migrations.apply import migrate, require_migrated
+from deskwire.storage.postgres.migrations.list import MIGRATIONS, Migration
+from deskwire.storage.sqlite.migrations.list import migrations
+from tests.support.postgres import shared_server
+
+SQLITE_ALONE = {"search_source", "search_changes", "search_upkeep", "ticket_search"}
+"""Tables whose work another one does on PostgreSQL, or nobody has to do."""
+DIFFERENT = {"event_window": {"pruned_id", "spent_position", "spent_id"}}
+"""Columns of SQLite's whose place on PostgreSQL is in the projects' heads."""
+NEXT = Migration("m9001_next", "m0001_baseline", "ALTER TABLE teams ADD COLUMN next bigint")
+BEHIND = Migration(
+    "m9002_behind",
+    "m0001_baseline",
+    "ALTER TABLE teams ADD COLUMN behind bigint",
+    ("CREATE INDEX CONCURRENTLY IF NOT EXISTS teams_behind ON teams (behind)",),
+)
+HARD = Migration("m9003_hard", "m9003_hard", "ALTER TABLE teams DROP COLUMN name")
+
+
+def applied(url: str) -> list[str]:
+    with psycopg.connect(url) as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM schema_migrations ORDER BY name")]
+
+
+def test_a_database_is_made_ours_once(empty_postgres_url: str) -> None:
+    assert migrate(empty_postgres_url) == [each.name for each in MIGRATIONS]
+    assert migrate(empty_postgres_url) == []
+    require_migrated(empty_postgres_url)
+
+
+def test_of_nodes_that_start_together_one_does_it_and_the_others_wait(empty_postgres_url: str) -> None:
+    together = threading.Barrier(4)
+
+    def start() -> list[str]:
+        together.wait()
+        return migrate(empty_postgres_url)
+
+    with ThreadPoolExecutor(4) as pool:
+        done = [each.result() for each in [pool.submit(start) for _ in range(4)]]
+    assert sorted(done, key=len) == [[], [], [], [each.name for each in MIGRATIONS]]
+
+
+def test_every_table_and_column_of_sqlite_is_there(postgres_url: str) -> None:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrations.apply(Database(connection, execute_plugins=False))
+    with psycopg.connect(postgres_url) as postgres:
+        for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            if table.startswith(("_sqlite", "sqlite_", *SQLITE_ALONE)):
+                continue
+            wanted = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            rows = postgres.execute(
+                "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0", (table,)
+            )
+            found = {row[0] for row in rows}
+            assert wanted - found == DIFFERENT.get(table, set()), table
+    connection.close()
+
+
+def test_every_text_is_compared_by_its_bytes(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        others = connection.execute(
+            "SELECT a.attrelid::regclass::text, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+            "WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attcollation <> 0 "
+            "AND a.attcollation <> '\"C\"'::regcollation"
+        ).fetchall()
+    assert others == []
+
+
+def test_no_table_that_a_message_adds_rows_to_refers_to_another_one(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f'"
+        ).fetchall()
+    referring = {table for (table,) in rows}
+    assert not referring & {"messages", "events", "deliveries", "attempts", "kept_answers", "audit"}
+    assert {"conversations", "conversation_tags", "server_keys"} <= referring
+
+
+def test_an_addition_is_applied_with_its_index_and_is_no_matter_to_an_older_program(
+    postgres_url: str,
+) -> None:
+    before = applied(postgres_url)
+    assert migrate(postgres_url, (*MIGRATIONS, NEXT, BEHIND)) == [NEXT.name, BEHIND.name]
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT to_regclass('teams_behind')::text").fetchone() == ("teams_behind",)
+    assert applied(postgres_url) == [*before, NEXT.name, BEHIND.name]
+    assert migrate(postgres_url) == []  # an older program
+
+
+def test_a_migration_that_failed_leaves_nothing_and_is_tried_again(postgres_url: str) -> None:
+    before = applied(postgres_url)
+    broken = Migration("m9001_next", "m0001_baseline", f"{NEXT.sql}; SELECT 1 / 0")
+    with pytest.raises(DatabaseUnusableError, match="division by zero"):
+        migrate(postgres_url, (*MIGRATIONS, broken))
+    assert applied(postgres_url) == before
+    assert migrate(postgres_url, (*MIGRATIONS, NEXT)) == [NEXT.name]
+
+
+def test_a_program_too_old_for_the_schema_is_refused(postgres_url: str) -> None:
+    migrate(postgres_url, (*MIGRATIONS, HARD))
+    with pytest.raises(DatabaseUnusableError, match=r"newer Deskwire \(it has m9003_hard\)"):
+        migrate(postgres_url)
+
+
+def test_a_change_that_older_nodes_do_not_survive_waits_until_they_are_stopped(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(
+            "INSERT INTO nodes (incarnation, node, version, epoch_seen, expires) VALUES "
+            "(1, 'a', '1', 0, clock_timestamp() + interval '1 minute'), "
+            "(2, 'b', '1', 0, clock_timestamp() - interval '1 minute')"
+        )
+    with pytest.raises(DatabaseUnusableError, match=r"Stop all of them first \(a\)"):
+        migrate(postgres_url, (*MIGRATIONS, HARD))
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE nodes SET expires = clock_timestamp()")
+    assert migrate(postgres_url, (*MIGRATIONS, HARD)) == [HARD.name]
+
+
+def test_an_account_that_may_not_change_the_schema_is_told_who_has_to(postgres_url: str) -> None:
+    server = shared_server()
+    account = f"reader_{postgres_url.rpartition('_')[2]}"
+    server.run(f"CREATE ROLE {account} LOGIN")
+    url = postgres_url.replace("//deskwire@", f"//{account}@")
+    try:
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {account}".encode())
+        assert migrate(url) == []
+        with pytest.raises(DatabaseUnusableError, match="deskwire migrate"):
+            migrate(url, (*MIGRATIONS, NEXT))
+    finally:
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute(f"DROP OWNED BY {account}".encode())
+        server.run(f"DROP ROLE {account}")
+
+
+def test_a_database_of_another_encoding_is_refused() -> None:
+    server = shared_server()
+    server.run("CREATE DATABASE other_bytes ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    try:
+        with pytest.raises(DatabaseUnusableError, match="encoding LATIN1"):
+            migrate(server.url("other_bytes"))
+    finally:
+        server.run("DROP DATABASE other_bytes")
+
+
+def test_a_server_that_is_not_there_is_said_to_be() -> None:
+    with pytest.raises(DatabaseUnusableError, match="can't be reached"):
+        migrate("postgresql://deskwire@127.0.0.1:1/nothing")

