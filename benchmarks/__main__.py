@@ -40,6 +40,7 @@ from benchmarks import (
     references,
     rendering,
     searching,
+    sharing,
     starting,
     ticketing,
 )
@@ -61,6 +62,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "isolation": isolation.measure,
     "backlog": backlog.measure,
     "engine": engine.measure,
+    "nodes": sharing.measure,
     "tickets": ticketing.measure,
     "search": searching.measure,
     "inbox": inboxing.measure,

@@ -37,7 +37,7 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.program.memory import calm_collector
-from deskwire.storage.store import SqliteStore, open_store
+from deskwire.storage.sqlite.store import SqliteStore, open_store
 
 _LANES: Final = 256
 _ALL: Final = 1_000_000

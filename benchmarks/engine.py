@@ -20,8 +20,8 @@ from benchmarks.scale import Scale
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
-from deskwire.storage.database import connect_writer
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.database import connect_writer
+from deskwire.storage.sqlite.store import open_store
 
 _ROW: Final = bytes(1_000)
 _BATCH: Final = 64

@@ -28,7 +28,7 @@ from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream import pusher
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.program.memory import calm_collector
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.store import open_store
 
 TOKEN_KEY: Final = b"benchmark" * 4
 STREAM_KEY: Final = "benchmark"
@@ -121,7 +121,7 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
         ]  # as a commit has them
         print(json.dumps([port, project.id]), flush=True)
         async for each, burst in _orders():
-            first = log.position + 1
+            first = log.position(project.rowid) + 1
             events = [
                 StoredEvent(
                     position,

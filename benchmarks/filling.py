@@ -24,13 +24,14 @@ from deskwire.engine.conversations.plan import Plan
 from deskwire.engine.core.clock import iso, wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.store import Store
 from deskwire.engine.events.types import Draft
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.uploads.links import nowhere
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.signature import new_secret
 from deskwire.program.first_start import installation_secrets, plan_demo, provision_demo
-from deskwire.storage.store import SqliteStore, open_store
+from deskwire.storage.sqlite.store import SqliteStore, open_store
 
 SECRET: Final = "a benchmark's secret of a good length"
 """What the endpoints' own secrets are sealed with."""
@@ -48,13 +49,13 @@ def post() -> PostMessage:
     return PostMessage(new_id("msg", wall_clock()), Author("contact"), _TEXT)
 
 
-def create(project: Project, number: int) -> Create:
+def create(project: Project, number: int, who: str = "user-") -> Create:
     """Return the command for a conversation of a contact of its own."""
-    contact = ContactRef(f"user-{number:08}", {"name": "Ada Lovelace"})
+    contact = ContactRef(f"{who}{number:08}", {"name": "Ada Lovelace"})
     return Create(new_id("cnv", wall_clock()), project.rowid, contact, None, None, True, post())
 
 
-async def found(store: SqliteStore, directory: Path) -> Project:
+async def found(store: Store[Reader, Transaction], directory: Path) -> Project:
     """Make the demo project, as the program does at its first start."""
     now = wall_clock()
     plan = plan_demo(Tokens(installation_secrets(directory, None)), Passwords(_ARGON2_KIB), now)

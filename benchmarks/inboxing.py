@@ -26,7 +26,7 @@ from deskwire.engine.conversations.conversation import Author, Conversation, Mes
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.store import open_store
 
 _AT_ONCE: Final = 1_000
 """Stored in one commit."""

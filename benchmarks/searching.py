@@ -28,8 +28,8 @@ from deskwire.engine.conversations.conversation import AuthorType
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import ContactRecord, ConversationRecord, MessageRecord, Record
-from deskwire.storage.search.file import FILE_NAME
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.search.file import FILE_NAME
+from deskwire.storage.sqlite.store import open_store
 
 MESSAGES_EACH: Final = 6
 _VOCABULARY: Final = 60_000

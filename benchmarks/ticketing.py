@@ -26,7 +26,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import SYSTEM
 from deskwire.engine.tickets.change import create_ticket
-from deskwire.storage.store import open_store
+from deskwire.storage.sqlite.store import open_store
 
 _AT_ONCE: Final = 1_000
 """Stored in one commit, and the most that one bulk change takes."""

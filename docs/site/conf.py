@@ -54,6 +54,7 @@ NAVIGATION = {
         "guide/importing",
         "guide/operating",
         "guide/deploy",
+        "guide/nodes",
         "guide/secret",
         "guide/backup",
         "guide/retention",

@@ -1,0 +1,222 @@
+"""Nodes that share a PostgreSQL, beside one on SQLite: the engine without HTTP, by processor time, as all share one machine.
+
+The two stores take turns in one process. Then one, two and three processes post at the same time: each to conversations of its own
+in many projects, or all to one project, whose log takes one commit after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+from tests.support.postgres import PostgresServer
+
+from benchmarks import processes
+from benchmarks.filling import create, found, post
+from benchmarks.report import Cell, Section, median, percentile
+from benchmarks.scale import Scale
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import Store
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.storage.postgres.migrations.apply import migrate
+from deskwire.storage.postgres.store import PostgresStore, open_postgres
+from deskwire.storage.sqlite.store import open_store
+
+_BATCH: Final = 256
+_PROJECTS: Final = 16
+_EACH: Final = 32
+"""Commands in flight of each node."""
+_LONGER: Final = 3
+"""How much longer several nodes post than one store by itself: the server's time is told in hundredths of a second."""
+_LINGER_S: Final = 1.0
+"""The time for which their sessions stay, so that others still see what those have taken."""
+_LEAD_S: Final = 3.0
+"""The time that nodes are given to start before they begin together."""
+
+
+def measure(scale: Scale, directory: Path) -> list[Section]:
+    """Measure both stores in turn, then one to three nodes."""
+    with tempfile.TemporaryDirectory(prefix="deskwire-pg-", ignore_cleanup_errors=True) as place:
+        server = PostgresServer(Path(place), settings={"shared_buffers": "256MB"})
+        try:
+            server.create()
+            server.start()
+            migrate(server.url())
+            for folder in ("", "SQLite", "PostgreSQL"):
+                (directory / "sharing" / folder).mkdir()
+            asked = {"url": server.url(), "server": server.pid, "scale": asdict(scale)}
+            one = json.dumps({**asked, "directory": str(directory / "sharing")})
+            stores = json.loads(processes.answer("benchmarks.sharing", one, core=processes.SERVER))
+            nodes = [_nodes(asked, count, hot=hot) for hot in (False, True) for count in (1, 2, 3)]
+        finally:
+            server.close()
+    rows = [(label, *map(median, zip(*taken, strict=True))) for label, taken in stores.items()]
+    columns = ("what", "per second", "p50 ms", "p99 ms", "node µs", "PostgreSQL µs")
+    note = "A command is a posted message. µs: processor time of each, of the node and of the database's processes."
+    title = "The engine on each store, taking turns, without HTTP"
+    together = ("nodes", "per second together", "node µs", "PostgreSQL µs", "longest pause ms")
+    return [
+        Section("stores", title, columns, rows, note),
+        Section("nodes", f"Nodes on one PostgreSQL, {_EACH} commands in flight each", together, nodes, note),
+    ]
+
+
+def _nodes(asked: dict[str, Any], count: int, *, hot: bool) -> tuple[Cell, ...]:
+    """Have so many nodes post at the same time."""
+    begin = time.time() + _LEAD_S
+    running = [processes.start("benchmarks.sharing", core=processes.SERVER + at % 2) for at in range(count)]
+    for number, process in enumerate(running):
+        processes.tell(process, json.dumps({**asked, "node": number, "begin": begin, "hot": hot}))
+    answers = [json.loads(processes.line(process)) for process in running]
+    for process in running:
+        processes.stop(process)
+    posted = sum(answer["posted"] for answer in answers)
+    node_us = sum(answer["cpu_s"] for answer in answers) * 1e6 / posted
+    server_us = median([answer["server_s"] for answer in answers]) * 1e6 / posted
+    pause = max(answer["pause_ms"] for answer in answers)
+    label = f"{count}, {'one project' if hot else f'{_PROJECTS} projects'}"
+    return label, posted / answers[0]["for_s"], node_us, server_us, pause
+
+
+async def _both(asked: dict[str, Any], scale: Scale) -> dict[str, list[list[float]]]:
+    """Measure the stores round by round."""
+    figures: dict[str, list[list[float]]] = {}
+    directory = Path(asked["directory"])
+    async with AsyncExitStack() as stack:
+        sqlite = open_store(directory, batch=_BATCH, readers=1, on_commit=lambda _: None)
+        kept: dict[str, Store[Reader, Transaction]] = {
+            "SQLite": await stack.enter_async_context(sqlite),
+            "PostgreSQL": await stack.enter_async_context(_opened(asked["url"], "alone")),
+        }
+        lives = {}
+        for name, store in kept.items():
+            project = await found(store, directory / name)
+            actors = await stack.enter_async_context(_actors(store))
+            lives[name] = actors, await _begun(actors, [project], max(scale.in_flight))
+        await kept["PostgreSQL"].write(_found_others)
+        for _ in range(scale.rounds):
+            for count in scale.in_flight:
+                for name, (actors, begun) in lives.items():
+                    taken = await _post(actors, begun[:count], scale.load_s, asked["server"])
+                    figures.setdefault(f"{name}, {count} in flight", []).append(taken)
+    return figures
+
+
+def _found_others(tx: Transaction) -> None:
+    """Make further projects, of whoever has the first."""
+    (project,) = tx.projects(None, None, 1 << 60, 1)
+    for number in range(1, _PROJECTS):
+        key = new_id("prj", wall_clock())
+        tx.insert_project(key, project.organisation, f"Project {number}", key, wall_clock())
+
+
+async def _node(asked: dict[str, Any], scale: Scale) -> dict[str, float]:
+    """Post as one node of several, from the moment that all begin at."""
+    async with _opened(asked["url"], f"node-{asked['node']}") as store, _actors(store) as actors:
+        known = await store.read(lambda reader: reader.projects(None, None, 1 << 60, _PROJECTS))
+        projects = known[:1] if asked["hot"] else known
+        begun = await _begun(actors, projects, _EACH, f"{asked['node']}-{asked['begin']}-")
+        await trio.sleep(max(0.0, asked["begin"] - time.time()))
+        cpu, server, moments = time.process_time(), server_s(asked["server"]), list[float]()
+        await _post(actors, begun, _LONGER * scale.load_s, asked["server"], moments)
+        pauses = [
+            later - earlier for earlier, later in zip(sorted(moments), sorted(moments)[1:], strict=False)
+        ]
+        taken = {
+            "posted": len(moments),
+            "cpu_s": time.process_time() - cpu,
+            "server_s": server_s(asked["server"]) - server,
+            "for_s": _LONGER * scale.load_s,
+            "pause_ms": max(pauses) * 1000,
+        }
+        await trio.sleep(_LINGER_S)
+        return taken
+
+
+@asynccontextmanager
+async def _opened(url: str, node: str) -> AsyncIterator[PostgresStore]:
+    async with open_postgres(url, node=node, batch=_BATCH, readers=1, on_commit=lambda _: None) as store:
+        yield store
+
+
+@asynccontextmanager
+async def _actors(store: Store[Reader, Transaction]) -> AsyncIterator[ActorRegistry]:
+    async with trio.open_nursery() as nursery:
+        yield ActorRegistry(nursery, store, wall_clock, mailbox=256, idle_s=3600, live=20_000)
+        nursery.cancel_scope.cancel()
+
+
+async def _begun(
+    actors: ActorRegistry, projects: Sequence[Project], count: int, who: str = ""
+) -> list[tuple[Project, str]]:
+    """Begin conversations, by turns in each of the projects."""
+    begun = []
+    for number in range(count):
+        project = projects[number % len(projects)]
+        command = create(project, number, who)
+        await actors.create(project, command)
+        begun.append((project, command.conversation_id))
+    return begun
+
+
+async def _post(
+    actors: ActorRegistry,
+    conversations: Sequence[tuple[Project, str]],
+    for_s: float,
+    server: int,
+    moments: list[float] | None = None,
+) -> list[float]:
+    """Run a task for each conversation that posts again as soon as it has a result; rate, p50, p99, both processor times."""
+    taken: list[float] = []
+    began, cpu, database = time.perf_counter(), time.process_time(), server_s(server)
+
+    async def keep_posting(project: Project, conversation: str) -> None:
+        now = began
+        while now < began + for_s:
+            await actors.ask(project, conversation, post())
+            now, last = time.perf_counter(), now
+            taken.append((now - last) * 1000)
+            if moments is not None:
+                moments.append(now)
+
+    async with trio.open_nursery() as nursery:
+        for each in conversations:
+            nursery.start_soon(keep_posting, *each)
+    count, elapsed = len(taken), time.perf_counter() - began
+    taken.sort()
+    costs = (time.process_time() - cpu) * 1e6 / count, (server_s(server) - database) * 1e6 / count
+    return [count / elapsed, percentile(taken, 0.5), percentile(taken, 0.99), *costs]
+
+
+def server_s(postmaster: int) -> float:
+    """The processor time of a PostgreSQL server: of all its processes, and of those that have ended."""
+    ticks = 0
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                fields = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has ended
+                continue
+            if int(entry) == postmaster:
+                ticks += sum(map(int, fields[11:15]))
+            elif int(fields[1]) == postmaster:
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    given: dict[str, Any] = json.loads(sys.stdin.readline())
+    sizes = Scale(**given["scale"])
+    print(json.dumps(trio.run(_node if "node" in given else _both, given, sizes)), flush=True)
