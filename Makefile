@@ -7,6 +7,7 @@ BIN := .venv/bin
 RUN_STAMP := .venv/.run-stamp
 DEV_STAMP := .venv/.dev-stamp
 BENCH_STAMP := .venv-bench/.stamp
+S3_STAMP := .venv-s3/.stamp
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 # One version of each library for every Python (`fewest`): what is tested on 3.11 is what 3.13 gets.
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
@@ -17,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash powerloss binary format docs site explorer vendor web-types web-lint audit lock clean
+.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary format docs site explorer vendor web-types web-lint audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -44,9 +45,15 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test: lint
 	$(PYTEST) -n $(WORKERS) -m "not long and not web" $(ARGS)
 
-# What `test` leaves out: crashes, losses of power, simulated lives, and what others publish.
-verify: $(DEV_STAMP)
-	$(PYTEST) -m long $(ARGS)
+# What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
+ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
+	$(addprefix tests/api/,desk search snippets webhooks)
+
+# What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
+# skips what needs it where its environment was never made.
+verify: $(DEV_STAMP) $(S3_STAMP)
+	$(PYTEST) -m "long or s3" $(ARGS)
+	$(PYTEST) -m "not long and not web and not sqlite" --store postgres $(ON_POSTGRES) $(ARGS)
 
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
 cover: $(DEV_STAMP)
@@ -78,6 +85,11 @@ ROUNDS ?= 30
 
 crash: $(DEV_STAMP)
 	$(BIN)/python -m tests.crash.loop --rounds $(ROUNDS) $(ARGS)
+
+# Several nodes on one PostgreSQL with a standby, and everything that can go wrong with them; for an hour by
+# `make chaos ARGS="--seconds 3600"`.
+chaos: $(DEV_STAMP)
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 # Records what a server asks of its disk, and checks what a loss of power at any moment leaves. Linux with a C compiler.
 CUTS ?= 500
@@ -163,10 +175,12 @@ web: web-lint .venv/.web-stamp
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
+	$(LOCK) --upgrade -c requirements/dev.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
 	for each in audit bench build site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
-	rm -rf .venv .venv-audit .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-audit .venv-bench .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 # What the program itself needs; the tools of developers come on top when they are asked for.
 $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml
@@ -189,6 +203,12 @@ $(BENCH_STAMP): requirements/run.txt requirements/build.txt requirements/bench.t
 	@$(PYTHON) -m venv --clear .venv-bench
 	@for each in run build bench; do .venv-bench/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/$$each.txt || exit 1; done
 	@.venv-bench/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(S3_STAMP): requirements/s3.txt
+	@echo "Preparing .venv-s3 (once; about a minute) ..."
+	@$(PYTHON) -m venv --clear .venv-s3
+	@.venv-s3/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/s3.txt
 	@touch $@
 
 .venv/.site-stamp: $(DEV_STAMP) requirements/site.txt
