@@ -45,7 +45,8 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test: lint
 	$(PYTEST) -n $(WORKERS) -m "not long and not web" $(ARGS)
 
-# What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
+# What of the engine and the API is tested on PostgreSQL too, each test with a database of its own. One folder of each
+# resource; what is left out (description, audit, inbox ...) asks the same statements once more.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
 	$(addprefix tests/api/,desk search snippets webhooks)
 

@@ -25,8 +25,6 @@ from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
 from tests.support.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running
 from tests.support.seeing import seen
 
-pytestmark = pytest.mark.sqlite
-
 PLACES = (
     "TITLE", "OLDTITLE", "ATTRIBUTE", "OLDATTRIBUTE", "KEY", "MESSAGE", "LONGMESSAGE", "NOTE", "LOGS", "OLDLOGS",
     "ASSIGNEE", "ANSWER",
@@ -108,6 +106,7 @@ async def erasures(engine: Running) -> AsyncIterator[Erasures]:
         yield Erasures(nursery, engine.store, HandClock(), engine.directory)
 
 
+@pytest.mark.sqlite  # looks into the pages of the file
 async def test_the_markers_are_found_while_they_are_there(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         await plant(engine)
@@ -115,6 +114,7 @@ async def test_the_markers_are_found_while_they_are_there(tmp_path: Path) -> Non
         assert found == {*PLACES, *CONTACT_PLACES}
 
 
+@pytest.mark.sqlite  # looks into the pages of the file
 async def test_nothing_of_a_deleted_conversation_is_left(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         reader = connect_reader(tmp_path / FILE_NAME)
@@ -129,6 +129,7 @@ async def test_nothing_of_a_deleted_conversation_is_left(tmp_path: Path) -> None
         reader.close()
 
 
+@pytest.mark.sqlite  # looks into the pages of the file
 async def test_a_reader_in_the_way_delays_the_scrubbing_and_does_not_prevent_it(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         state = await plant(engine)
@@ -185,6 +186,7 @@ async def test_the_delivery_log_goes_too_when_its_events_were_pruned_before(tmp_
         assert rows == [("conversation.deleted",)]
 
 
+@pytest.mark.sqlite  # looks into the pages of the file
 async def test_nothing_of_an_erased_contact_is_left(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         await plant(engine)
@@ -197,6 +199,7 @@ async def test_nothing_of_an_erased_contact_is_left(tmp_path: Path) -> None:
         assert contact_of(engine) is None
 
 
+@pytest.mark.sqlite  # looks into the pages of the file
 async def test_nothing_but_the_user_id_of_an_erased_contact_without_conversations_is_left(
     tmp_path: Path,
 ) -> None:
@@ -214,6 +217,7 @@ async def test_nothing_but_the_user_id_of_an_erased_contact_without_conversation
         assert left_in(tmp_path, places) == []
 
 
+@pytest.mark.sqlite  # looks into the pages of the file
 async def test_the_user_id_goes_with_the_events_of_the_deletions(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         await plant(engine)
@@ -227,6 +231,7 @@ async def test_the_user_id_goes_with_the_events_of_the_deletions(tmp_path: Path)
         assert left_in(tmp_path, ("USERID",)) == []
 
 
+@pytest.mark.sqlite  # with positions that leave nothing out
 async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_still_grow(
     tmp_path: Path,
 ) -> None:
@@ -247,6 +252,7 @@ async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_
 
 
 @pytest.mark.thorough
+@pytest.mark.sqlite  # how SQLite moves rows
 async def test_no_page_keeps_a_ghost_of_a_row_that_was_moved_before_it_was_deleted(tmp_path: Path) -> None:
     """SQLite moves rows when pages split or merge, and `secure_delete` does not reach what it leaves behind."""
     chance = random.Random(0)

@@ -123,13 +123,16 @@ async def test_every_route_that_takes_a_key_answers_the_same_twice_and_acts_once
             assert (again.status_code, again.content) == (200, first.content), path
             assert again.headers[REPLAYED] == "true"
             assert again.headers["Content-Type"] == first.headers["Content-Type"]
-            assert (await service.types(), counted(tmp_path)) == (events, rows), path
+            now = counted(tmp_path)
+            assert {t: (rows[t], n) for t, n in now.items() if n != rows[t]} == {}, path
+            assert await service.types() == events, path
 
 
 _TABLES: Final = {
     "sqlite": "SELECT name FROM sqlite_schema WHERE type = 'table'",
-    "postgres": "SELECT relname FROM pg_stat_user_tables",
+    "postgres": "SELECT relname FROM pg_stat_user_tables WHERE relname NOT LIKE 'search%'",
 }
+"""Those of the search index grow a moment later where it has tables in the same database."""
 
 
 def counted(directory: Path) -> dict[str, int]:
@@ -243,6 +246,7 @@ async def queued(store: AnyStore, count: int) -> None:
             await trio.sleep(0.005)  # real time: the other side is a thread
 
 
+@pytest.mark.sqlite  # holds the writer's thread: with PostgreSQL that is Trio's
 async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
     stores: list[AnyStore], service: Service
 ) -> None:
@@ -265,6 +269,7 @@ async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
     assert (again.content, again.headers[REPLAYED]) == (answers[0].content, "true")
 
 
+@pytest.mark.sqlite  # holds the writer's thread: with PostgreSQL that is Trio's
 async def test_a_caller_who_leaves_before_the_commit_finds_the_answer_of_what_was_done(
     stores: list[AnyStore], service: Service
 ) -> None:

@@ -153,6 +153,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
     return tapping(monkeypatch)
 
 
+@pytest.mark.sqlite  # holds the writer's thread: with PostgreSQL that is Trio's
 async def test_more_requests_than_may_be_under_way_are_refused_before_their_body_is_read(
     stores: list[AnyStore], tmp_path: Path
 ) -> None:
@@ -213,6 +214,7 @@ async def test_bodies_that_do_not_fit_into_memory_together_are_refused(tmp_path:
         assert figures("http_request_bodies_bytes") == 0
 
 
+@pytest.mark.sqlite  # holds the writer's thread: with PostgreSQL that is Trio's
 async def test_changes_are_refused_while_too_many_wait_for_the_disk_and_reads_are_not(
     stores: list[AnyStore], tmp_path: Path
 ) -> None:

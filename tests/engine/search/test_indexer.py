@@ -19,8 +19,6 @@ from deskwire.engine.search.indexer import LATE_S, LATE_SHARE, SHARE, YIELD_S, I
 from deskwire.engine.search.ports import EVERYTHING, IndexTransaction, Position
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, post
 
-pytestmark = pytest.mark.sqlite
-
 T = TypeVar("T")
 _START: Final = Position(0, None, 0, 0)
 
