@@ -45,10 +45,10 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test: lint
 	$(PYTEST) -n $(WORKERS) -m "not long and not web" $(ARGS)
 
-# What of the engine and the API is tested on PostgreSQL too, each test with a database of its own. One folder of each
-# resource; what is left out (description, audit, inbox ...) asks the same statements once more.
+# What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
-	$(addprefix tests/api/,desk search snippets webhooks)
+	$(addprefix tests/api/,accounts audit conventions desk operating search snippets tickets translations \
+	uploads webhooks workflows)
 
 # What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
 # skips what needs it where its environment was never made.

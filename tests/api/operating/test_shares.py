@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -214,7 +215,8 @@ async def test_the_statements_of_a_read_share_its_time(
     some = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) SELECT count(*) FROM c"
 
     def ask_on(reader: Any, *_: object) -> None:
-        while True:
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
             reader.conn.execute(some).fetchall()
 
     async with running(tmp_path, read_timeout_s=0.3, read_connections=1) as service:
