@@ -104,10 +104,14 @@ async def test_two_nodes_write_to_the_same_conversations(postgres_url: str) -> N
     assert rows(postgres_url, "SELECT count(*) FROM deliveries") == [(len(sent),)]
 
 
+@pytest.mark.parametrize("together", [1, 2, 5], ids="{} under way".format)
+@pytest.mark.parametrize("batch", [1, 64], ids="batches of {}".format)
 async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_though_its_numbers_were_given_again(
-    postgres_url: str,
+    postgres_url: str, batch: int, together: int
 ) -> None:
-    async with node(postgres_url) as here:
+    """What was decided behind the first that is decided anew is decided anew as well."""
+    after = [f"after it {number}" for number in range(together)]
+    async with node(postgres_url, batch=batch) as here:
         conversation = await here.new_conversation()
         for text in ("kept", "lost"):
             await here.post(conversation, text)
@@ -116,9 +120,13 @@ async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_thou
             connection.execute(
                 "UPDATE conversations SET messages = messages - 1, updated_at = updated_at - 1"
             )
-        await here.post(conversation, "after it")
+        async with trio.open_nursery() as nursery:
+            for text in after:
+                nursery.start_soon(here.post, conversation, text)
     numbers = rows(postgres_url, "SELECT number, text FROM messages ORDER BY number")
-    assert numbers == [(0, "kept"), (1, "after it")]
+    assert [number for number, _ in numbers] == [*range(together + 1)]
+    assert numbers[0] == (0, "kept")
+    assert sorted(text for _, text in numbers[1:]) == after
 
 
 async def test_a_message_to_a_conversation_that_another_node_has_closed_is_decided_on_what_is_stored(
