@@ -38,9 +38,17 @@ class Witness:
 
     seen: list[tuple[float, str, str]] = field(default_factory=list)
     erased: dict[str, float] = field(default_factory=dict)
+    _more: trio.Event = field(default_factory=trio.Event)
 
     def note(self, where: str, text: str) -> None:
         self.seen.append((trio.current_time(), where, text))
+        more, self._more = self._more, trio.Event()
+        more.set()
+
+    async def until_seen(self, where: str, word: str) -> None:
+        with trio.fail_after(30):
+            while not self.has(where, word):
+                await self._more.wait()
 
     def late(self) -> list[tuple[str, str]]:
         """Return where a word was seen though it was erased, and which."""
@@ -192,9 +200,8 @@ async def staged(directory: Path) -> AsyncIterator[Stage]:
             assert made.status_code == 200, made.text
         nursery.start_soon(follow, nodes.servers[_HERE].url, nodes.project, nodes.token, witness)
         nursery.start_soon(consume, nodes, _HERE, here, witness)
-        with trio.fail_after(20):
-            while not (witness.has("stream", "succeeded") and witness.has("agents' stream", "hello")):
-                await trio.sleep(0.05)  # looks again: nothing announces it
+        await witness.until_seen("stream", "subscription_succeeded")
+        await witness.until_seen("agents' stream", "hello")
         yield Stage(nodes, witness, owner, here, other, {"project": nodes.project})
         nursery.cancel_scope.cancel()
 
@@ -267,12 +274,10 @@ async def test_a_node_that_stood_still_during_an_erasure_shows_and_sends_nothing
         await erased_while_it_stands_still(stage, _WORDS[4:], ("u3", "u4"), long=True)
         word = "possum"
         with trio.fail_after(20):
-            while not await is_taken(stage, word):
+            while not await is_taken(stage, word):  # noqa: ASYNC110
                 await trio.sleep(0.1)  # the client's own pause
         for place in ("agents' stream", "stream", "webhook"):
-            with trio.fail_after(30):
-                while not stage.witness.has(place, word):
-                    await trio.sleep(0.05)  # looks again: nothing announces it
+            await stage.witness.until_seen(place, word)
         assert sorted(set(stage.witness.late())) == []
 
 
