@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -56,6 +56,18 @@ class Listening:
         """Wake whoever waits for more."""
         changed, self.changed = self.changed, trio.Event()
         changed.set()
+
+    async def until_it_holds(self) -> None:
+        """Return when it has the channel."""
+        await self.until(lambda: self.from_s < inf)
+
+    async def until_it_has(self, told: Sequence[str]) -> None:
+        """Return when the last one of these events has come."""
+        await self.until(lambda: self.ids[-1:] == [*told[-1:]])
+
+    async def until_it_is_over(self) -> None:
+        """Return when its connection is at its end, or it was told so."""
+        await self.until(lambda: self.over_s < inf)
 
     async def until(self, condition: Callable[[], bool], within_s: float = 30.0) -> None:
         """Return when that is so."""
