@@ -71,9 +71,14 @@ class Listening:
 
     async def until(self, condition: Callable[[], bool], within_s: float = 30.0) -> None:
         """Return when that is so."""
-        with trio.fail_after(within_s):
+        with trio.move_on_after(within_s):
             while not condition():
                 await self.changed.wait()
+            return
+        raise AssertionError(
+            f"{self.consumer} waits in vain: has it {self.from_s < inf}, events {len(self.events)}, "
+            f"refused {self.refused!r}, told {self.code}, over {self.over_s < inf}"
+        )
 
 
 async def listen(
