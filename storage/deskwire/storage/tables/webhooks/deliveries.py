@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -89,6 +90,7 @@ class DeliveryWrites(Changes):
 
     deliveries: list[Delivery]
 
+    @abstractmethod
     def add_delivery(
         self,
         endpoint: int,
@@ -101,7 +103,6 @@ class DeliveryWrites(Changes):
         redelivery_of: int | None = None,
     ) -> Delivery:
         """Add a delivery, at a position that whoever does it gives."""
-        raise NotImplementedError
 
     def insert_delivery(
         self,
