@@ -45,7 +45,7 @@ def measure(scale: Scale, directory: Path, url: str) -> Section:
         "of SQLite's p50",
         "of its p95",
     )
-    note = f"{_CONVERSATIONS} conversations, over HTTP. Added: the median of the rounds' differences to SQLite. Without a network: of a round trip to a database elsewhere a POST waits for three."
+    note = f"{_CONVERSATIONS} conversations, over HTTP. Added: the median of the rounds' differences to SQLite. Without a network: of round trips to a database elsewhere a POST waits for two, of many at once for three."
     return Section("added", "POST a message on each store", columns, rows, note)
 
 

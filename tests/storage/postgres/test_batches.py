@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -43,6 +44,22 @@ async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> l
     return outcomes
 
 
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+
+
+def until_somebody_waits(url: str) -> None:
+    """Return once a transaction waits for another one's lock."""
+    while rows(url, WAITING) == [(0,)]:
+        time.sleep(0.01)  # looks again: nothing announces it
+
+
+def exchanges(here: NodeHere) -> dict[str, int]:
+    """How many round trips batches have taken, by what they were for."""
+    return {name: [*each.cumulative()][-1][1] for name, each in here.store.shared.rounds.items()}
+
+
 async def test_messages_of_many_conversations_share_a_commit(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversations = [await here.new_conversation(f"user-{number}") for number in range(8)]
@@ -61,6 +78,45 @@ async def test_messages_of_many_conversations_share_a_commit(postgres_url: str) 
         )
         assert [(event.position, event.id, event.body) for event in events] == stored
         assert all(event.body.startswith(b'{"id":"%b",' % event.id.encode()) for event in events)
+    check_whole(postgres_url)
+
+
+async def test_a_message_by_itself_takes_two_round_trips_with_a_key_as_well(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        conversation = await here.new_conversation()
+        await here.post(conversation)  # now the endpoints are known, and the conversation's last state
+        with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
+            keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
+            for wrappers in ((), (keeping,)):
+                before = exchanges(here)
+                await here.actors.ask(PROJECT, conversation, post(), *wrappers)
+                taken = {name: count - before[name] for name, count in exchanges(here).items()}
+                assert taken == {"read": 0, "heads": 1, "commit": 1}
+    assert rows(postgres_url, "SELECT count(*) FROM kept_answers") == [(1,)]
+    check_whole(postgres_url)
+
+
+async def test_heads_are_locked_behind_everything_that_is_waited_for(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        conversation = await here.new_conversation()
+        known = await here.store.read(lambda reader: reader.conversation(PROJECT.rowid, conversation))
+        assert known is not None
+
+        def job(tx: Any) -> None:
+            tx.claim(known[0])
+            tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+            tx.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", ("Another", 1))
+
+        with psycopg.connect(postgres_url) as other:
+            other.execute("SELECT 1 FROM organisations FOR UPDATE")
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(here.store.write, Brief(job))
+                with trio.fail_after(5):
+                    await trio.to_thread.run_sync(until_somebody_waits, postgres_url)
+                other.execute("SELECT 1 FROM project_heads FOR UPDATE NOWAIT")
+                other.rollback()
+        assert here.store.commits.refused == 0
+    assert rows(postgres_url, "SELECT name FROM organisations WHERE rowid = 1") == [("Another",)]
     check_whole(postgres_url)
 
 
