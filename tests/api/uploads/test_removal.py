@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.api.conventions.test_conventions import foreign_key
 from tests.api.operating.test_metrics import scrape
