@@ -43,7 +43,7 @@ async def test_without_notifications_events_pass_from_node_to_node_and_the_log_s
             for number in range(1, 4):
                 path = f"/s2s/conversations/{made.json()['id']}/messages"
                 assert (await first.post(path, json={"text": "Hello"})).status_code == 200
-                await consumer.until(lambda number=number: len(consumer.ids) > number, _SOON_S)
+                await consumer.until_it_has_more(number, _SOON_S)
             key = (await owner.post(f"/projects/{nodes.project}/keys", json={"label": "k"})).json()
             async with nodes.client(1, key["key"]) as other:
                 assert (await other.get("/s2s/webhooks")).status_code == 200
