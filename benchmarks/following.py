@@ -1,9 +1,6 @@
 """The cost, to a node, of following what another one commits, and the time until its readers hear of it.
 
-    python -m benchmarks.following
-
-Needs the PostgreSQL of the tests. Two nodes' stores, logs and followers are in this process, on a server of their own with
-`fsync` off, over loopback. Processor time is that of this process alone.
+Two nodes' stores, logs and followers are in this process, over loopback. Processor time is that of this process alone.
 """
 
 from __future__ import annotations
@@ -11,12 +8,12 @@ from __future__ import annotations
 import time
 from contextlib import AsyncExitStack
 from functools import partial
-from statistics import median, quantiles
 from typing import Final
 
 import trio
-from tests.support.postgres import fresh_database
 
+from benchmarks.report import Cell, Section, median
+from benchmarks.scale import Scale
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.ids import new_id
@@ -29,8 +26,8 @@ from deskwire.storage.postgres.store import PostgresStore, open_postgres
 
 _PROJECTS: Final = 64
 _EVENTS: Final = 4_096
-_ROUNDS: Final = 5
-_HINTS: Final = 300
+_HINTS: Final = 200
+_LOOKS: Final = 20
 _BODY: Final = "x" * 1_700  # 1.9 KB with the envelope
 _NOW: Final = 1_800_000_000_000
 
@@ -46,30 +43,42 @@ class Node:
         self.follower.follow(commits)
 
 
-async def main() -> None:
-    """Measure and print."""
-    with fresh_database() as url:
-        async with AsyncExitStack() as stack:
-            nursery = await stack.enter_async_context(trio.open_nursery())
-            here, there = [await _node(stack, nursery, url, name) for name in ("here", "there")]
-            projects = await there.store.write(_found)
-            for project in projects:
-                await here.log.open(project.rowid)
-            for label, spread in (("one project", 1), (f"{_PROJECTS} projects", _PROJECTS)):
-                costs = [await _followed(here, there, projects[:spread]) for _ in range(_ROUNDS)]
-                print(
-                    f"an event of {label}, in a hurry: {median(costs):.1f} µs ({min(costs):.1f} to {max(costs):.1f})"
-                )
-            waits = sorted([await _hinted(here, there, projects[0]) for _ in range(_HINTS)])
-            ninety_nine = quantiles(waits, n=100)[98]
-            print(
-                f"from the answer there to the reader's wake here: p50 {median(waits):.2f} ms, p99 {ninety_nine:.2f} ms"
-            )
-            began = time.process_time()
-            for _ in range(20):
-                await here.follower.catch_up()
-            print(f"a look at {_PROJECTS} heads: {(time.process_time() - began) / 20 * 1e6:.0f} µs")
-            nursery.cancel_scope.cancel()
+def measure(scale: Scale, url: str) -> Section:
+    """Measure on a database that is up to date."""
+    rows = trio.run(_measured, scale.rounds, url)
+    columns = ("what", "unit", "median", "least", "most")
+    note = "Two nodes in one process; µs are its processor time, without the database's."
+    return Section("following", "Following what another node commits", columns, rows, note)
+
+
+async def _measured(rounds: int, url: str) -> list[tuple[Cell, ...]]:
+    async with AsyncExitStack() as stack:
+        nursery = await stack.enter_async_context(trio.open_nursery())
+        here, there = [await _node(stack, nursery, url, name) for name in ("here", "there")]
+        projects = await there.store.write(_found)
+        for project in projects:
+            await here.log.open(project.rowid)
+        rows = []
+        for label, spread in (("one project", 1), (f"{_PROJECTS} projects", _PROJECTS)):
+            costs = [await _followed(here, there, projects[:spread]) for _ in range(rounds)]
+            rows.append(_row(f"an event of {label}, many at once", "µs", costs))
+        waits = [await _hinted(here, there, projects[0]) for _ in range(_HINTS)]
+        rows.append(_row("from the answer there to the reader's wake here", "ms", waits))
+        rows.append(_row(f"a look at {_PROJECTS} heads", "µs", [await _looked(here) for _ in range(rounds)]))
+        nursery.cancel_scope.cancel()
+    return rows
+
+
+def _row(label: str, unit: str, taken: list[float]) -> tuple[Cell, ...]:
+    return label, unit, median(taken), min(taken), max(taken)
+
+
+async def _looked(here: Node) -> float:
+    """Return what it costs to ask whether anything is new."""
+    began = time.process_time()
+    for _ in range(_LOOKS):
+        await here.follower.catch_up()
+    return (time.process_time() - began) / _LOOKS * 1e6
 
 
 async def _node(stack: AsyncExitStack, nursery: trio.Nursery, url: str, name: str) -> Node:
@@ -124,7 +133,3 @@ async def _hinted(here: Node, there: Node, project: Project) -> float:
         await there.store.write(partial(_append, [project], 1))
         answered = time.perf_counter()
     return (woken - answered) * 1_000
-
-
-if __name__ == "__main__":
-    trio.run(main)

@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict
+from itertools import cycle, starmap
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import trio
-from tests.support.postgres import PostgresServer
 
 from benchmarks import processes
 from benchmarks.filling import create, found, post
@@ -30,7 +28,6 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Store
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.store import PostgresStore, open_postgres
 from deskwire.storage.sqlite.store import open_store
 
@@ -46,35 +43,81 @@ _LEAD_S: Final = 3.0
 """The time that nodes are given to start before they begin together."""
 
 
-def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Measure both stores in turn, then one to three nodes."""
-    with tempfile.TemporaryDirectory(prefix="deskwire-pg-", ignore_cleanup_errors=True) as place:
-        server = PostgresServer(Path(place), settings={"shared_buffers": "256MB"})
-        try:
-            server.create()
-            server.start()
-            migrate(server.url())
-            for folder in ("", "SQLite", "PostgreSQL"):
-                (directory / "sharing" / folder).mkdir()
-            asked = {"url": server.url(), "server": server.pid, "scale": asdict(scale)}
-            one = json.dumps({**asked, "directory": str(directory / "sharing")})
-            stores = json.loads(processes.answer("benchmarks.sharing", one, core=processes.SERVER))
-            nodes = [_nodes(asked, count, hot=hot) for hot in (False, True) for count in (1, 2, 3)]
-        finally:
-            server.close()
-    rows = [(label, *map(median, zip(*taken, strict=True))) for label, taken in stores.items()]
-    columns = ("what", "per second", "p50 ms", "p99 ms", "node µs", "PostgreSQL µs")
-    note = "A command is a posted message. µs: processor time of each, of the node and of the database's processes."
+_NOTE: Final = (
+    "A command is a posted message. µs: processor time of each, of the node and of the database's processes."
+)
+_SQLITE, _POSTGRES = "SQLite", "PostgreSQL"
+
+
+class Posted(NamedTuple):
+    """What it took to post: messages a second, their times, and the processor time of each, of nodes and of PostgreSQL."""
+
+    rate: float
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    node_us: float
+    server_us: float
+
+
+def measure(asked: dict[str, Any], directory: Path) -> list[Section]:
+    """Measure both stores in turn, then one to three nodes; `asked` names the server's URL, its process, and the scale."""
+    for folder in (_SQLITE, _POSTGRES):
+        (directory / folder).mkdir()
+    one = json.dumps({**asked, "directory": str(directory)})
+    stores = json.loads(processes.answer("benchmarks.sharing", one, core=processes.SERVER))
+    rows = [
+        _store_row(name, count, stores)
+        for count in asked["scale"]["in_flight"]
+        for name in (_SQLITE, _POSTGRES)
+    ]
+    columns = (
+        "store",
+        "in flight",
+        "per second",
+        "p50 ms",
+        "p99 ms",
+        "node µs",
+        "PostgreSQL µs",
+        "of SQLite's µs",
+    )
     title = "The engine on each store, taking turns, without HTTP"
-    together = ("nodes", "per second together", "node µs", "PostgreSQL µs", "longest pause ms")
+    nodes = [row for hot in (False, True) for row in _rows_of_nodes(asked, hot=hot)]
+    together = (
+        "nodes",
+        "per second together",
+        "node µs",
+        "PostgreSQL µs",
+        "longest pause ms",
+        "of one node's µs",
+    )
+
     return [
-        Section("stores", title, columns, rows, note),
-        Section("nodes", f"Nodes on one PostgreSQL, {_EACH} commands in flight each", together, nodes, note),
+        Section("stores", title, columns, rows, _NOTE),
+        Section("nodes", f"Nodes on one PostgreSQL, {_EACH} commands in flight each", together, nodes, _NOTE),
     ]
 
 
-def _nodes(asked: dict[str, Any], count: int, *, hot: bool) -> tuple[Cell, ...]:
-    """Have so many nodes post at the same time."""
+def _store_row(name: str, count: int, stores: dict[str, list[list[float]]]) -> tuple[Cell, ...]:
+    mine, plain = (list(starmap(Posted, stores[f"{each} {count}"])) for each in (name, _SQLITE))
+    ratio = median(its.node_us / others.node_us for its, others in zip(mine, plain, strict=True))
+    taken = Posted(*map(median, zip(*mine, strict=True)))
+    database = None if name == _SQLITE else taken.server_us
+    return name, count, taken.rate, taken.p50_ms, taken.p99_ms, taken.node_us, database, ratio
+
+
+def _rows_of_nodes(asked: dict[str, Any], *, hot: bool) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of one, two and three nodes."""
+    alone = 0.0
+    for count in (1, 2, 3):
+        rate, node_us, server_us, pause = _nodes(asked, count, hot=hot)
+        alone = alone or node_us
+        label = f"{count}, {'one project' if hot else f'{_PROJECTS} projects'}"
+        yield label, rate, node_us, server_us, pause, node_us / alone
+
+
+def _nodes(asked: dict[str, Any], count: int, *, hot: bool) -> tuple[float, float, float, float]:
+    """Have so many nodes post at the same time; rate of all, processor time of node and database, longest pause."""
     begin = time.time() + _LEAD_S
     running = [processes.start("benchmarks.sharing", core=processes.SERVER + at % 2) for at in range(count)]
     for number, process in enumerate(running):
@@ -85,33 +128,43 @@ def _nodes(asked: dict[str, Any], count: int, *, hot: bool) -> tuple[Cell, ...]:
     posted = sum(answer["posted"] for answer in answers)
     node_us = sum(answer["cpu_s"] for answer in answers) * 1e6 / posted
     server_us = median([answer["server_s"] for answer in answers]) * 1e6 / posted
-    pause = max(answer["pause_ms"] for answer in answers)
-    label = f"{count}, {'one project' if hot else f'{_PROJECTS} projects'}"
-    return label, posted / answers[0]["for_s"], node_us, server_us, pause
+    return posted / answers[0]["for_s"], node_us, server_us, max(answer["pause_ms"] for answer in answers)
 
 
-async def _both(asked: dict[str, Any], scale: Scale) -> dict[str, list[list[float]]]:
+async def _both(asked: dict[str, Any], scale: Scale) -> dict[str, list[Posted]]:
     """Measure the stores round by round."""
-    figures: dict[str, list[list[float]]] = {}
+    figures: dict[str, list[Posted]] = {}
     directory = Path(asked["directory"])
     async with AsyncExitStack() as stack:
         sqlite = open_store(directory, batch=_BATCH, readers=1, on_commit=lambda _: None)
         kept: dict[str, Store[Reader, Transaction]] = {
-            "SQLite": await stack.enter_async_context(sqlite),
-            "PostgreSQL": await stack.enter_async_context(_opened(asked["url"], "alone")),
+            _SQLITE: await stack.enter_async_context(sqlite),
+            _POSTGRES: await stack.enter_async_context(opened(asked["url"], "alone")),
         }
         lives = {}
         for name, store in kept.items():
             project = await found(store, directory / name)
-            actors = await stack.enter_async_context(_actors(store))
-            lives[name] = actors, await _begun(actors, [project], max(scale.in_flight))
-        await kept["PostgreSQL"].write(_found_others)
+            actors = await stack.enter_async_context(actors_of(store))
+            lives[name] = actors, await begun_in(actors, [project], max(scale.in_flight))
+        await kept[_POSTGRES].write(_found_others)
         for _ in range(scale.rounds):
             for count in scale.in_flight:
                 for name, (actors, begun) in lives.items():
-                    taken = await _post(actors, begun[:count], scale.load_s, asked["server"])
-                    figures.setdefault(f"{name}, {count} in flight", []).append(taken)
+                    taken = await keep_posting([actors], begun[:count], scale.load_s, asked["server"])
+                    figures.setdefault(f"{name} {count}", []).append(taken)
     return figures
+
+
+async def found_projects(store: Store[Reader, Transaction], count: int) -> None:
+    """Make an organisation with projects."""
+
+    def make(tx: Transaction) -> None:
+        organisation = tx.insert_organisation(new_id("org", wall_clock()), "Shop", wall_clock())
+        for number in range(count):
+            key = new_id("prj", wall_clock())
+            tx.insert_project(key, organisation, f"Project {number}", key, wall_clock())
+
+    await store.write(make)
 
 
 def _found_others(tx: Transaction) -> None:
@@ -124,13 +177,13 @@ def _found_others(tx: Transaction) -> None:
 
 async def _node(asked: dict[str, Any], scale: Scale) -> dict[str, float]:
     """Post as one node of several, from the moment that all begin at."""
-    async with _opened(asked["url"], f"node-{asked['node']}") as store, _actors(store) as actors:
+    async with opened(asked["url"], f"node-{asked['node']}") as store, actors_of(store) as actors:
         known = await store.read(lambda reader: reader.projects(None, None, 1 << 60, _PROJECTS))
         projects = known[:1] if asked["hot"] else known
-        begun = await _begun(actors, projects, _EACH, f"{asked['node']}-{asked['begin']}-")
+        begun = await begun_in(actors, projects, _EACH, f"{asked['node']}-{asked['begin']}-")
         await trio.sleep(max(0.0, asked["begin"] - time.time()))
         cpu, server, moments = time.process_time(), server_s(asked["server"]), list[float]()
-        await _post(actors, begun, _LONGER * scale.load_s, asked["server"], moments)
+        await keep_posting([actors], begun, _LONGER * scale.load_s, asked["server"], moments)
         pauses = [
             later - earlier for earlier, later in zip(sorted(moments), sorted(moments)[1:], strict=False)
         ]
@@ -146,19 +199,21 @@ async def _node(asked: dict[str, Any], scale: Scale) -> dict[str, float]:
 
 
 @asynccontextmanager
-async def _opened(url: str, node: str) -> AsyncIterator[PostgresStore]:
-    async with open_postgres(url, node=node, batch=_BATCH, readers=1, on_commit=lambda _: None) as store:
+async def opened(url: str, node: str, batch: int = _BATCH) -> AsyncIterator[PostgresStore]:
+    """Open the store of a node."""
+    async with open_postgres(url, node=node, batch=batch, readers=1, on_commit=lambda _: None) as store:
         yield store
 
 
 @asynccontextmanager
-async def _actors(store: Store[Reader, Transaction]) -> AsyncIterator[ActorRegistry]:
+async def actors_of(store: Store[Reader, Transaction]) -> AsyncIterator[ActorRegistry]:
+    """Run the conversations of a store."""
     async with trio.open_nursery() as nursery:
         yield ActorRegistry(nursery, store, wall_clock, mailbox=256, idle_s=3600, live=20_000)
         nursery.cancel_scope.cancel()
 
 
-async def _begun(
+async def begun_in(
     actors: ActorRegistry, projects: Sequence[Project], count: int, who: str = ""
 ) -> list[tuple[Project, str]]:
     """Begin conversations, by turns in each of the projects."""
@@ -171,20 +226,22 @@ async def _begun(
     return begun
 
 
-async def _post(
-    actors: ActorRegistry,
+async def keep_posting(
+    nodes: Sequence[ActorRegistry],
     conversations: Sequence[tuple[Project, str]],
     for_s: float,
     server: int,
     moments: list[float] | None = None,
-) -> list[float]:
-    """Run a task for each conversation that posts again as soon as it has a result; rate, p50, p99, both processor times."""
+) -> Posted:
+    """Run a task for each conversation that posts again as soon as it has a result, at each of the nodes in turn."""
     taken: list[float] = []
     began, cpu, database = time.perf_counter(), time.process_time(), server_s(server)
 
-    async def keep_posting(project: Project, conversation: str) -> None:
+    async def keep_on(project: Project, conversation: str) -> None:
         now = began
-        while now < began + for_s:
+        for actors in cycle(nodes):
+            if now >= began + for_s:
+                return
             await actors.ask(project, conversation, post())
             now, last = time.perf_counter(), now
             taken.append((now - last) * 1000)
@@ -193,11 +250,12 @@ async def _post(
 
     async with trio.open_nursery() as nursery:
         for each in conversations:
-            nursery.start_soon(keep_posting, *each)
+            nursery.start_soon(keep_on, *each)
     count, elapsed = len(taken), time.perf_counter() - began
     taken.sort()
     costs = (time.process_time() - cpu) * 1e6 / count, (server_s(server) - database) * 1e6 / count
-    return [count / elapsed, percentile(taken, 0.5), percentile(taken, 0.99), *costs]
+    p50, p95, p99 = (percentile(taken, share) for share in (0.5, 0.95, 0.99))
+    return Posted(count / elapsed, p50, p95, p99, *costs)
 
 
 def server_s(postmaster: int) -> float:

@@ -39,7 +39,7 @@ SECTIONS = {
     "isolation": ["isolation"],
     "backlog": ["backlog"],
     "engine": ["engine"],
-    "nodes": ["stores", "nodes"],
+    "nodes": ["stores", "nodes", "alternating", "added", "following", "primary", "pauses"],
     "tickets": ["tickets", "bulk"],
     "search": ["search", "index"],
     "inbox": ["inbox"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -16,11 +17,13 @@ from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, 
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.events.types import Draft
-from deskwire.engine.idempotency.once import Answers, Keeping
+from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, post
 from tests.support.postgres_nodes import NodeHere, check_whole, node, rows
+
+_WAITS = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 
 
 async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> list[Any]:
@@ -41,6 +44,22 @@ async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> l
     return outcomes
 
 
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+
+
+def until_somebody_waits(url: str) -> None:
+    """Return once a transaction waits for another one's lock."""
+    while rows(url, WAITING) == [(0,)]:
+        time.sleep(0.01)  # looks again: nothing announces it
+
+
+def exchanges(here: NodeHere) -> dict[str, int]:
+    """How many round trips batches have taken, by what they were for."""
+    return {name: [*each.cumulative()][-1][1] for name, each in here.store.shared.rounds.items()}
+
+
 async def test_messages_of_many_conversations_share_a_commit(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversations = [await here.new_conversation(f"user-{number}") for number in range(8)]
@@ -59,6 +78,45 @@ async def test_messages_of_many_conversations_share_a_commit(postgres_url: str) 
         )
         assert [(event.position, event.id, event.body) for event in events] == stored
         assert all(event.body.startswith(b'{"id":"%b",' % event.id.encode()) for event in events)
+    check_whole(postgres_url)
+
+
+async def test_a_message_by_itself_takes_two_round_trips_with_a_key_as_well(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        conversation = await here.new_conversation()
+        await here.post(conversation)  # now the endpoints are known, and the conversation's last state
+        with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
+            keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
+            for wrappers in ((), (keeping,)):
+                before = exchanges(here)
+                await here.actors.ask(PROJECT, conversation, post(), *wrappers)
+                taken = {name: count - before[name] for name, count in exchanges(here).items()}
+                assert taken == {"read": 0, "heads": 1, "commit": 1}
+    assert rows(postgres_url, "SELECT count(*) FROM kept_answers") == [(1,)]
+    check_whole(postgres_url)
+
+
+async def test_heads_are_locked_behind_everything_that_is_waited_for(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        conversation = await here.new_conversation()
+        known = await here.store.read(lambda reader: reader.conversation(PROJECT.rowid, conversation))
+        assert known is not None
+
+        def job(tx: Any) -> None:
+            tx.claim(known[0])
+            tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+            tx.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", ("Another", 1))
+
+        with psycopg.connect(postgres_url) as other:
+            other.execute("SELECT 1 FROM organisations FOR UPDATE")
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(here.store.write, Brief(job))
+                with trio.fail_after(5):
+                    await trio.to_thread.run_sync(until_somebody_waits, postgres_url)
+                other.execute("SELECT 1 FROM project_heads FOR UPDATE NOWAIT")
+                other.rollback()
+        assert here.store.commits.refused == 0
+    assert rows(postgres_url, "SELECT name FROM organisations WHERE rowid = 1") == [("Another",)]
     check_whole(postgres_url)
 
 
@@ -104,10 +162,14 @@ async def test_two_nodes_write_to_the_same_conversations(postgres_url: str) -> N
     assert rows(postgres_url, "SELECT count(*) FROM deliveries") == [(len(sent),)]
 
 
+@pytest.mark.parametrize("together", [1, 2, 5], ids="{} under way".format)
+@pytest.mark.parametrize("batch", [1, 64], ids="batches of {}".format)
 async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_though_its_numbers_were_given_again(
-    postgres_url: str,
+    postgres_url: str, batch: int, together: int
 ) -> None:
-    async with node(postgres_url) as here:
+    """What was decided behind the first that is decided anew is decided anew as well."""
+    after = [f"after it {number}" for number in range(together)]
+    async with node(postgres_url, batch=batch) as here:
         conversation = await here.new_conversation()
         for text in ("kept", "lost"):
             await here.post(conversation, text)
@@ -116,9 +178,13 @@ async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_thou
             connection.execute(
                 "UPDATE conversations SET messages = messages - 1, updated_at = updated_at - 1"
             )
-        await here.post(conversation, "after it")
+        async with trio.open_nursery() as nursery:
+            for text in after:
+                nursery.start_soon(here.post, conversation, text)
     numbers = rows(postgres_url, "SELECT number, text FROM messages ORDER BY number")
-    assert numbers == [(0, "kept"), (1, "after it")]
+    assert [number for number, _ in numbers] == [*range(together + 1)]
+    assert numbers[0] == (0, "kept")
+    assert sorted(text for _, text in numbers[1:]) == after
 
 
 async def test_a_message_to_a_conversation_that_another_node_has_closed_is_decided_on_what_is_stored(
@@ -206,12 +272,17 @@ async def test_of_two_nodes_that_carry_out_one_request_one_does(postgres_url: st
     async def ask(here: NodeHere, conversation: str, outcomes: list[str]) -> None:
         with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
             keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
-            try:
-                await here.actors.ask(PROJECT, conversation, post(), keeping)
-            except AlreadyAnswered:
-                outcomes.append("replayed")
-            else:
-                outcomes.append("carried out")
+            outcome = None
+            while outcome is None:  # a client asks again that is told that its first request is under way
+                try:
+                    await here.actors.ask(PROJECT, conversation, post(), keeping)
+                except InProgress:
+                    continue
+                except AlreadyAnswered:
+                    outcome = "replayed"
+                else:
+                    outcome = "carried out"
+            outcomes.append(outcome)
 
     async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
         conversations = [await one.new_conversation("user-1"), await one.new_conversation("user-2")]
@@ -272,6 +343,30 @@ async def test_deleted_by_one_node_it_is_gone_for_the_other(postgres_url: str) -
     assert rows(postgres_url, "SELECT count(*) FROM messages") == [(0,)]
     found = rows(postgres_url, "SELECT type, about_conversation FROM events WHERE project = 1")
     assert found == [("conversation.deleted", conversation)]
+
+
+async def test_an_attempt_that_is_recorded_while_its_conversation_is_erased_goes_as_well(
+    postgres_url: str,
+) -> None:
+    """The other node's record is not committed when the erasure comes to it, and nothing of it may be left behind."""
+    async with node(postgres_url) as here:
+        await here.store.write(lambda tx: tx.insert_endpoint(endpoint()))
+        conversation = await here.new_conversation()
+        with psycopg.connect(postgres_url) as other:
+            other.execute("UPDATE deliveries SET status = 'delivered'")
+            other.execute(
+                "INSERT INTO attempts SELECT position, 1, 0, 0, 200, NULL, 'thanks, Ada' FROM deliveries"
+            )
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(here.actors.ask, PROJECT, conversation, Delete("manual"))
+                with trio.fail_after(20):
+                    while True:
+                        if await trio.to_thread.run_sync(rows, postgres_url, _WAITS):
+                            break
+                        await trio.sleep(0.01)  # looks again: nothing announces it
+                other.commit()
+    assert rows(postgres_url, "SELECT count(*) FROM deliveries WHERE type = 'conversation.created'") == [(0,)]
+    assert rows(postgres_url, "SELECT * FROM attempts") == []
 
 
 async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(postgres_url: str) -> None:

@@ -223,9 +223,8 @@ class Membership:
                     except Unavailable as refusal:
                         log.warning("node.beat_failed", reason=refusal.reason)
                         pause_s = _RETRY_S
-                with trio.move_on_at(
-                    began + pause_s
-                ):  # at once behind a beat that took long: it is old by now
+                # At once behind a beat that took long: it is old by now.
+                with trio.move_on_at(began + pause_s):
                     await self._beat_due.wait()
 
     @property

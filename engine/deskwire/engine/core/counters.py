@@ -95,7 +95,7 @@ class SharedCommits:
     """The further costs of commits to a database that nodes share.
 
     Args:
-        rounds: how long each of a batch's round trips took: `read`, `heads` and `commit`.
+        rounds: how long each of a batch's round trips took: `read`, `heads` and `commit`; of a small one the last two.
         decided_again: jobs that were decided again in the same commit, as another node had been first.
         found_stored, found_lost: commits whose answer did not come, by what a later write has found.
     """

@@ -1,1 +1,1 @@
-"""The commit: jobs in batches of three round trips, and by themselves."""
+"""The commit: jobs in batches of two or three round trips, and by themselves."""

@@ -1,15 +1,18 @@
-"""Batches: many jobs in one transaction, in three round trips on Trio's thread.
+"""Batches: many jobs in one transaction, in two or three round trips on Trio's thread.
 
 1. The conversations' rows are locked, and what the jobs need is read. Then they are run, and their changes buffered.
 2. The changes are sent, and behind them the heads of the projects are locked. Then events have their places.
 3. Events, deliveries and heads are sent, with the number of the batch in its lane and the COMMIT.
 
 A batch waits for a head while it holds rows, and for rows of others before that; for conversations it never waits.
+
+A few jobs take two: the heads of their conversations are locked with the first one, and all that was written goes with the last. It
+must be such that it waits for nobody, as heads are locked behind everything else; else the batch begins again, the long way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -21,7 +24,7 @@ from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
 from deskwire.storage.postgres.commit.course import Carried, Course
-from deskwire.storage.postgres.commit.heads import SAVE
+from deskwire.storage.postgres.commit.heads import SAVE, Head
 from deskwire.storage.postgres.commit.jobs import Job
 from deskwire.storage.postgres.commit.lanes import ASK, COUNT, NOT_REPLICATED, OPEN, Lane
 from deskwire.storage.postgres.commit.rounds import (
@@ -32,12 +35,14 @@ from deskwire.storage.postgres.commit.rounds import (
     grouped,
     heads_in,
     lock_heads,
+    lock_heads_of,
     locks,
     note_locks,
     note_rows,
     save,
     saved_rows,
     single,
+    waits_for_nobody,
 )
 from deskwire.storage.postgres.commit.sealing import sealed, waits
 from deskwire.storage.postgres.driver.codec import rows_of
@@ -62,12 +67,22 @@ log: Final = structlog.get_logger(__name__)
 _ROUNDS: Final = 8
 """How often a batch reads what its jobs have asked for since; who asks for more is run by itself."""
 
+_FEW: Final = 4
+"""As many jobs are run in a moment, for which others may wait for the heads."""
+
+_LONG_WAY: Final = 16
+"""How many batches of a few jobs go the long way behind one that began again."""
+
 _PAUSE_S: Final = 0.05
 _SAVE_TEXT: Final = translated(SAVE)[0]
 _EVENT_TEXT: Final = translated(INSERT_EVENT)[0]
 _DELIVERY_TEXT: Final = translated(INSERT_DELIVERY)[0]
 _COUNT_TEXT, _OPEN_TEXT, _ASK_TEXT = (translated(each)[0] for each in (COUNT, OPEN, ASK))
 _CHANGES: Final = Statement(CHANGES)
+
+
+class _TooEarly(Exception):
+    """A batch that has locked its heads needs something else that it may have to wait for."""
 
 
 class Batcher:
@@ -88,6 +103,8 @@ class Batcher:
         self._rowids: dict[str, list[int]] = {}
         self._open = False
         self._begun = False
+        self._heads: Mapping[int, Head] | None = None
+        self._long_way = 0
 
     async def carry_out(self, jobs: Sequence[Job[Any]]) -> Carried:
         """Run jobs in one transaction.
@@ -95,7 +112,15 @@ class Batcher:
         Raises DatabaseError if nothing of it is stored, and Unavailable (`outcome_unknown`) if nobody says whether it is.
         """
         try:
-            return await self._transaction(jobs)
+            if len(jobs) <= _FEW and not self._long_way:
+                try:
+                    return await self._transaction(jobs, early=True)
+                except _TooEarly:
+                    self._long_way = _LONG_WAY
+                    await self._undo()
+            elif len(jobs) <= _FEW:
+                self._long_way -= 1
+            return await self._transaction(jobs, early=False)
         except DatabaseError as error:
             self._open = self._open and error.sqlstate != LANE_TAKEN
             await self._undo()
@@ -108,8 +133,10 @@ class Batcher:
         """Close the session."""
         self._wire.close()
 
-    async def _transaction(self, jobs: Sequence[Job[Any]]) -> Carried:
-        self._begun = False
+    async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
+        self._begun, self._heads = False, None
+        if not self._wire.is_open:
+            self._rowids.clear()  # a standby that has taken over may give the keys again
         if not self._open:
             await self._wire.exchange([single(_OPEN_TEXT, self._lane.key())], self._patience_s)
             self._open = True
@@ -119,7 +146,7 @@ class Batcher:
         course.look_ahead()
         for _ in range(_ROUNDS):
             if course.wants:
-                await self._fetch(fetched, course)
+                await self._fetch(fetched, course, early=early)
             course.run()
             if not course.wants:
                 break
@@ -129,8 +156,13 @@ class Batcher:
         carried.commit = await self._store(tx, carried)
         return carried
 
-    async def _fetch(self, fetched: Fetched, course: Course) -> None:
-        """The first round: lock and read. What was read before rows were locked is read again."""
+    async def _fetch(self, fetched: Fetched, course: Course, *, early: bool) -> None:
+        """The first round: lock and read. What was read before rows were locked is read again.
+
+        With `early` the heads are locked, too, unless something else may be waited for. Raises _TooEarly if they are already.
+        """
+        if self._heads is not None:
+            raise _TooEarly
         wants = course.wants
         rowids = sorted(wants.rowids)
         keys = {**wants.keys}
@@ -140,7 +172,12 @@ class Batcher:
         await self._planner.learn(self._wire, [text for text in several if several.count(text) > 1])
         queries = self._planner.queries(keys)
         locking = locks(rowids) if rowids else []
-        answers = await self._exchange("read", [*locking, *(query for query, _ in queries)])
+        early = early and bool(rowids) and not any(" FOR " in text for text, _ in keys)
+        heads = [lock_heads_of(rowids)] if early else []
+        statements = [*locking, *(query for query, _ in queries), *heads]
+        answers = await self._exchange("heads" if early else "read", statements)
+        if early:
+            self._heads = heads_in(answers.pop())
         if rowids:
             note_locks(fetched, answers)
             course.tried.update(rowids)
@@ -148,7 +185,7 @@ class Batcher:
             note_rows(fetched, alike, answer)
 
     async def _store(self, tx: BatchTransaction, carried: Carried) -> Commit | None:
-        """The second and third round; return what is made known, None if nothing was to be stored."""
+        """The rounds behind the first; return what is made known, None if nothing was to be stored."""
         unsealed, writes = tx.unsealed, tx.buffer.writes
         conversations = tx.changed_conversations()
         if not (writes or conversations or unsealed.events or unsealed.deliveries):
@@ -158,25 +195,29 @@ class Batcher:
             elif self._begun:
                 await self._exchange("commit", [COMMIT])
             return None
+        projects, heads = unsealed.projects, self._heads
+        if heads is not None and not (waits_for_nobody(writes) and heads.keys() >= set(projects)):
+            raise _TooEarly
         late = [write for write in writes if waits(write.values)]
         early = grouped([write for write in writes if not waits(write.values)] if late else writes)
         saved = saved_rows(conversations)
         await self._learn([*early, *saved.items()])
         sent = [self._planner.many(text, rows) for text, rows in early]
         sent += [save(self._planner, text, rows) for text, rows in saved.items()]
-        projects = unsealed.projects
         if projects:
-            answers = await self._exchange("heads", [*sent, lock_heads(projects)])
-            sent = await self._sealed(tx, heads_answer=answers[-1], late=[*late])
+            if heads is None:
+                answers = await self._exchange("heads", [*sent, lock_heads(projects)])
+                heads, sent = heads_in(answers[-1]), []
+            sent += await self._sealed(tx, {project: heads[project] for project in projects}, late)
         changes = await self._end([*sent, _CHANGES])
         self._routes.update(tx.routes)
         return _commit_of(tx, changes)
 
     async def _sealed(
-        self, tx: BatchTransaction, heads_answer: pq.abc.PGresult, late: Sequence[Any]
+        self, tx: BatchTransaction, heads: Mapping[int, Head], late: Sequence[Any]
     ) -> list[Statement]:
-        """Return the statements of the third round, for which the heads are locked. Raises EndpointsMoved."""
-        unsealed, heads = tx.unsealed, heads_in(heads_answer)
+        """Return the statements of the last round, for which the heads are locked. Raises EndpointsMoved."""
+        unsealed = tx.unsealed
         moved = [
             project
             for project, head in heads.items()

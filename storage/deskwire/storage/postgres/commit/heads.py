@@ -21,6 +21,12 @@ LOCK: Final = (
     "SELECT project, position, last_id, delivery, delivery_id, endpoints_version FROM project_heads "
     "WHERE project IN (SELECT unnest(CAST(? AS bigint[]))) ORDER BY project FOR UPDATE"
 )
+LOCK_OF: Final = (
+    "SELECT project, position, last_id, delivery, delivery_id, endpoints_version FROM project_heads WHERE project IN "
+    "(SELECT c.project FROM conversations c WHERE c.rowid = ANY($1)) ORDER BY project FOR UPDATE"
+)
+"""The same by the conversations whose events are to come."""
+
 SAVE: Final = (
     "UPDATE project_heads SET position = ?, last_id = ?, delivery = ?, delivery_id = ? WHERE project = ?"
 )

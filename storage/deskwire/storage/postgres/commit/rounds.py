@@ -11,7 +11,7 @@ from psycopg import pq
 
 from deskwire.storage.postgres.commit.batch import CLAIMED, LOCKED, Fetched
 from deskwire.storage.postgres.commit.buffer import Write
-from deskwire.storage.postgres.commit.heads import LOCK, Head, head_of, listed
+from deskwire.storage.postgres.commit.heads import LOCK, LOCK_OF, Head, head_of, listed
 from deskwire.storage.postgres.commit.laid import Saved
 from deskwire.storage.postgres.commit.merging import each_of, shape_of, with_columns
 from deskwire.storage.postgres.driver.arrays import ARRAY_OF, INT8, array_of
@@ -168,6 +168,22 @@ def _counted(text: str, place: int) -> str:
 def lock_heads(projects: Sequence[int]) -> Statement:
     """Return the statement that locks the heads of these projects."""
     return single(translated(LOCK)[0], (listed(projects),))
+
+
+def lock_heads_of(rowids: Sequence[int]) -> Statement:
+    """Return the statement that locks the heads of these conversations' projects."""
+    return Statement(LOCK_OF, [array_of(INT8, rowids)], [pq.Format.BINARY], [ARRAY_OF[INT8]])
+
+
+def waits_for_nobody(writes: Iterable[Write]) -> bool:
+    """Tell whether these changes can't wait for another transaction, so that they may be sent while heads are locked.
+
+    They are new rows of tables that refer to no other ones. The name of a kept answer has been locked by whoever adds it.
+    """
+    return all(write.text.startswith("INSERT") and write.shape.tables <= _NEW_ALONE for write in writes)
+
+
+_NEW_ALONE: Final = frozenset({"messages", "kept_answers"})
 
 
 def heads_in(answer: pq.abc.PGresult) -> Mapping[int, Head]:

@@ -49,7 +49,7 @@ class Wire:
 
     def __init__(self, database: Database, role: Role) -> None:
         self._database: Final = database
-        self._role: Final[Role] = role
+        self.role: Final[Role] = role
         self._connection: pq.abc.PGconn | None = None
         self._prepared: dict[str, bytes] = {}
         self._named = 0
@@ -65,7 +65,7 @@ class Wire:
         """Open the session if there is none. Raises ConnectionLost."""
         if self._connection is not None:
             return
-        opening = _Opening(partial(self._database.connect, self._role))
+        opening = _Opening(partial(self._database.connect, self.role))
         try:
             connection = await trio.to_thread.run_sync(opening.run, abandon_on_cancel=True)
         except trio.Cancelled:

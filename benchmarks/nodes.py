@@ -1,0 +1,54 @@
+"""Several nodes on one PostgreSQL: what that costs beside SQLite, what it adds to an answer, and where it ends."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from tests.support.postgres import PostgresServer
+
+from benchmarks import alternating, answering, failing_over, following, primary, sharing
+from benchmarks.report import Section
+from benchmarks.scale import Scale
+from deskwire.storage.postgres.migrations.apply import migrate
+
+
+def measure(scale: Scale, directory: Path) -> list[Section]:
+    """Measure one thing after the other, each on a database of its own."""
+    for name in ("sharing", "answering", "pauses"):
+        (directory / name).mkdir()
+    with _server() as server:
+        asked: dict[str, Any] = {"server": server.pid, "scale": asdict(scale)}
+        sections = sharing.measure({**asked, "url": _database(server, "shared")}, directory / "sharing")
+        ((version,),) = server.run("SHOW server_version")
+        sections[0] = replace(sections[0], note=f"{sections[0].note} PostgreSQL {version}, synced.")
+        sections.append(alternating.measure({**asked, "url": _database(server, "alternating")}))
+        sections.append(answering.measure(scale, directory / "answering", _database(server, "answering")))
+        sections.append(following.measure(scale, _database(server, "following")))
+        sections.append(primary.measure({**asked, "url": server.url()}, scale.in_flight, scale.rounds))
+    sections.append(failing_over.measure(scale, directory / "pauses"))
+    return sections
+
+
+@contextmanager
+def _server() -> Iterator[PostgresServer]:
+    """Run a server that syncs what it commits."""
+    with tempfile.TemporaryDirectory(prefix="deskwire-pg-", ignore_cleanup_errors=True) as place:
+        server = PostgresServer(Path(place), settings={"shared_buffers": "256MB"})
+        try:
+            server.create()
+            server.start()
+            yield server
+        finally:
+            server.close()
+
+
+def _database(server: PostgresServer, name: str) -> str:
+    """Return the URL of a fresh database that is up to date."""
+    server.run(f"CREATE DATABASE {name}")
+    migrate(server.url(name))
+    return server.url(name)
