@@ -208,7 +208,14 @@ async def staged(directory: Path) -> AsyncIterator[Stage]:
 
 async def shown_everywhere(stage: Stage, conversation: str, user: str, word: str) -> None:
     """Look until the word was seen in every place: else nothing would be shown by its absence later."""
-    places = ("agents' stream", "stream", "webhook", "kept answer", "/search", "/conversations")
+    places: tuple[str, ...] = (
+        "agents' stream",
+        "stream",
+        "webhook",
+        "kept answer",
+        "/search",
+        "/conversations",
+    )
     places += (f"/s2s/conversations/{conversation}/messages", "/s2s/events")
     missing = [*places]
     with trio.move_on_after(20):

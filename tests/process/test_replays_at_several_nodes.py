@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,7 +38,7 @@ def couriers(nodes: Nodes) -> dict[str, int]:
     return {endpoint: "ab".index(name) for endpoint, name in found}
 
 
-async def until(receiver: Receiver, condition: Callable[[], bool], within_s: float) -> None:
+async def until(receiver: Receiver, condition: Callable[[], object], within_s: float) -> None:
     """Return when what the receiver has got is so."""
     with trio.fail_after(within_s):
         while not condition():
@@ -53,6 +54,10 @@ async def until_all(http: httpx.AsyncClient, endpoint: str, status: str) -> list
             if {each["status"] for each in found} == {status}:
                 return found
             await trio.sleep(0.05)  # looks again: nothing announces it
+
+
+def has_more(receiver: Receiver, before: int) -> bool:
+    return len(receiver.requests) > before
 
 
 def sent(receiver: Receiver, delivery: str) -> list[Request]:
@@ -101,7 +106,7 @@ async def test_what_is_to_be_sent_again_is_sent_by_the_courier_whichever_node_is
             again = await other.post(f"/s2s/deliveries/{delivered['id']}/redeliver")
             assert again.status_code == 200, again.text
             made_id = again.json()["id"]
-            await until(receiver, lambda made_id=made_id: bool(sent(receiver, made_id)), _SOON_S)
+            await until(receiver, partial(sent, receiver, made_id), _SOON_S)
             for http in clients:
                 found = await until_all(http, endpoint, "delivered")
                 assert {each["redeliveryOf"] for each in found} == {None, delivered["id"]}
@@ -123,9 +128,9 @@ async def test_what_is_to_be_sent_again_is_sent_by_the_courier_whichever_node_is
             other, before = clients[1 - courier], len(receiver.requests)
             recovered = await other.post(f"/s2s/webhooks/{endpoint}/recover", json={"since": last})
             assert recovered.json() == {"count": 1, "notStored": 0, "dryRun": False}
-            await until(receiver, lambda before=before: len(receiver.requests) > before, _SOON_S)
+            await until(receiver, partial(has_more, receiver, before), _SOON_S)
             for http in clients:
                 found = await until_ended(http, endpoint)
-                (made,) = [each for each in found if each["redeliveryOf"] == dropped[endpoint]["id"]]
-                assert made["status"] == "delivered"
+                (remade,) = [each for each in found if each["redeliveryOf"] == dropped[endpoint]["id"]]
+                assert remade["status"] == "delivered"
             assert len(receiver.requests) == before + 1, "by one node alone, and nothing else"

@@ -142,7 +142,7 @@ async def test_one_consumer_that_comes_to_two_nodes_in_turn_is_written_to_by_the
         for _ in range(4):
             nursery.start_soon(talk.run)
         for number in range(1, _FIGHTS + 1):
-            await holder.until(lambda holder=holder: len(holder.ids) > 3)
+            await holder.until_it_has_more(3)
             loser, holder = holder, await consumers.joined("the same", number % 2)
             await loser.until_it_is_over()
             assert loser.code == 4009

@@ -65,6 +65,10 @@ class Listening:
         """Return when the last one of these events has come."""
         await self.until(lambda: self.ids[-1:] == [*told[-1:]])
 
+    async def until_it_has_more(self, count: int, within_s: float = 30.0) -> None:
+        """Return when it has more than so many events."""
+        await self.until(lambda: len(self.ids) > count, within_s)
+
     async def until_it_is_over(self) -> None:
         """Return when its connection is at its end, or it was told so."""
         await self.until(lambda: self.over_s < inf)

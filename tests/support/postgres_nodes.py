@@ -107,6 +107,7 @@ class Line:
         to_client: the same of those to the client.
         refuse: whether connections are closed as soon as they are made.
         refuse_after_cut: whether that begins with the next cut.
+        altered: bytes to the server, and what takes their place, of the same length.
     """
 
     url: str
@@ -117,6 +118,7 @@ class Line:
     cuts: int = 0
     refuse: bool = False
     refuse_after_cut: bool = False
+    altered: tuple[bytes, bytes] | None = None
     _pairs: set[tuple[socket.socket, socket.socket]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -141,6 +143,8 @@ class Line:
         """Pass on what comes, up to the byte behind which it is to be cut."""
         with suppress(OSError):
             while data := source.recv(_READ):
+                if up and self.altered is not None:
+                    data = data.replace(*self.altered)
                 allowed = self._allowed(len(data), up=up)
                 sink.sendall(data[:allowed])
                 if allowed < len(data):

@@ -81,16 +81,18 @@ class _Pooler:
 
 
 @contextmanager
-def pooled(port: int, user: str, database: str) -> Iterator[int]:
-    """The port of a pooler before the server at `port`."""
-    pooler = _Pooler(port, user, database)
+def pooled(port: int, user: str, database: str, *, shared: bool = True) -> Iterator[int]:
+    """The port of a pooler before the server at `port`; unless `shared` each client has a session of its own."""
+    poolers = [_Pooler(port, user, database)]
     listening = socket.create_server(("127.0.0.1", 0))
 
     def accept() -> None:
         with suppress(OSError):  # closed
             while True:
                 client, _ = listening.accept()
-                threading.Thread(target=pooler.serve, args=(client,), daemon=True).start()
+                if not shared:
+                    poolers.append(_Pooler(port, user, database))
+                threading.Thread(target=poolers[-1].serve, args=(client,), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
     try:
@@ -98,4 +100,5 @@ def pooled(port: int, user: str, database: str) -> Iterator[int]:
     finally:
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
-        pooler.close()
+        for pooler in poolers:
+            pooler.close()

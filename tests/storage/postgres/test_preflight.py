@@ -109,6 +109,12 @@ def test_a_pooler_that_shares_sessions_is_found_out(server: PostgresServer) -> N
     assert "PgBouncer" in said
 
 
+def test_a_pooler_that_drops_the_settings_of_sessions_is_found_out(server: PostgresServer) -> None:
+    with pooled(server.port, USER, "postgres", shared=False) as port:
+        said = refusal(f"postgresql://{USER}@127.0.0.1:{port}/postgres?sslmode=disable&gssencmode=disable")
+    assert "drops a session's settings" in said
+
+
 def test_clocks_that_differ_by_seconds_are_refused(server: PostgresServer) -> None:
     with pytest.raises(DatabaseUnusableError, match=r"differ by 60\.0 s"):
         examine(server.url(), now=lambda: time.time() + 60)

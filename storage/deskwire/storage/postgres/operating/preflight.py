@@ -23,6 +23,9 @@ CLOCK_REFUSED_S: Final = 5.0
 CONNECT_S: Final = 10
 SESSIONS: Final = 10
 """Sessions that a node keeps open."""
+_NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS} sessions open and needs no pooler."
+_MARK: Final = "deskwire.settings_arrive"
+"""A setting that means nothing to the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ def examine(url: str, *, require_sync_standby: bool = False, now: Callable[[], f
     with connected(url, "setup") as connection:
         require_fit(connection, url)
         _require_session(connection, url)
+        _require_settings(url)
         offset_s = _clock_offset_s(connection, now)
         if abs(offset_s) >= CLOCK_REFUSED_S:
             raise DatabaseUnusableError(
@@ -74,18 +78,23 @@ def examine(url: str, *, require_sync_standby: bool = False, now: Callable[[], f
 
 
 @contextmanager
-def connected(url: str, role: str) -> Iterator[psycopg.Connection[Any]]:
+def connected(url: str, role: str, options: str = "") -> Iterator[psycopg.Connection[Any]]:
     """Open a session for a command, statement by statement a transaction; closed with the context.
+
+    Args:
+        options: settings that it begins with, besides those of the URL.
 
     Raises DatabaseUnusableError if it can't be begun.
     """
     try:
+        given = conninfo_to_dict(url)
         connection = psycopg.connect(
             url,
             autocommit=True,
+            options=f"{options} {given.get('options') or ''}".strip() or None,
             application_name=f"deskwire/{role}",
             client_encoding="UTF8",
-            connect_timeout=int(str(conninfo_to_dict(url).get("connect_timeout") or CONNECT_S)),
+            connect_timeout=int(str(given.get("connect_timeout") or CONNECT_S)),
             target_session_attrs="read-write",
         )
     except psycopg.Error as error:
@@ -116,8 +125,18 @@ def _require_session(connection: psycopg.Connection[Any], url: str) -> None:
     if pids[0] != pids[2] or pids[1] != pids[3] or pids[0] == pids[1]:
         raise DatabaseUnusableError(
             f"The address {place(url)} is that of a pooler which shares sessions between transactions, as PgBouncer's "
-            "transaction mode. Name PostgreSQL itself in DESKWIRE_DATABASE_URL, or a pool in session mode: a node keeps up to "
-            f"{SESSIONS} sessions open and needs no pooler."
+            f"transaction mode. {_NO_POOLER}"
+        )
+
+
+def _require_settings(url: str) -> None:
+    """Make sure that the settings that a node begins its sessions with arrive, such as how long a lock is waited for."""
+    with connected(url, "setup", f"-c {_MARK}=on") as marked:
+        arrived = _one(marked, f"SELECT current_setting('{_MARK}', true)")
+    if arrived != "on":
+        raise DatabaseUnusableError(
+            f"The address {place(url)} is that of a pooler which drops a session's settings, as PgBouncer with "
+            f"ignore_startup_parameters. {_NO_POOLER}"
         )
 
 
