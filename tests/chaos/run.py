@@ -25,6 +25,7 @@ from tests.chaos.database import Pair, pair
 from tests.chaos.faults import AT_ONCE, OF_DATABASE, OF_NODES, SLACK_S, Happening, Stage, happen
 from tests.chaos.network import relaying
 from tests.chaos.node import Balancer, Node
+from tests.chaos.orders import broken_rules
 from tests.chaos.rivals import Rivals
 from tests.chaos.verdict import Fault, History, Mailbox, Rows, holders, pause, problems
 from tests.chaos.writer import Writer
@@ -165,6 +166,7 @@ class Run:
                             self._problems.append(
                                 f"{node.name} ended with status {status}: {node.log()[-2_000:]}"
                             )
+            self._problems += await broken_rules(_operator(database, nodes[0]))
         for node in nodes:
             if "Traceback" in node.log():
                 self._problems.append(f"{node.name} has logged a traceback; see {node.directory}")
@@ -353,6 +355,13 @@ class Run:
             frozenset((each.delivery_id, each.attempt) for each in arrivals if _answered(each) != 200),
             [(each["id"], each["eventId"], each["status"]) for each in listed],
         )
+
+
+def _operator(database: Pair | None, node: Node) -> dict[str, str]:
+    """The environment of whoever gives commands to the installation."""
+    if database is None:
+        return {"DESKWIRE_SECRET": SECRET, "DESKWIRE_DATA": str(node.directory / "data")}
+    return {"DESKWIRE_SECRET": SECRET, "DESKWIRE_DATABASE_URL": database.direct_url}
 
 
 async def _spectator(launch: Launch, balancer: Balancer, demo: dict[str, Any], conversation: str) -> Client:

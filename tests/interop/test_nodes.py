@@ -187,3 +187,35 @@ async def test_a_consumer_and_a_receiver_miss_nothing_while_a_node_is_killed(
         assert all(await verdicts(cases))
         ids = [json.loads(request.body)["id"] for request in receiver.requests]
         check_order(ids, feed)
+
+
+async def test_a_consumer_misses_nothing_while_each_node_is_restarted_in_turn(
+    tmp_path: Path, postgres_url: str, launch: Launch
+) -> None:
+    async with several(tmp_path, postgres_url, 2) as stage:
+        before = len(await stage.feed())
+        client = await launch("client.mjs")
+        await client.do("connect", authorization="form", options={}, **stage.options("one"))
+        await client.do("subscribe", channel=stage.project)
+        await client.subscribed()
+        conversation = await stage.call("/s2s/conversations", {"contact": {"userId": "u1"}})
+        messages, over = f"/s2s/conversations/{conversation['id']}/messages", trio.Event()
+
+        async def talk() -> None:
+            while not over.is_set():
+                await stage.call(messages, {"text": "Hello"})
+                await trio.sleep(0.1)  # a pace that the machine keeps up with
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(talk)
+            for node in stage.nodes:
+                assert await node.leave(0.0) == 0
+                await stage.balancer.all_reachable()
+            over.set()
+        feed = (await stage.feed())[before:]
+        assert len(feed) == stage.written, "each wish has one effect, however often it was sent"
+        await client.until(lambda: feed[-1] in arrived(client), 60)
+        again = check_order(arrived(client), feed)
+        assert len(client.told("subscribed")) > 1
+        assert all(not each["data"]["gap"] for each in client.told("subscribed"))
+        print(f"{len(feed)} events, {len(client.told('subscribed'))} subscriptions, {again} once more")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,74 +15,25 @@ import pytest
 import trio
 
 from deskwire.engine.cluster.membership import LEASE_S
-from tests.support.postgres import fresh_database
+from tests.support.node_processes import SETTLE_S, Nodes, running_nodes
 from tests.support.sockets.receivers import read_request
-from tests.support.sockets.server_process import Server
 
-_ENVIRON: Final = {
-    "DESKWIRE_SECRET": "the secret of several nodes" * 2,
-    "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
-}
 _ENDPOINTS: Final = 5
-_SETTLE_S: Final = 7.0
-"""Each node must have been there for as long as a lease before it judges others."""
 
 
-@dataclass
-class Nodes:
-    """Three nodes of one database, and clients of each."""
-
-    url: str
-    servers: list[Server]
-    project: str = ""
-    token: str = ""
-    key: str = ""
-
-    async def start(self) -> None:
-        for server in self.servers:
-            server.directory.mkdir()
-            await server.start()
-        demo = self.servers[0].demo()
-        self.project, self.token, self.key = demo["projectId"], demo["token"], demo["serverKey"]
-
-    def client(self, node: int, credential: str) -> httpx.AsyncClient:
-        headers = {"Authorization": f"Bearer {credential}"}
-        url = f"{self.servers[node].url}/v3"
-        return httpx.AsyncClient(base_url=url, headers=headers, timeout=30, trust_env=False)
-
-    async def new_key(self, http: httpx.AsyncClient) -> dict[str, Any]:
-        made = await http.post(f"/projects/{self.project}/keys", json={"label": "to be revoked"})
-        assert made.status_code == 200, made.text
-        found: dict[str, Any] = made.json()
-        return found
-
-    async def revoke(self, http: httpx.AsyncClient, key: dict[str, Any]) -> float:
-        """Revoke a key; the seconds until that was answered."""
-        began = trio.current_time()
-        gone = await http.post(f"/projects/{self.project}/keys/{key['id']}/revoke", json={})
-        assert gone.status_code == 200, gone.text
-        return trio.current_time() - began
+async def new_key(nodes: Nodes, http: httpx.AsyncClient) -> dict[str, Any]:
+    made = await http.post(f"/projects/{nodes.project}/keys", json={"label": "to be revoked"})
+    assert made.status_code == 200, made.text
+    found: dict[str, Any] = made.json()
+    return found
 
 
-@asynccontextmanager
-async def three(directory: Path) -> AsyncIterator[Nodes]:
-    with fresh_database() as url:
-        environ = {**_ENVIRON, "DESKWIRE_DATABASE_URL": url}
-        servers = [
-            Server(directory / name, "--allow-private-webhooks", environ={**environ, "DESKWIRE_NODE": name})
-            for name in "abc"
-        ]
-        nodes = Nodes(url, servers)
-        try:
-            await nodes.start()
-            yield nodes
-        finally:
-            for server in servers:
-                with trio.CancelScope(shield=True):
-                    if server.directory.exists():
-                        with suppress(ProcessLookupError):  # it was killed
-                            os.kill(server.pid, signal.SIGCONT)
-                        await server.stop()
+async def revoke(nodes: Nodes, http: httpx.AsyncClient, key: dict[str, Any]) -> float:
+    """Revoke a key; the seconds until that was answered."""
+    began = trio.current_time()
+    gone = await http.post(f"/projects/{nodes.project}/keys/{key['id']}/revoke", json={})
+    assert gone.status_code == 200, gone.text
+    return trio.current_time() - began
 
 
 async def used(http: httpx.AsyncClient) -> int:
@@ -93,25 +41,24 @@ async def used(http: httpx.AsyncClient) -> int:
 
 
 async def test_a_revoked_key_is_good_for_nothing_at_any_node_once_that_is_answered(tmp_path: Path) -> None:
-    async with three(tmp_path) as nodes, nodes.client(0, nodes.token) as owner:
+    async with running_nodes(tmp_path) as nodes, nodes.client(0, nodes.token) as owner:
         times = []
         for _ in range(20):
-            key = await nodes.new_key(owner)
+            key = await new_key(nodes, owner)
             async with nodes.client(1, key["key"]) as one, nodes.client(2, key["key"]) as other:
                 assert (await used(one), await used(other)) == (200, 200), "both remember it now"
-                times.append(await nodes.revoke(owner, key))
+                times.append(await revoke(nodes, owner, key))
                 assert (await used(one), await used(other)) == (401, 401)
         print(f"barrier: median {sorted(times)[10] * 1000:.1f} ms, longest {max(times) * 1000:.1f} ms")
-        await trio.sleep(max(0.0, _SETTLE_S - sum(times)))
-        key = await nodes.new_key(owner)
+        await trio.sleep(max(0.0, SETTLE_S - sum(times)))
+        key = await new_key(nodes, owner)
         async with nodes.client(1, key["key"]) as one, nodes.client(2, key["key"]) as stopped:
             assert (await used(one), await used(stopped)) == (200, 200)
-            os.kill(nodes.servers[2].pid, signal.SIGSTOP)
-            took = await nodes.revoke(owner, key)
-            print(f"barrier with a stopped node: {took:.2f} s")
-            assert took < LEASE_S + 2, "the rest of its lease, and no more"
-            assert await used(one) == 401
-            os.kill(nodes.servers[2].pid, signal.SIGCONT)
+            with nodes.stopped(2):
+                took = await revoke(nodes, owner, key)
+                print(f"barrier with a stopped node: {took:.2f} s")
+                assert took < LEASE_S + 2, "the rest of its lease, and no more"
+                assert await used(one) == 401
             assert await used(stopped) in (401, 503), "503 as long as it does not know what it has missed"
             with trio.fail_after(20):
                 while (answer := await used(stopped)) != 401:
@@ -217,7 +164,11 @@ async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a
     tmp_path: Path,
 ) -> None:
     """Figures of the faults are printed: pytest's `-s` shows them."""
-    async with three(tmp_path) as nodes, trio.open_nursery() as nursery, nodes.client(0, nodes.key) as http:
+    async with (
+        running_nodes(tmp_path) as nodes,
+        trio.open_nursery() as nursery,
+        nodes.client(0, nodes.key) as http,
+    ):
         endpoints, over = Endpoints(nodes), trio.Event()
         await nursery.start(endpoints.serve)
         for number in range(_ENDPOINTS):
@@ -237,12 +188,11 @@ async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a
                 await trio.sleep(0.05)  # a pace that the machine keeps up with
 
         nursery.start_soon(post)
-        await trio.sleep(_SETTLE_S)  # see there
+        await trio.sleep(SETTLE_S)  # see there
         for stopped in (1, 2, 1, 2):
-            os.kill(nodes.servers[stopped].pid, signal.SIGSTOP)
-            await trio.sleep(12)  # more than two leases
-            os.kill(nodes.servers[stopped].pid, signal.SIGCONT)
-            await trio.sleep(_SETTLE_S)  # it takes its share again
+            with nodes.stopped(stopped):
+                await trio.sleep(12)  # more than two leases
+            await trio.sleep(SETTLE_S)  # it takes its share again
         await nodes.servers[2].kill()
         await trio.sleep(LEASE_S + 3)  # it is given up
         over.set()

@@ -26,7 +26,7 @@ from deskwire.storage.sqlite.database import FILE_NAME, migrate
 from deskwire.storage.sqlite.search.file import prepared
 from deskwire.storage.sqlite.store import SqliteStore
 from deskwire.storage.sqlite.transaction import SqliteTransaction
-from deskwire.storage.sqlite.writer import WAITING_MAX, Writer, _Job
+from deskwire.storage.sqlite.writer import WAITING_MAX, Writer, _end, _Job, _whole, commit_of
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -75,6 +75,7 @@ class _Writer(Writer):
     """The writer, whose thread is this one: its work takes time, and a killed process does none."""
 
     dice: random.Random
+    committed: Callable[[Commit], None]
     killed = False
     batch: Sequence[_Job[Any]] = ()
     """What is being committed."""
@@ -95,6 +96,9 @@ class _Writer(Writer):
         if self.killed:
             raise _Killed
         result = work(*given)
+        tx = given[0] if given and work in cast(tuple[object, ...], (_end, _whole)) else None
+        if isinstance(tx, SqliteTransaction) and not tx.conn.in_transaction:
+            self.committed(commit_of(tx))
         await trio.sleep(self.dice.random() * _ANSWER_S)  # virtual time: the mock clock jumps
         if self.killed:
             raise _Killed
@@ -147,7 +151,6 @@ class Disk(SqliteStore):
         """Set with each write that is asked for."""
         self.end: End | None = None
         self._dice = dice
-        self._committed = committed
         self._dead = False
         self._lost: list[_Job[Any]] = []
         self._synced = self._connection.execute("PRAGMA synchronous").fetchone()[0] >= _FULL
@@ -159,9 +162,9 @@ class Disk(SqliteStore):
         self._wire = _Connection(self._connection)
         wire = cast(sqlite3.Connection, self._wire)
         batch = dice.choice((1, 4, 64))
-        self._writer = self._inline = _Writer(wire, self._file, batch, self._tell, WAITING_MAX)
+        self._writer = self._inline = _Writer(wire, self._file, batch, published, WAITING_MAX)
         self._inline.dice = dice
-        self._published = published
+        self._inline.committed = lambda commit: committed(commit, self._connection)
 
     def at_once(self, job: Callable[[Transaction], T]) -> T:
         """Write before anything runs."""
@@ -200,10 +203,6 @@ class Disk(SqliteStore):
         finally:
             if not self._dead:
                 self.close()
-
-    def _tell(self, commit: Commit) -> None:
-        self._committed(commit, self._connection)
-        self._published(commit)
 
     # What can happen to it
 

@@ -73,11 +73,12 @@ class WiredBus:
 
 
 class Way:
-    """A node's way to the store: `cut` it refuses, and while `stopped` whoever calls waits."""
+    """A node's way to the store: `cut` it refuses, and while `stopped` whoever calls waits; `sent` counts writes."""
 
     def __init__(self, store: InlineStore) -> None:
         self.cut = False
         self.delay_s = 0.0
+        self.sent = 0
         self._going = trio.Event()
         self._going.set()
         self._store = store
@@ -95,6 +96,7 @@ class Way:
         return answer
 
     async def write(self, job: Callable[[Any], T]) -> T:
+        self.sent += 1
         await self._pass()
         answer = await self._store.write(job)
         await self._going.wait()

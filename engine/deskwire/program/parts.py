@@ -51,6 +51,7 @@ from deskwire.program.errors import StartError
 from deskwire.program.opening import Opened, RunningStore
 from deskwire.program.port import Port, take
 from deskwire.program.rotation import Rotation
+from deskwire.program.signing import Signing, signing_of
 
 log: Final = structlog.get_logger(__name__)
 
@@ -74,7 +75,7 @@ class Parts:
     secrets: Secrets
     sealing: Sealing
     rotation: Rotation
-    signing: wiring.Signing
+    signing: Signing
     keys: ServerKeys
     sessions: Sessions
     events: EventLog
@@ -111,7 +112,7 @@ async def assemble(
     store = here.store
     rotation = Rotation.of(config, store, secrets)
     await rotation.settle()
-    sealing, signing = Sealing(secrets), wiring.signing(config, secrets)
+    sealing, signing = Sealing(secrets), signing_of(config, secrets)
     events = await wiring.event_log(config, here)
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(

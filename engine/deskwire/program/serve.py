@@ -55,8 +55,8 @@ from deskwire.program.memory import calm_collector
 from deskwire.program.opening import leased, opened
 from deskwire.program.parts import Parts, assemble, services_of
 from deskwire.program.port import Port
+from deskwire.program.signing import SigningError
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
-from deskwire.program.wiring import SigningError
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.sqlite.database import DataDirectoryError
 

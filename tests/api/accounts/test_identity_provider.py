@@ -15,7 +15,7 @@ import pytest
 
 from deskwire.config.settings import Config
 from deskwire.program.serve import serve
-from deskwire.program.wiring import SigningError
+from deskwire.program.signing import SigningError
 from tests.support.api.service import Service, running
 from tests.support.api.staff import client, code
 from tests.support.sockets.admin_socket import operate

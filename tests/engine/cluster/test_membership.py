@@ -80,6 +80,28 @@ async def test_a_node_stopped_for_less_than_its_lease_keeps_it(
     assert names(b) == ["a", "b"]
 
 
+async def test_a_beat_whose_answer_was_read_late_is_followed_by_the_next_at_once(
+    autojump_clock: MockClock, start: Starting
+) -> None:
+    a = await start("a")
+    a.way.delay_s = 0.2
+    await trio.sleep(3)
+    while True:  # until a beat has just been sent
+        before = a.way.sent
+        await trio.sleep(0.01)
+        if a.way.sent > before:
+            break
+    a.stop()
+    await trio.sleep(LEASE_S - MARGIN_S + 0.1)
+    assert not a.membership.valid
+    a.go_on()
+    await trio.sleep(0.01)
+    assert not a.membership.valid, "the answer is to what was sent before"
+    await trio.sleep(0.3)
+    assert a.membership.valid
+    assert a.losses == 0
+
+
 async def test_who_comes_back_first_when_the_database_was_away_does_not_give_up_the_others(
     autojump_clock: MockClock,
     start: Starting,

@@ -17,7 +17,7 @@ from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, 
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.events.types import Draft
-from deskwire.engine.idempotency.once import Answers, Keeping
+from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, post
@@ -160,10 +160,14 @@ async def test_two_nodes_write_to_the_same_conversations(postgres_url: str) -> N
     assert rows(postgres_url, "SELECT count(*) FROM deliveries") == [(len(sent),)]
 
 
+@pytest.mark.parametrize("together", [1, 2, 5], ids="{} under way".format)
+@pytest.mark.parametrize("batch", [1, 64], ids="batches of {}".format)
 async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_though_its_numbers_were_given_again(
-    postgres_url: str,
+    postgres_url: str, batch: int, together: int
 ) -> None:
-    async with node(postgres_url) as here:
+    """What was decided behind the first that is decided anew is decided anew as well."""
+    after = [f"after it {number}" for number in range(together)]
+    async with node(postgres_url, batch=batch) as here:
         conversation = await here.new_conversation()
         for text in ("kept", "lost"):
             await here.post(conversation, text)
@@ -172,9 +176,13 @@ async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_thou
             connection.execute(
                 "UPDATE conversations SET messages = messages - 1, updated_at = updated_at - 1"
             )
-        await here.post(conversation, "after it")
+        async with trio.open_nursery() as nursery:
+            for text in after:
+                nursery.start_soon(here.post, conversation, text)
     numbers = rows(postgres_url, "SELECT number, text FROM messages ORDER BY number")
-    assert numbers == [(0, "kept"), (1, "after it")]
+    assert [number for number, _ in numbers] == [*range(together + 1)]
+    assert numbers[0] == (0, "kept")
+    assert sorted(text for _, text in numbers[1:]) == after
 
 
 async def test_a_message_to_a_conversation_that_another_node_has_closed_is_decided_on_what_is_stored(
@@ -262,12 +270,17 @@ async def test_of_two_nodes_that_carry_out_one_request_one_does(postgres_url: st
     async def ask(here: NodeHere, conversation: str, outcomes: list[str]) -> None:
         with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
             keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
-            try:
-                await here.actors.ask(PROJECT, conversation, post(), keeping)
-            except AlreadyAnswered:
-                outcomes.append("replayed")
-            else:
-                outcomes.append("carried out")
+            outcome = None
+            while outcome is None:  # a client asks again that is told that its first request is under way
+                try:
+                    await here.actors.ask(PROJECT, conversation, post(), keeping)
+                except InProgress:
+                    continue
+                except AlreadyAnswered:
+                    outcome = "replayed"
+                else:
+                    outcome = "carried out"
+            outcomes.append(outcome)
 
     async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
         conversations = [await one.new_conversation("user-1"), await one.new_conversation("user-2")]

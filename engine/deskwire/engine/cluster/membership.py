@@ -213,7 +213,7 @@ class Membership:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._forget)
             while True:
-                self._beat_due = trio.Event()
+                self._beat_due, began = trio.Event(), trio.current_time()
                 pause_s = BEAT_S
                 if not self._too_slow:
                     try:
@@ -223,7 +223,8 @@ class Membership:
                     except Unavailable as refusal:
                         log.warning("node.beat_failed", reason=refusal.reason)
                         pause_s = _RETRY_S
-                with trio.move_on_after(pause_s):
+                # At once behind a beat that took long: it is old by now.
+                with trio.move_on_at(began + pause_s):
                     await self._beat_due.wait()
 
     @property

@@ -114,15 +114,23 @@ class Shared:
 
 
 class _Commit:
-    """The job of a plan: a `Revisable`, decided anew on what is stored if that is not what the plan expects."""
+    """The job of a plan: a `Revisable`, decided anew on what is stored if that is not what the plan expects.
 
-    __slots__ = ("_pipeline", "_plan", "_request", "_revised")
+    What was decided behind it, before it has ended, expects what its plan leads to. Decided anew it may lead to another
+    state of the same revision and time, so those behind it are then decided anew as well.
 
-    def __init__(self, pipeline: Pipeline, request: Request, plan: Plan) -> None:
+    Args:
+        first: the first of those that are under way together, this one included; None if it is this one.
+    """
+
+    __slots__ = ("_first", "_pipeline", "_plan", "_request", "_revised")
+
+    def __init__(self, pipeline: Pipeline, request: Request, plan: Plan, first: _Commit | None) -> None:
         self._pipeline = pipeline
         self._request = request
         self._plan = plan
-        self._revised = False
+        self._first = first or self
+        self._revised: _Commit | None = None  # of the first: who was decided anew, of all since
 
     @property
     def order(self) -> str:
@@ -131,7 +139,11 @@ class _Commit:
 
     def __call__(self, tx: CommitTransaction) -> Receipt:
         """See `Revisable`."""
-        self._revised = False
+        first = self._first
+        if first._revised is self:  # the transaction in which it was came to nothing
+            first._revised = None
+        if first._revised is not None:
+            raise StaleState("what was to be changed before it was decided anew")
         return carry_out(self._plan, tx)
 
     def again(self, tx: CommitTransaction) -> Receipt:
@@ -139,7 +151,8 @@ class _Commit:
         request = self._request
         if isinstance(request.command, Create):
             raise StaleState("a conversation that is being made is nobody else's")
-        self._revised = True
+        if self._first._revised is None:
+            self._first._revised = self
         return self._pipeline.decide_and_carry_out(request, self._plan.at, tx)
 
     def needs(self) -> Iterator[Callable[[CommitTransaction], object]]:
@@ -148,7 +161,7 @@ class _Commit:
 
     def ended(self, outcome: Receipt | Exception) -> None:
         """Tell the pipeline how it has ended; what was decided on the state that it expected is in doubt if there was another."""
-        if self._revised:
+        if self._first._revised is not None:
             self._pipeline.doubt()
         self._pipeline.end_or_decide_anew(self._request, outcome)
 
@@ -156,7 +169,16 @@ class _Commit:
 class Pipeline:
     """One conversation's commits. Its actor's task alone calls it, one call after the other; `phase` is for it to read."""
 
-    __slots__ = ("_none_under_way", "_shared", "_state", "_under_way", "conversation_id", "phase", "project")
+    __slots__ = (
+        "_first",
+        "_none_under_way",
+        "_shared",
+        "_state",
+        "_under_way",
+        "conversation_id",
+        "phase",
+        "project",
+    )
 
     def __init__(self, project: Project, conversation_id: str, shared: Shared) -> None:
         self.project = project
@@ -165,6 +187,7 @@ class Pipeline:
         self._shared = shared
         self._state: Conversation | None = None
         self._under_way = 0
+        self._first: _Commit | None = None
         self._none_under_way: trio.Event | None = None
 
     async def begin(self, request: Request) -> None:
@@ -265,8 +288,9 @@ class Pipeline:
 
     def _submit(self, plan: Plan, request: Request) -> None:
         """Give a plan to the store; the next command is decided on what it leads to. Raises Unavailable."""
-        job = _Commit(self, request, plan)
+        job = _Commit(self, request, plan, self._first)
         self._shared.store.submit(job if plan.long else Brief(job), job.ended)
+        self._first = self._first or job
         self._under_way += 1
         self.phase = _AFTER[self.phase].begun
         after = plan.after
@@ -307,6 +331,7 @@ class Pipeline:
         elif not self._under_way:
             self.phase, self._state = _AFTER[self.phase].read, outcome.state
         if not self._under_way:
+            self._first = None
             self.phase = _AFTER[self.phase].ended
             if self._none_under_way is not None:
                 self._none_under_way.set()

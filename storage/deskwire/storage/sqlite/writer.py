@@ -200,17 +200,7 @@ class Writer:
         self._take(tx)
 
     def _take(self, tx: SqliteTransaction) -> Commit:
-        commit = Commit(
-            tuple(tx.published),
-            tuple(tx.deliveries),
-            frozenset(tx.erased),
-            tuple(tx.due),
-            tuple(tx.runs_due),
-            tuple(tx.wakings_due),
-            tx.callers_changed,
-            tuple(tx.sessions_ended),
-            people=tx.people_changed,
-        )
+        commit = commit_of(tx)
         if tx.erased or tx.scrub_wanted:
             self._erased = self.scrubbing = True
         tx.published.clear()
@@ -224,6 +214,21 @@ class Writer:
         tx.people_changed = False
         tx.scrub_wanted = False
         return commit
+
+
+def commit_of(tx: SqliteTransaction) -> Commit:
+    """The commit of what a transaction has gathered so far."""
+    return Commit(
+        tuple(tx.published),
+        tuple(tx.deliveries),
+        frozenset(tx.erased),
+        tuple(tx.due),
+        tuple(tx.runs_due),
+        tuple(tx.wakings_due),
+        tx.callers_changed,
+        tuple(tx.sessions_ended),
+        people=tx.people_changed,
+    )
 
 
 def _shutting_down() -> Unavailable:

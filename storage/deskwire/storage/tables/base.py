@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect
 
 
-class Queries:
+class Queries(ABC):
     """A group of queries on one connection."""
 
     conn: Connection

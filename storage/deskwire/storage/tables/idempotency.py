@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Final
 
 from deskwire.engine.idempotency.ports import KeptAnswer
@@ -24,9 +25,9 @@ class AnswerReads(Queries):
 class AnswerWrites(AnswerReads, Changes):
     """Changes of kept answers; the methods are those of `idempotency.ports.AnswerTransaction`."""
 
+    @abstractmethod
     def keep_answer(self, answer: KeptAnswer) -> None:
         """See the port; another one for each database, as only one of them has to do with other writers."""
-        raise NotImplementedError
 
     def try_out(self) -> None:
         """See `ports.Transaction`. Some pages, so that a full disk is found too; nobody's answer has such a name."""

@@ -25,4 +25,4 @@ class Asked:
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
         """See `Connection.executemany`. Rules change nothing."""
-        raise NotImplementedError
+        raise TypeError("rules change nothing")

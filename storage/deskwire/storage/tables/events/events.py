@@ -5,6 +5,7 @@ A row that is `internal` is for agents alone: a query without `internal = 0` is 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -156,9 +157,9 @@ class EventWrites(Changes):
     published: list[StoredEvent]
     erased: set[int]
 
+    @abstractmethod
     def note_spent(self) -> None:
         """See to it that no position is given again, whatever is deleted after this."""
-        raise NotImplementedError
 
     def erase_events(self, conversation: int) -> None:
         """Remove a conversation's events, also from what this commit is about to publish.

@@ -8,6 +8,7 @@ What is `unindexed` keeps the planner off an index that would lead it elsewhere.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
@@ -45,9 +46,9 @@ class Words(NamedTuple):
 class TicketListReads(Queries):
     """The query of `tickets.ports.TicketReader` for lists."""
 
+    @abstractmethod
     def ticket_words(self, project: int, text: str) -> Words | None:
         """Return the way to the tickets with words that begin like those of `text`, all of them; None if it has no word."""
-        raise NotImplementedError
 
     def tickets(
         self, project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int

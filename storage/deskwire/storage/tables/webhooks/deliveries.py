@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -87,6 +88,7 @@ class DeliveryWrites(Changes):
 
     deliveries: list[Delivery]
 
+    @abstractmethod
     def add_delivery(
         self,
         endpoint: int,
@@ -99,7 +101,6 @@ class DeliveryWrites(Changes):
         redelivery_of: int | None = None,
     ) -> Delivery:
         """Add a delivery, at a position that whoever does it gives."""
-        raise NotImplementedError
 
     def insert_delivery(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args
 
@@ -48,9 +49,9 @@ _COUNTS: Final = (
 class DeliveryLogReads(Queries):
     """Queries on the delivery log; the methods are those of `ports.Reader`."""
 
+    @abstractmethod
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
         """Find a delivery's position."""
-        raise NotImplementedError
 
     def delivery_records(
         self, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int

@@ -1,0 +1,110 @@
+"""Nodes as processes of their own on one PostgreSQL, and clients of each."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpx
+import trio
+
+from tests.support.postgres import fresh_database
+from tests.support.postgres_nodes import rows
+from tests.support.sockets.server_process import Server
+
+SETTLE_S: Final = 7.0
+"""Each node must have been there for as long as a lease before it judges others."""
+_ENVIRON: Final = {
+    "DESKWIRE_SECRET": "the secret of several nodes" * 2,
+    "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
+}
+
+
+@dataclass
+class Nodes:
+    """Nodes of one database, and clients of each."""
+
+    url: str
+    servers: list[Server]
+    project: str = ""
+    token: str = ""
+    key: str = ""
+    stream_key: str = ""
+
+    async def start(self) -> None:
+        """Start all, one after the other."""
+        for server in self.servers:
+            server.directory.mkdir()
+            await server.start()
+        demo = self.servers[0].demo()
+        self.project, self.token, self.key = demo["projectId"], demo["token"], demo["serverKey"]
+        self.stream_key = demo["streamKey"]
+
+    def client(self, node: int, credential: str) -> httpx.AsyncClient:
+        """A client of one node."""
+        headers = {"Authorization": f"Bearer {credential}"}
+        url = f"{self.servers[node].url}/v3"
+        return httpx.AsyncClient(base_url=url, headers=headers, timeout=30, trust_env=False)
+
+    async def until_alone_in(self, names: str) -> None:
+        """Wait until these nodes, and no others, have a lease."""
+        with trio.fail_after(20):
+            while self.leased() != sorted(names):  # noqa: ASYNC110
+                await trio.sleep(0.05)  # looks again: nothing announces it
+
+    def leased(self) -> list[str]:
+        """The names of the nodes whose lease nobody has ended."""
+        return sorted(row[0] for row in rows(self.url, "SELECT node FROM nodes"))
+
+    def lives(self) -> dict[str, int]:
+        """The incarnation of each node that has a lease."""
+        return {row[0]: row[1] for row in rows(self.url, "SELECT node, incarnation FROM nodes")}
+
+    @contextmanager
+    def stopped(self, node: int) -> Iterator[None]:
+        """Stop a node with SIGSTOP for the block, in which it really stands still."""
+        pid = self.servers[node].pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            while any(_state(thread) != "T" for thread in Path(f"/proc/{pid}/task").iterdir()):
+                os.sched_yield()
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def _state(thread: Path) -> str:
+    return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+@asynccontextmanager
+async def running_nodes(
+    directory: Path, names: str = "abc", environ: Mapping[str, str] | None = None, url: str | None = None
+) -> AsyncIterator[Nodes]:
+    """Nodes of these names, of one letter each, on a fresh database, or on that of the URL."""
+    if url is None:
+        with fresh_database() as fresh:
+            async with running_nodes(directory, names, environ, fresh) as nodes:
+                yield nodes
+        return
+    settings = {**_ENVIRON, "DESKWIRE_DATABASE_URL": url, **(environ or {})}
+    servers = [
+        Server(directory / name, "--allow-private-webhooks", environ={**settings, "DESKWIRE_NODE": name})
+        for name in names
+    ]
+    try:
+        nodes = Nodes(url, servers)
+        await nodes.start()
+        yield nodes
+    finally:
+        for server in servers:
+            with trio.CancelScope(shield=True):
+                if server.directory.exists():
+                    with suppress(ProcessLookupError, AssertionError):  # it was killed, or never started
+                        os.kill(server.pid, signal.SIGCONT)
+                    await server.stop()
