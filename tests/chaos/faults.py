@@ -5,9 +5,11 @@ The pauses are those that the nodes are built for, and `SLACK_S` for a machine t
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -26,6 +28,8 @@ MID_PIPELINE_S: Final = 10.0
 _RECOVERY_S: Final = 10.0
 """PostgreSQL's own time for coming back from a crash."""
 _LONG_S: Final = (7.0, 9.0)
+_CARRIERS: Final = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'deskwire/bus/%'"
+"""The server's processes for the sessions that listen and notify."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,22 @@ async def _delay_database(stage: Stage) -> tuple[str, float]:
     return "a slow way to PostgreSQL", 2.0
 
 
+async def _lose_hints(stage: Stage) -> tuple[str, float]:
+    """No hint comes, and no node can tell: the server's processes that carry them stand still, and are ended in the end."""
+    rows = await stage.database.run(_CARRIERS)
+    carriers = [int(pid) for (pid,) in rows]
+    for pid in carriers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        await trio.sleep(seconds := stage.chance.uniform(3.0, 8.0))  # this is how long it lasts
+    finally:
+        for pid in carriers:
+            with suppress(ProcessLookupError):  # it has ended meanwhile, with its server
+                os.kill(pid, signal.SIGTERM)
+                os.kill(pid, signal.SIGCONT)
+    return f"no hint came to {len(carriers)} nodes for {seconds:.1f} s", 0.5
+
+
 async def _restart_database(stage: Stage) -> tuple[str, float]:
     how = stage.chance.choice((signal.SIGINT, signal.SIGQUIT, signal.SIGKILL))
     seconds = stage.chance.uniform(0.0, 3.0)
@@ -195,6 +215,7 @@ OF_DATABASE: Final[Sequence[Happening]] = (
     _cut_often,
     _silence_database,
     _delay_database,
+    _lose_hints,
     _restart_database,
     _fail_over,
     _lose_standby,

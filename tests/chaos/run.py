@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,13 +28,17 @@ from tests.chaos.network import relaying
 from tests.chaos.node import Balancer, Node
 from tests.chaos.orders import broken_rules
 from tests.chaos.rivals import Rivals
-from tests.chaos.verdict import Fault, History, Mailbox, Rows, holders, pause, problems
+from tests.chaos.tenancy import words_in
+from tests.chaos.tenants import Tenant, tenants
+from tests.chaos.verdict import Fault, History, Mailbox, Rows, erased, holders, pause, problems
 from tests.chaos.writer import Writer
 from tests.crash.ledger import Found, Ledger
 from tests.interop.client import Client, Launch
 
 WRITERS: Final = 10
 RECEIVERS: Final = 3
+TENANTS: Final = 2
+"""Projects beside the one that all else is about; in these conversations and contacts are erased."""
 _PAUSE_S: Final = 0.05
 """Between two wishes of a writer: the load is there to be disturbed, not to fill the machine."""
 _AWAY_S: Final = 300.0
@@ -72,7 +77,8 @@ class Report:
         figures = (
             f"{len(self.history.faults)} faults, {asked}, {replays:,} replays, {len(found.events):,} events, "
             f"{posts:,} posts of {deliveries:,} deliveries, {found.connections} connections of the stream, "
-            f"{len(holders(self.history))} holders of the channel that rivals fought for"
+            f"{len(holders(self.history))} holders of the channel that rivals fought for, "
+            f"{erased(self.history):,} erasures in other projects"
         )
         times = sorted(ask.settled_at for ask in ledger.asks if ask.outcome == "acknowledged")
         faults = (f"  {each.name}: longest pause {pause(times, each):.1f} s" for each in self.history.faults)
@@ -139,6 +145,7 @@ class Run:
         self._receivers = [Receiver(journal, _answered) for journal in self._journals]
         self._stream, self._feed = Journal(), Journal()
         self._spectator: Client | None = None
+        self._apis: list[Api] = []
 
     async def run(self) -> Report:
         """Do all of it, and judge."""
@@ -182,8 +189,9 @@ class Run:
     async def _play(self, stage: Stage) -> History:
         demo = stage.nodes[0].demo()
         key = str(demo["serverKey"])
-        api = PatientApi(stage.balancer.url, key, 16, away_s=_AWAY_S)
+        api = self._api(stage.balancer.url, key)
         await stage.balancer.all_reachable()
+        others = await self._tenants(stage)
         consumer = Consumer(api, demo["projectId"], demo["streamKey"], self._stream)
         async with trio.open_nursery() as watching:
             for receiver in self._receivers:
@@ -193,6 +201,8 @@ class Run:
                 for each in self._receivers
             ]
             await watching.start(self._consume, consumer)
+            for each in others:
+                await watching.start(each.watch)
             feed = Feed(api, self._feed, None)
             rivals, contested = await self._rivals(api, demo["streamKey"])
             watching.start_soon(rivals.run, lambda: self._over)
@@ -202,14 +212,29 @@ class Run:
             async with trio.open_nursery() as load:
                 for number in range(WRITERS):
                     load.start_soon(self._writer(stage.balancer.url, key, number).run)
+                for each in others:
+                    load.start_soon(each.load, lambda: self._over)
                 load.start_soon(self._follow, feed)
                 await self._happen(stage)
                 self._over = True
             await self._settle(feed)
+            for each in others:
+                await each.settle(self._patience_s)
+                self._notes += each.told.notes
             history = await self._history(api, endpoints, consumer, rivals, contested, stage)
             watching.cancel_scope.cancel()
-        await api.aclose()
-        return history
+        for connected in self._apis:
+            await connected.aclose()
+        left = {} if stage.pair is None else await _left(stage.pair)
+        return replace(history, tenants=[each.told for each in others], left=left)
+
+    async def _tenants(self, stage: Stage) -> list[Tenant]:
+        environ = _operator(stage.pair, stage.nodes[0])
+        return await tenants(environ, TENANTS, partial(self._api, stage.balancer.url), self._chance)
+
+    def _api(self, url: str, key: str) -> Api:
+        self._apis.append(api := PatientApi(url, key, 16, away_s=_AWAY_S))
+        return api
 
     async def _rivals(self, api: Api, stream_key: str) -> tuple[Rivals, str]:
         """Those who fight for the channel of a contact whose conversation is one of those that are written to."""
@@ -330,7 +355,8 @@ class Run:
         channel = [
             _id(body) for body, whose in zip(events, conversation_of, strict=True) if whose == contested
         ]
-        rows = None if stage.pair is None else await _rows(stage.pair)
+        project = str(stage.nodes[0].demo()["projectId"])
+        rows = None if stage.pair is None else await _rows(stage.pair, project)
         history = History(self._ledger, found, boxes, rivals.holds, channel, self._faults, rows)
         if self._spectator is None:
             return history
@@ -407,15 +433,25 @@ def _answered(delivery: Delivery) -> int:
     return 500 if unlucky and delivery.attempt == 1 else 200
 
 
-async def _rows(database: Pair) -> Rows:
-    (head,) = await database.run("SELECT project, position FROM project_heads ORDER BY position DESC LIMIT 1")
+async def _rows(database: Pair, project: str) -> Rows:
+    ((rowid, head),) = await database.run(
+        f"SELECT h.project, h.position FROM project_heads h JOIN projects p ON p.rowid = h.project WHERE p.id = '{project}'"
+    )
     events = await database.run(
-        f"SELECT position, id FROM events WHERE position >> 40 = {head[0]} ORDER BY position"
+        f"SELECT position, id FROM events WHERE position >> 40 = {rowid} ORDER BY position"
     )
     doubled = await database.run(
         "SELECT delivery::text || ' attempt ' || number FROM attempts GROUP BY delivery, number HAVING count(*) > 1"
     )
-    return Rows([(position, name) for position, name in events], head[1], [each for (each,) in doubled])
+    return Rows([(position, name) for position, name in events], head, [each for (each,) in doubled])
+
+
+async def _left(database: Pair) -> dict[str, list[str]]:
+    """Of each table, the words of the further projects' conversations that its rows have."""
+    tables = await database.run("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+    return {
+        name: words_in(await database.run(f'SELECT CAST(t AS text) FROM "{name}" t')) for (name,) in tables
+    }
 
 
 async def _all(api: Api, path: str) -> list[dict[str, Any]]:

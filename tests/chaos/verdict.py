@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from math import inf
 from typing import Any
@@ -19,6 +19,8 @@ import orjson
 from deskwire.commands.demo.checks.history import Delivery
 from deskwire.commands.demo.clients.signature import objection
 from tests.chaos.rivals import Hold
+from tests.chaos.tenancy import tenancy
+from tests.chaos.tenants import Told
 from tests.crash.ledger import Ask, Found, Ledger
 from tests.crash.verdict import delivered, mark_of, verdict
 
@@ -90,6 +92,8 @@ class History:
     rows: Rows | None = None
     seen: Sequence[str] = ()
     subscriptions: int = 0
+    tenants: Sequence[Told] = ()
+    left: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def problems(history: History) -> list[str]:
@@ -106,6 +110,7 @@ def problems(history: History) -> list[str]:
             spectated(history),
             dense(history.rows),
             pauses(history.ledger, history.faults),
+            tenancy(history.tenants, history.faults, history.left),
         )
     )
 
@@ -269,6 +274,11 @@ def pause(times: Sequence[float], fault: Fault) -> float:
 def holders(history: History) -> Counter[str]:
     """How often each rival has held the channel."""
     return Counter(hold.consumer for hold in history.holds if hold.from_s < inf)
+
+
+def erased(history: History) -> int:
+    """How many erasures were answered in the further projects."""
+    return sum(life.erased_at < inf for told in history.tenants for life in told.lives)
 
 
 def _event(arrival: Delivery) -> str:

@@ -54,6 +54,11 @@ def binaries() -> Path:
     return Path(found.origin).parent / "pginstall18" / "bin"
 
 
+_SHM: Final = Path("/dev/shm")
+_ROOM: Final = 2 << 30
+"""Bytes for a server of each worker, of which some keep ten databases of 10 MB and their logs for a while."""
+
+
 class PostgresServer:
     """A server with a data directory and a port of its own, on 127.0.0.1 and without a password.
 
@@ -64,7 +69,9 @@ class PostgresServer:
 
     def __init__(self, directory: Path | None = None, settings: Mapping[str, str] = NOT_DURABLE) -> None:
         self._own = directory is None
-        self.directory = directory or Path(tempfile.mkdtemp(prefix="deskwire-pg-"))
+        self.directory = directory or Path(
+            tempfile.mkdtemp(prefix="deskwire-pg-", dir=_memory() if settings is NOT_DURABLE else None)
+        )
         self.directory.mkdir(exist_ok=True)
         self.directory.chmod(0o755)
         if (account := _account()) is not None:
@@ -194,6 +201,12 @@ def _is_of(process: Path, data: Path) -> bool:
         return (process / "cwd").readlink() == data
     except OSError:  # ended, or somebody else's
         return False
+
+
+def _memory() -> Path | None:
+    """Where files are in memory, if there is room: a copy of the template takes a tenth of the time there."""
+    there = _SHM.is_dir() and os.access(_SHM, os.W_OK) and shutil.disk_usage(_SHM).free >= _ROOM
+    return _SHM if there else None
 
 
 def _account() -> pwd.struct_passwd | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,11 +12,10 @@ import trio
 
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.app import ROUTES
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import DEFINITION, survey
-from tests.support.stores import AnyStore
+from tests.support.stores import AnyStore, beside, chosen, stored
 
 KEY: Final = {"Idempotency-Key": "order-1001"}
 JSON: Final = {"Content-Type": "application/json"}
@@ -128,10 +126,16 @@ async def test_every_route_that_takes_a_key_answers_the_same_twice_and_acts_once
             assert (await service.types(), counted(tmp_path)) == (events, rows), path
 
 
+_TABLES: Final = {
+    "sqlite": "SELECT name FROM sqlite_schema WHERE type = 'table'",
+    "postgres": "SELECT relname FROM pg_stat_user_tables",
+}
+
+
 def counted(directory: Path) -> dict[str, int]:
     """Return the number of rows of each table, except those that change by themselves."""
-    with closing(connect_reader(directory / FILE_NAME)) as connection:
-        names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    with beside(directory) as connection:
+        names = connection.execute(_TABLES[chosen()]).fetchall()
         own = {"attempts"}
         return {
             name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
@@ -319,7 +323,7 @@ async def test_what_was_removed_is_not_shown_again_and_not_made_again(service: S
     for http, path, body in made:
         again = await http.post(path, json=body, headers=KEY)
         assert (again.status_code, again.json()["code"]) == (410, "idempotency_answer_erased"), path
-    with closing(connect_reader(service.directory / FILE_NAME)) as connection:
+    with beside(service.directory) as connection:
         kept = connection.execute(
             "SELECT count(*), count(sealed), count(subject) FROM kept_answers"
         ).fetchone()
@@ -338,7 +342,7 @@ async def test_whatever_removes_something_empties_the_answers_that_show_it(tmp_p
         for http, path in removed:
             done = await (http.post(path) if path.endswith("/revoke") else http.delete(path))
             assert done.status_code == 200, (path, done.text)
-        with closing(connect_reader(tmp_path / FILE_NAME)) as connection:
+        with beside(tmp_path) as connection:
             kept = connection.execute("SELECT subject FROM kept_answers WHERE sealed IS NOT NULL").fetchall()
         # A delivery's answer has ids only.
         assert {subject for (subject,) in kept} == {made["/s2s/deliveries/<delivery_id>/redeliver"]["id"]}
@@ -379,10 +383,9 @@ async def test_no_secret_of_an_answer_stands_on_the_disk(service: Service) -> No
     secret = (await service.http.post("/s2s/webhooks", json=url, headers=KEY)).json()["secret"]
     keys = f"/projects/{service.demo['projectId']}/keys"
     key = (await service.dashboard.post(keys, json={"label": "x"}, headers=KEY)).json()["key"]
-    for file in service.directory.glob(f"{FILE_NAME}*"):
-        content = file.read_bytes()
-        for plain in (secret, key, KEY["Idempotency-Key"]):
-            assert plain.encode() not in content
+    content = stored(service.directory)
+    for plain in (secret, key, KEY["Idempotency-Key"]):
+        assert plain.encode() not in content
 
 
 async def test_an_upload_is_the_same_by_its_name_and_content(service: Service) -> None:
@@ -396,5 +399,5 @@ async def test_an_upload_is_the_same_by_its_name_and_content(service: Service) -
         assert (other.status_code, other.json()["code"]) == (422, "idempotency_mismatch")
     fetched = await service.http.get(first.json()["url"])
     assert fetched.content == b"content"
-    with closing(connect_reader(service.directory / FILE_NAME)) as connection:
+    with beside(service.directory) as connection:
         assert connection.execute("SELECT count(*) FROM uploads").fetchone() == (1,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import trio
 
 from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.dialect import POSTGRES, SQLITE
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
 from tests.support.api.import_lines import (
     NDJSON,
     PAST,
@@ -237,7 +235,7 @@ async def test_what_is_erased_leaves_nothing_and_may_be_imported_anew(service: S
     assert (missing.status_code, missing.json()["code"]) == (404, "conversation_not_found")
     report = await bring(service.http, message("old-0", 7))
     assert told(report) == {1: [("/conversation", "unknown")]}
-    with closing(connect_reader(service.directory / FILE_NAME)) as connection:
+    with beside(service.directory) as connection:
         for table in ("messages", "imported_messages", "imported_conversations"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
     await bring(service.http, *threads(1, 3))

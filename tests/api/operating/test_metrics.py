@@ -23,6 +23,7 @@ from tests.api.events.test_channels_agree import Consumer, consuming, receiving,
 from tests.support.api.service import Service, running
 from tests.support.sockets.receivers import Request, answering
 from tests.support.sockets.server_process import LOOK_S, free_port
+from tests.support.stores import chosen
 
 TOKEN = "a token of more than thirty-two characters"
 MESSAGES = "/v3/s2s/conversations/{conversationId}/messages"
@@ -51,6 +52,7 @@ class Figures:
 
 
 SECURED = {"tls_certificate_end_timestamp_seconds"}
+ON_OUR_DISK = {"storage_bytes", "storage_free_bytes"}
 """What only a server with a certificate tells (test_tls.py)."""
 
 
@@ -73,13 +75,19 @@ async def until(service: Service, said: Callable[[Figures], bool]) -> Figures:
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
+def retained(figures: Figures) -> bool:
+    """Whether the first retention is done: a node begins it when it has the duty."""
+    return bool(figures.families[f"{PREFIX}retention_done_timestamp_seconds"].samples)
+
+
 async def test_every_metric_of_the_table_is_there_with_its_kind_and_labels(service: Service) -> None:
     await service.create()
-    figures = await scrape(service)
+    figures = await until(service, retained)
     for each in METRICS:
         family = figures.families[(PREFIX + each.name).removesuffix("_total")]
         assert (family.type, family.documentation) == (each.kind, each.meaning)
-        assert family.samples or each.name in SECURED or each in NODE_METRICS, each.name
+        away = each.name in SECURED or each in NODE_METRICS
+        assert family.samples or away or (chosen() == "postgres" and each.name in ON_OUR_DISK), each.name
         for sample in family.samples:
             assert sample.name.removeprefix(family.name) in SUFFIXES[each.kind]
             assert sample.labels.keys() - {"le"} == set(each.labels)
@@ -95,7 +103,7 @@ async def test_the_process_tells_its_memory_time_and_descriptors(service: Servic
 
 
 async def test_a_message_moves_requests_commits_log_and_actors(service: Service) -> None:
-    before = await scrape(service)
+    before = await until(service, retained)
     conversation = await service.create()
     await service.say(conversation, "Hello")
     after = await scrape(service)
@@ -108,14 +116,16 @@ async def test_a_message_moves_requests_commits_log_and_actors(service: Service)
     assert moved("http_request_duration_seconds_sum", method="POST", route=MESSAGES) > 0
     assert moved("commit_jobs_sum") >= 2
     assert moved("commit_duration_seconds_count") == moved("commit_jobs_count") >= 2
-    assert moved("log_position") == 2
-    assert moved("log_ring_events") == 2
-    events = (await service.http.get("/s2s/events")).content
-    assert moved("log_ring_bytes") == len(events) - len(b'{"items":[,],"nextCursor":null}')
+    if chosen() == "sqlite":  # a node that shares its database holds what somebody there reads
+        assert moved("log_position") == 2
+        assert moved("log_ring_events") == 2
+        events = (await service.http.get("/s2s/events")).content
+        assert moved("log_ring_bytes") == len(events) - len(b'{"items":[,],"nextCursor":null}')
     assert (moved("actors"), moved("actors_started_total")) == (1, 1)
     assert after("ready") == 1
-    assert after("storage_bytes", file="database") > 0
-    assert after("storage_free_bytes") > 0
+    if chosen() == "sqlite":
+        assert after("storage_bytes", file="database") > 0
+        assert after("storage_free_bytes") > 0
     assert after("retention_done_timestamp_seconds") > 1_600_000_000
 
 

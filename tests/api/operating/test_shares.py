@@ -14,13 +14,14 @@ import pytest
 import trio
 
 from deskwire.engine.ports import Reader
-from deskwire.storage.sqlite.store import SqliteStore
+from deskwire.storage.postgres.transaction import PostgresReader
+from deskwire.storage.sqlite.transaction import SqliteReader
 from tests.api.operating.test_metrics import scrape
 from tests.api.stream.test_authorization import foreign_key
 from tests.support.api.import_lines import NDJSON
 from tests.support.api.service import Service, running, tapping
 from tests.support.seeing import seen
-from tests.support.stores import AnyStore
+from tests.support.stores import AnyStore, chosen
 
 TOO_MANY: Final = (429, "too_many_at_once", "1")
 
@@ -129,7 +130,6 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
     return tapping(monkeypatch)
 
 
-@pytest.mark.sqlite  # holds one of its readers
 async def test_a_project_whose_reads_take_long_leaves_connections_for_another(
     stores: list[AnyStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +137,7 @@ async def test_a_project_whose_reads_take_long_leaves_connections_for_another(
         held, project = threading.Event(), service.demo["projectId"]
         found = seen(stores[0], lambda reader: reader.project(project))
         assert found is not None
-        slow_for(monkeypatch, stores[0], found.rowid, held)
+        slow_for(monkeypatch, found.rowid, held)
         for _ in range(10):
             nursery.start_soon(service.dashboard.get, "/teams")
         await until(service, "http_requests_under_way", 10)
@@ -147,10 +147,14 @@ async def test_a_project_whose_reads_take_long_leaves_connections_for_another(
         held.set()
 
 
-def slow_for(monkeypatch: pytest.MonkeyPatch, store: AnyStore, project: int, held: threading.Event) -> None:
+def reader_kind() -> type[SqliteReader | PostgresReader]:
+    """Return what the store that the test runs on reads with, in its threads."""
+    return PostgresReader if chosen() == "postgres" else SqliteReader
+
+
+def slow_for(monkeypatch: pytest.MonkeyPatch, project: int, held: threading.Event) -> None:
     """Have this project's lists of teams take until `held` is set."""
-    assert isinstance(store, SqliteStore)
-    kind = type(store._readers[0][0])
+    kind = reader_kind()
     teams = kind.teams
 
     def slowly(reader: Reader, of: int, *place: int | None) -> object:
@@ -192,16 +196,29 @@ async def test_a_project_whose_names_are_not_resolved_leaves_lookups_for_another
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.sqlite  # an endless query of its own readers; of PostgreSQL's in tests/storage/postgres
 async def test_a_read_that_takes_too_long_is_told_so_and_leaves_the_rest_alone(
-    stores: list[AnyStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
     async with running(tmp_path, read_timeout_s=0.1, read_connections=1) as service:
-        assert isinstance(stores[0], SqliteStore)
-        kind = type(stores[0]._readers[0][0])
         with monkeypatch.context() as patch:
-            patch.setattr(kind, "teams", lambda reader, *_: reader.conn.execute(endless).fetchall())
+            patch.setattr(reader_kind(), "teams", lambda reader, *_: reader.conn.execute(endless).fetchall())
             for _ in range(3):
                 assert told(await service.dashboard.get("/teams")) == (503, "read_timeout", "1")
+        assert (await service.dashboard.get("/teams")).status_code == 200
+
+
+async def test_the_statements_of_a_read_share_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) SELECT count(*) FROM c"
+
+    def ask_on(reader: Any, *_: object) -> None:
+        while True:
+            reader.conn.execute(some).fetchall()
+
+    async with running(tmp_path, read_timeout_s=0.3, read_connections=1) as service:
+        with monkeypatch.context() as patch, trio.fail_after(20):
+            patch.setattr(reader_kind(), "teams", ask_on)
+            assert told(await service.dashboard.get("/teams")) == (503, "read_timeout", "1")
         assert (await service.dashboard.get("/teams")).status_code == 200

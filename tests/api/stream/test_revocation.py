@@ -21,6 +21,7 @@ from deskwire.program.first_start import installation_secrets
 from tests.support.api.service import Service, running
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.server_process import environment
+from tests.support.stores import settings_of
 
 WITHIN_S: Final = 1.0
 """What a revocation may take, from its answer to the client's `pusher:error`."""
@@ -103,8 +104,15 @@ async def revoke(service: Service, key: dict[str, Any]) -> None:
 
 async def revoke_by_command(directory: Path, key_id: str) -> None:
     """Revoke a key as an operator does, in a process of its own."""
-    command = [sys.executable, "-m", "deskwire", "key", "revoke", key_id, "--data", str(directory)]
-    await trio.run_process(command, env=environment(), stdout=subprocess.DEVNULL)
+    url = settings_of(directory).get("database_url")
+    command = [sys.executable, "-m", "deskwire", "key", "revoke", key_id]
+    env = dict(environment())
+    if url is None:
+        command += ["--data", str(directory)]
+    else:
+        env["DESKWIRE_DATABASE_URL"] = url
+        env["DESKWIRE_SECRET"] = installation_secrets(directory, None).current
+    await trio.run_process(command, env=env, stdout=subprocess.DEVNULL)
 
 
 async def test_a_stream_ends_within_a_second_of_its_keys_revocation_and_others_go_on(

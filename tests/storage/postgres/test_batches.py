@@ -23,6 +23,8 @@ from deskwire.engine.webhooks.delivery import Attempt
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, post
 from tests.support.postgres_nodes import NodeHere, check_whole, node, rows
 
+_WAITS = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
 
 async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> list[Any]:
     """Submit all before one is begun; what each has returned or raised."""
@@ -341,6 +343,30 @@ async def test_deleted_by_one_node_it_is_gone_for_the_other(postgres_url: str) -
     assert rows(postgres_url, "SELECT count(*) FROM messages") == [(0,)]
     found = rows(postgres_url, "SELECT type, about_conversation FROM events WHERE project = 1")
     assert found == [("conversation.deleted", conversation)]
+
+
+async def test_an_attempt_that_is_recorded_while_its_conversation_is_erased_goes_as_well(
+    postgres_url: str,
+) -> None:
+    """The other node's record is not committed when the erasure comes to it, and nothing of it may be left behind."""
+    async with node(postgres_url) as here:
+        await here.store.write(lambda tx: tx.insert_endpoint(endpoint()))
+        conversation = await here.new_conversation()
+        with psycopg.connect(postgres_url) as other:
+            other.execute("UPDATE deliveries SET status = 'delivered'")
+            other.execute(
+                "INSERT INTO attempts SELECT position, 1, 0, 0, 200, NULL, 'thanks, Ada' FROM deliveries"
+            )
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(here.actors.ask, PROJECT, conversation, Delete("manual"))
+                with trio.fail_after(20):
+                    while True:
+                        if await trio.to_thread.run_sync(rows, postgres_url, _WAITS):
+                            break
+                        await trio.sleep(0.01)  # looks again: nothing announces it
+                other.commit()
+    assert rows(postgres_url, "SELECT count(*) FROM deliveries WHERE type = 'conversation.created'") == [(0,)]
+    assert rows(postgres_url, "SELECT * FROM attempts") == []
 
 
 async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(postgres_url: str) -> None:

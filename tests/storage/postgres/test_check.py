@@ -8,6 +8,7 @@ import psycopg
 import pytest
 import trio
 
+from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.rules import RULES
 from deskwire.storage.files import DiskFiles
@@ -15,6 +16,8 @@ from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.operating.check import check
 from tests.storage.backup.conftest import SECRET, fill
 from tests.storage.backup.test_check import BROKEN
+from tests.support.builders import PROJECT
+from tests.support.postgres_nodes import node
 from tests.support.stores import choosing, url_of
 
 OF_THE_FILE = {"database_damaged"}
@@ -53,6 +56,16 @@ def test_a_database_that_is_well_has_no_problems(url: str, tmp_path: Path) -> No
     report = check(url, Secrets(SECRET), DiskFiles(tmp_path), contents=True)
     assert report.problems == []
     assert report.rows["messages"] == 2
+
+
+async def _erase(url: str) -> None:
+    async with node(url) as here:
+        await here.actors.ask(PROJECT, await here.new_conversation(), Delete("manual"))
+
+
+def test_an_erasure_is_no_problem(url: str, tmp_path: Path) -> None:
+    trio.run(_erase, url)
+    assert check(url, Secrets(SECRET), DiskFiles(tmp_path), contents=True).problems == []
 
 
 @pytest.mark.parametrize("code", sorted(BROKEN.keys() - OF_THE_FILE))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.engine.events.types import AGENTS
+from deskwire.engine.events.types import AGENTS, ERASURE
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
 
@@ -55,7 +55,7 @@ _AUDITED: Final = " UNION ALL ".join(
         ("endpoints", "webhook.created"),
     )
 )
-_INTERNAL: Final = ", ".join(f"'{name}'" for name in AGENTS)
+_INTERNAL: Final = ", ".join(f"'{name}'" for name in (*AGENTS, ERASURE))
 _SETTLED_MS: Final = 3_600_000
 """A margin: objects made about when the trail began, or where it was cut off, may be on either side."""
 

@@ -135,10 +135,8 @@ class Batcher:
 
     async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
         self._begun, self._heads = False, None
-        if (
-            not self._wire.is_open
-        ):  # a standby that has taken over may give the keys again that were taken before
-            self._rowids.clear()
+        if not self._wire.is_open:
+            self._rowids.clear()  # a standby that has taken over may give the keys again
         if not self._open:
             await self._wire.exchange([single(_OPEN_TEXT, self._lane.key())], self._patience_s)
             self._open = True

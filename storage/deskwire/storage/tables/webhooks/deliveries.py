@@ -41,6 +41,8 @@ _RETRIES: Final = either(
     "ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END ORDER BY d.due_at LIMIT ?"
 )
 _END: Final = 2**63 - 1
+_AT_ONCE: Final = 5_000
+"""Deliveries whose attempts one statement removes."""
 
 
 class DeliveryReads(Queries):
@@ -226,9 +228,8 @@ class DeliveryWrites(Changes):
 
     def erase_deliveries(self, conversation: int) -> None:
         """Remove all deliveries of a conversation's events, also of events that were pruned before."""
-        chosen = "SELECT position FROM deliveries WHERE lane = ?"
-        self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({chosen})", (conversation,))
-        self.conn.execute("DELETE FROM deliveries WHERE lane = ?", (conversation,))
+        gone = self.conn.execute("DELETE FROM deliveries WHERE lane = ? RETURNING position", (conversation,))
+        self._delete_attempts([position for (position,) in gone.fetchall()])
         self.deliveries[:] = [
             delivery for delivery in self.deliveries if delivery.ordering_key != conversation
         ]
@@ -281,9 +282,19 @@ class DeliveryWrites(Changes):
     def _delete(self, positions: Sequence[int]) -> int:
         if positions:
             marks = ", ".join("?" for _ in positions)
-            self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({marks})", positions)
             self.conn.execute(f"DELETE FROM deliveries WHERE position IN ({marks})", positions)
+            self._delete_attempts(positions)
         return len(positions)
+
+    def _delete_attempts(self, positions: Sequence[int]) -> None:
+        """Remove the attempts at deliveries that are removed already.
+
+        In this order, as another node may record an attempt at this moment: the removal of its delivery waits for that.
+        """
+        for start in range(0, len(positions), _AT_ONCE):
+            part = positions[start : start + _AT_ONCE]
+            marks = ", ".join("?" for _ in part)
+            self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({marks})", part)
 
     def _delete_endpoint(self, endpoint: int) -> int:
         self.conn.execute("DELETE FROM endpoints WHERE rowid = ?", (endpoint,))

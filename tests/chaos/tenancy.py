@@ -1,0 +1,120 @@
+"""What further projects were promised, held against what they were shown: nothing of what is erased, nothing of another project."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import Any, Final, Protocol
+
+import orjson
+
+from tests.chaos.tenants import Life, Told
+
+GRACE_S: Final = 1.0
+"""What was sent before the answer may be so long on its way, if nothing holds it up."""
+_WORD: Final = re.compile(rb"tenant\d+word\d+end")
+
+
+class Span(Protocol):
+    """Something that was done to the installation, and may have held up bytes under way."""
+
+    @property
+    def from_s(self) -> float:
+        """When it began."""
+
+    @property
+    def until_s(self) -> float:
+        """When all was as before."""
+
+
+def tenancy(
+    tenants: Sequence[Told], faults: Sequence[Span], left: Mapping[str, Sequence[str]] = {}
+) -> Iterator[str]:
+    """Yield everything that is not as it was promised.
+
+    Args:
+        left: by table, what its rows have of the words, in the end.
+    """
+    for told in tenants:
+        lives = {life.word.encode(): life for life in told.lives}
+        yield from _erased(told, lives, faults)
+        yield from _strangers(told, lives)
+        yield from _kept(told)
+    gone = {life.word for told in tenants for life in told.lives if life.erased_at < inf}
+    for table, words in left.items():
+        if found := sorted(gone & set(words)):
+            yield f"a row of {table} has {found[0]}, which is erased"
+
+
+def _erased(told: Told, lives: Mapping[bytes, Life], faults: Sequence[Span]) -> Iterator[str]:
+    """Yield what was shown of an erased one behind the answer."""
+    for life in told.lives:
+        yield from (f"{path} shows {life.word}, which is erased" for path in life.shown)
+    for page in (*told.pages, *told.last):
+        for word in sorted(set(_WORD.findall(page.body))):
+            if word in lives and lives[word].erased_at < page.asked_at:
+                yield f"the feed shows {word.decode()}, {page.asked_at - lives[word].erased_at:.2f} s after its erasure"
+    for name, journal in (("a webhook", told.mail), ("the stream", told.stream)):
+        for arrival in journal.arrivals:
+            for word in sorted(set(_WORD.findall(arrival.body))):
+                if word in lives and _too_late(lives[word].erased_at, arrival.at, faults):
+                    late_s = arrival.at - lives[word].erased_at
+                    yield f"{name} brings {word.decode()}, {late_s:.2f} s after its erasure"
+
+
+def _too_late(erased_at: float, at: float, faults: Sequence[Span]) -> bool:
+    """Whether it was sent behind the answer: nothing was going on from then on that could have held it up."""
+    if at <= erased_at + GRACE_S:
+        return False
+    return not any(each.from_s <= erased_at and at <= each.until_s + GRACE_S for each in faults)
+
+
+def _strangers(told: Told, lives: Mapping[bytes, Life]) -> Iterator[str]:
+    """Yield what was shown of another project, or of nothing."""
+    bodies = [
+        *(page.body for page in (*told.pages, *told.last)),
+        *(arrival.body for journal in (told.mail, told.stream) for arrival in journal.arrivals),
+    ]
+    for word in sorted({word for body in bodies for word in _WORD.findall(body)} - lives.keys()):
+        yield f"{told.word} is shown {word.decode()}, which is none of its own"
+
+
+def _kept(told: Told) -> Iterator[str]:
+    """Yield what stays and is not there once, not in its order, or was not brought to everybody."""
+    events = [event for page in told.last for event in orjson.loads(page.body)["items"]]
+    texts = Counter(str(event["data"]["message"]["text"]) for event in events if "message" in event["data"])
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for event in events:
+        if event["sequence"] is not None and "conversation" in event["data"]:
+            numbers[str(event["data"]["conversation"]["id"])].append(event["sequence"])
+    for life in told.lives:
+        if life.kind is not None:
+            continue
+        yield from (
+            f"{text} was acknowledged and is there {texts[text]} times"
+            for text in life.messages
+            if texts[text] != 1
+        )
+        found = numbers[life.conversation]
+        if found != list(range(1, len(found) + 1)):
+            yield f"the events of {life.word} are numbered {found}"
+    for name, ids in (("the endpoint", told.mail.ids), ("the stream", told.stream.ids)):
+        if missing := [event["id"] for event in events if event["id"] not in ids]:
+            yield f"{name} of {told.word} was not given {missing[0]} and {len(missing) - 1} others"
+
+
+def words_in(rows: Sequence[tuple[Any, ...]]) -> list[str]:
+    """The words that rows have, as text or as the hexadecimal form of bytes."""
+    found: set[str] = set()
+    for row in rows:
+        for value in row:
+            text = str(value)
+            found.update(each.decode() for each in _WORD.findall(text.encode()))
+            for part in _HEX.findall(text):
+                found.update(each.decode() for each in _WORD.findall(bytes.fromhex(part[: len(part) & ~1])))
+    return sorted(found)
+
+
+_HEX: Final = re.compile(r"\\x([0-9a-f]+)")
