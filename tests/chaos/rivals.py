@@ -102,7 +102,7 @@ class Rivals:
                     hold.from_s, hold.gap = trio.current_time(), gap
                 case Refused(reason):
                     self.refusals.append(reason)
-                    return "consumer_superseded" in reason
+                    return "ConsumerSuperseded" in reason
                 case Failure(code, _) if code in FINAL_CODES:
                     hold.superseded = True
                     return True

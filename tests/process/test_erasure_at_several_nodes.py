@@ -243,7 +243,7 @@ async def erased_while_it_stands_still(
     if long:
         await trio.sleep_until(stage.began + SETTLE_S)
     before = nodes.lives()
-    over, answered = trio.Event(), list[float]()
+    over, goes_on, answered = trio.Event(), trio.Event(), list[float]()
 
     async def erase(path: str, *gone: str) -> None:
         answered.append(await stage.erased(path, gone))
@@ -254,6 +254,14 @@ async def erased_while_it_stands_still(
         else:
             assert nodes.lives()["b"] == before["b"], "it was not given up, but has forgotten"
 
+    async def delete_again() -> None:
+        """Hear that it is gone, as a client that lost the answer: not before it is gone at every node."""
+        while rows(nodes.url, f"SELECT 1 FROM conversations WHERE id = '{deleted}'"):  # noqa: ASYNC110
+            await trio.sleep(0.05)  # looks again: nothing announces it
+        again = await stage.other.delete(f"/s2s/conversations/{deleted}")
+        assert again.status_code == 404, again.text
+        assert goes_on.is_set() or "b" not in nodes.leased(), "it might still believe what it remembers"
+
     async with trio.open_nursery() as nursery:
         asked = trio.current_time()
         with nodes.stopped(_HERE):
@@ -261,12 +269,14 @@ async def erased_while_it_stands_still(
             await stage.message(stage.other, erased, word["later"])
             nursery.start_soon(erase, f"/s2s/conversations/{deleted}", word["deleted"], word["late"])
             nursery.start_soon(erase, f"/s2s/contacts/{users[1]}", word["erased"], word["later"])
+            nursery.start_soon(delete_again)
             for each in known:
                 nursery.start_soon(stage.look, *each)
             with trio.move_on_after(LEASE_S + 3 if long else _BRIEF_S):
                 await over.wait()
             assert over.is_set() == long, "a node that may go on with what it remembers is waited for"
             assert long or answered == []
+        goes_on.set()
     print("answered after", [f"{at - asked:.2f} s" for at in answered])
     for _ in range(5):
         for each in known:
