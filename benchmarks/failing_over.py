@@ -1,4 +1,4 @@
-"""What a loss costs: pauses of deliveries, of a stream and of writes when a node or the primary goes.
+"""The cost of a loss: pauses of deliveries, of a stream and of writes when a node or the primary goes.
 
 Three nodes as processes of their own, on a primary and a standby that commits wait for. A few writers keep posting, each at a
 node of its own, and at the next one when that does not answer. A pause is the longest time between two arrivals, or two
@@ -38,9 +38,8 @@ _ENDPOINTS: Final = 5
 _WRITERS: Final = 6
 _PAUSE_S: Final = 0.05
 """Of a writer between two messages: what is measured is who stops, not what the machine can do."""
-_BEFORE_S: Final = 0.5
 _SETTLE_S: Final = LEASE_S + 2
-"""A node judges others when it has been there for as long as a lease."""
+"""Passes before each fault: a node judges others when it, and the database, have been there for as long as a lease."""
 _AGAIN_S: Final = 0.02
 _LOOK_S: Final = 0.05
 _WITHIN_S: Final = 60.0
@@ -97,7 +96,7 @@ async def _measured(rounds: int, directory: Path) -> dict[str, list[_Pauses]]:
 
 
 class _Subject:
-    """Something that must go on: the moments of its arrivals, and when what arrived last was sent."""
+    """The moments at which something arrived that must go on, and when what arrived last was sent."""
 
     def __init__(self) -> None:
         self.moments: list[float] = []
@@ -153,11 +152,11 @@ class _Stage:
         self._nursery.start_soon(_consume, consumer)
         for number, subject in enumerate(self._writers):
             self._nursery.start_soon(self._write, number, subject, demo["serverKey"])
-        await trio.sleep(_SETTLE_S)
         await self._go_on(trio.current_time())
 
     async def lose_node(self, how: signal.Signals) -> _Pauses:
         """End the node that delivers most, which serves the consumer, too; start it again behind that."""
+        await trio.sleep(_SETTLE_S)
         deliverers = await self._deliverers()
         names = list(deliverers.values())
         victim = max(self._servers, key=lambda server: names.count(server.directory.name))
@@ -174,6 +173,7 @@ class _Stage:
 
     async def promote(self) -> _Pauses:
         """Kill the primary and promote the standby, and make another one behind that."""
+        await trio.sleep(_SETTLE_S)
         took = 0.0
 
         async def fail_over() -> None:
@@ -190,7 +190,6 @@ class _Stage:
     async def _disturbed(
         self, served: Sequence[_Subject], disturb: Callable[[], Awaitable[object]]
     ) -> tuple[float, float, float]:
-        await trio.sleep(_BEFORE_S)  # what went on before the fault
         since = trio.current_time()
         await disturb()
         await self._go_on(trio.current_time())

@@ -50,7 +50,7 @@ _SQLITE, _POSTGRES = "SQLite", "PostgreSQL"
 
 
 class Posted(NamedTuple):
-    """What it took to post: messages a second, their times, and the processor time of each, of nodes and of PostgreSQL."""
+    """The cost of posting: messages a second, their times, and the processor time of each, of nodes and of PostgreSQL."""
 
     rate: float
     p50_ms: float
