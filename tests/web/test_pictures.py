@@ -66,8 +66,12 @@ def _list(desk: Desk) -> None:
 def _note(desk: Desk) -> None:
     _opened(desk)
     desk.page.keyboard.press("Escape")
+    expect(desk.box).to_be_hidden()
+    expect(desk.page.locator(".rows")).to_be_focused()
     desk.page.keyboard.press("Enter")
+    expect(desk.box).to_be_visible()
     desk.page.keyboard.press("n")
+    expect(desk.page.get_by_role("button", name="Note", exact=True)).to_have_attribute("aria-pressed", "true")
     desk.box.fill("Only for us.")
 
 

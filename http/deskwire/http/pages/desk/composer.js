@@ -172,7 +172,7 @@ function Box({ id }) {
     setSnippet(null);
     requestAnimationFrame(() => (box.current?.focus(), box.current?.setSelectionRange(from + words.length, from + words.length)));
   };
-  useEffect(() => handle({ reply: mode(false), note: mode(true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (setSnippet({ q: "", from: text.length }), focus(), true) }));
+  useLayoutEffect(() => handle({ reply: mode(false), note: mode(true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (setSnippet({ q: "", from: text.length }), focus(), true) }));
   const typed = (/** @type {any} */ event) => (store({ text: event.target.value }), setSnippet(wanted(event.target)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if (snippet && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
