@@ -17,6 +17,8 @@ LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strate
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# In CI, what failed is run once more by itself, and named: processes, browsers and databases share its few cores.
+PYTEST_AGAIN := $(BIN)/python -m tests.again -n auto --dist worksteal
 
 .PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary format docs site explorer vendor web-types web-lint audit lock clean
 
@@ -43,7 +45,7 @@ unit: $(DEV_STAMP)
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 test: lint
-	$(PYTEST) -n $(WORKERS) -m "not long and not web" $(ARGS)
+	$(PYTEST_AGAIN) -n $(WORKERS) -m "not long and not web" $(ARGS)
 
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
@@ -53,8 +55,8 @@ ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents imp
 # What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
 # skips what needs it where its environment was never made.
 verify: $(DEV_STAMP) $(S3_STAMP)
-	$(PYTEST) -m "long or s3" $(ARGS)
-	$(PYTEST) -m "not long and not web and not sqlite" --store postgres $(ON_POSTGRES) $(ARGS)
+	$(PYTEST_AGAIN) -m "long or s3" $(ARGS)
+	$(PYTEST_AGAIN) -m "not long and not web and not sqlite" --store postgres $(ON_POSTGRES) $(ARGS)
 
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
 cover: $(DEV_STAMP)
@@ -170,7 +172,7 @@ web-lint: $(TOOLS)/node_modules/.stamp
 
 # The desk in the system's Chromium, and its types; fails where there is no Chromium or no npm.
 web: web-lint .venv/.web-stamp
-	WEB=required $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/web $(ARGS)
+	WEB=required $(PYTEST_AGAIN) -n $(WORKERS) --dist loadfile tests/web $(ARGS)
 
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)
