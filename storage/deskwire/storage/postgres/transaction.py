@@ -9,15 +9,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
-from deskwire.engine.events.types import (
-    AGENTS,
-    ERASURE,
-    Draft,
-    StoredEvent,
-    contact_lane,
-    encode_envelope,
-    topics_of,
-)
+from deskwire.engine.events.types import ERASURE, Draft, StoredEvent, contact_lane
 from deskwire.engine.idempotency.once import InProgress
 from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.ports import Commit
@@ -32,15 +24,12 @@ from deskwire.storage.postgres.log import LogReads, LogWrites
 from deskwire.storage.postgres.search.lookup import PostgresSearchReads
 from deskwire.storage.postgres.search.tickets import PostgresTicketReads, PostgresTicketWrites
 from deskwire.storage.tables.all import AllReads, AllWrites
-from deskwire.storage.tables.events.events import NO_PROJECT
+from deskwire.storage.tables.events.events import NO_PROJECT, ROW_COLUMNS, event_at, event_row
+from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY, delivery_at, delivery_row
 
 INSERT_EVENT: Final = (
-    "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at, internal, ticket, "
-    "about_conversation, about_user) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-INSERT_DELIVERY: Final = (
-    "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, created_at, "
-    "ended_at, reason, event_id, type, sequence, redelivery_of) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"INSERT INTO events ({ROW_COLUMNS}, about_conversation, about_user) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 INSERT_ERASURE: Final = (
     "INSERT INTO events (position, id, project, type, body, internal, created_at) VALUES (?, ?, ?, ?, ?, 1, "
@@ -181,23 +170,9 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         directed: bool = False,
         ticket: int | None = None,
     ) -> StoredEvent:
-        internal = draft.type in AGENTS
-        assert not (internal and (directed or draft.sequence is not None)), (
-            "what agents are told has no number"
-        )
         position, event_id = self.head(project.rowid).events.next(at)
-        topics = () if directed or internal else topics_of(project.rowid, draft.data)
-        event = StoredEvent(
-            position,
-            event_id,
-            draft.type,
-            NO_PROJECT if directed else project.rowid,
-            conversation,
-            draft.sequence,
-            encode_envelope(draft, event_id, project.id, at),
-            topics,
-        )
-        self.conn.execute(INSERT_EVENT, event_row(event, at, ticket))
+        event = event_at(position, event_id, project, draft, conversation, at, directed=directed)
+        self.conn.execute(INSERT_EVENT, row_with_subjects(event, at, ticket))
         if not directed:
             self.published.append(event)
         return event
@@ -227,11 +202,16 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         skipped: str | None = None,
         redelivery_of: int | None = None,
     ) -> Delivery:
-        assert not event.internal, "what agents are told is delivered to nobody"
         position, delivery_id = self.head(project_of(event.position)).deliveries.next(at)
-        again = redelivery_of is not None
-        delivery = Delivery(
-            position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=again
+        delivery = delivery_at(
+            position,
+            delivery_id,
+            endpoint,
+            event,
+            ordering_key,
+            previous,
+            at,
+            redelivery=redelivery_of is not None,
         )
         self.conn.execute(INSERT_DELIVERY, delivery_row(delivery, skipped, redelivery_of))
         if skipped is None:
@@ -253,45 +233,10 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         return super().routed_endpoints(project)
 
 
-def event_row(event: StoredEvent, at: int, ticket: int | None) -> tuple[object, ...]:
+def row_with_subjects(event: StoredEvent, at: int, ticket: int | None) -> tuple[object, ...]:
     """Return the values of INSERT_EVENT. What outlives its subject is found by what it is about."""
     about: tuple[str | None, str | None] = (None, None)
     if event.conversation is None and event.topics:
         subjects = {topic.kind: topic.subject for topic in event.topics}
         about = subjects.get("conversation"), subjects.get("contact")
-    return (
-        event.position,
-        event.id,
-        event.type,
-        event.project,
-        event.conversation,
-        event.sequence,
-        event.body,
-        at,
-        int(event.internal),
-        ticket,
-        *about,
-    )
-
-
-def delivery_row(delivery: Delivery, skipped: str | None, redelivery_of: int | None) -> tuple[object, ...]:
-    """Return the values of INSERT_DELIVERY."""
-    event, at = delivery.event, delivery.created_at
-    status, ended = ("pending", None) if skipped is None else ("skipped", at)
-    return (
-        delivery.position,
-        delivery.id,
-        delivery.endpoint,
-        event.position,
-        delivery.ordering_key,
-        delivery.previous,
-        status,
-        at,
-        at,
-        ended,
-        skipped,
-        event.id,
-        event.type,
-        event.sequence,
-        redelivery_of,
-    )
+    return (*event_row(event, at, ticket), *about)

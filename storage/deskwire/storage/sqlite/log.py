@@ -6,17 +6,23 @@ from typing import Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import Mint
-from deskwire.engine.events.types import AGENTS, Draft, StoredEvent, encode_envelope, topics_of
+from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.events.events import NO_PROJECT, EventWrites
-from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
+from deskwire.storage.tables.events.events import ROW_COLUMNS, EventWrites, event_at, event_row
+from deskwire.storage.tables.webhooks.deliveries import (
+    INSERT_DELIVERY,
+    DeliveryWrites,
+    delivery_at,
+    delivery_row,
+)
 
 _NEWEST: Final = (
     "SELECT position, id FROM (SELECT * FROM (SELECT position, id FROM events ORDER BY position DESC LIMIT 1) "
     "UNION ALL SELECT spent_position, spent_id FROM event_window) ORDER BY position DESC LIMIT 1"
 )
 """The newest position ever given and its id, also if that event was erased."""
+_INSERT_EVENT: Final = f"INSERT INTO events ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class LogReads(Queries):
@@ -91,38 +97,10 @@ class LogWrites(EventWrites, DeliveryWrites):
         directed: bool = False,
         ticket: int | None = None,
     ) -> StoredEvent:
-        internal = draft.type in AGENTS
-        assert not (internal and (directed or draft.sequence is not None)), (
-            "what agents are told has no number"
-        )
         self._event_position += 1
-        event_id = self._event_ids.new("evt", at)
-        event = StoredEvent(
-            self._event_position,
-            event_id,
-            draft.type,
-            NO_PROJECT if directed else project.rowid,
-            conversation,
-            draft.sequence,
-            encode_envelope(draft, event_id, project.id, at),
-            () if directed or internal else topics_of(project.rowid, draft.data),
-        )
-        self.conn.execute(
-            "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at, internal, ticket) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                event.position,
-                event.id,
-                event.type,
-                event.project,
-                event.conversation,
-                event.sequence,
-                event.body,
-                at,
-                int(internal),
-                ticket,
-            ),
-        )
+        position, event_id = self._event_position, self._event_ids.new("evt", at)
+        event = event_at(position, event_id, project, draft, conversation, at, directed=directed)
+        self.conn.execute(_INSERT_EVENT, event_row(event, at, ticket))
         if not directed:
             self.published.append(event)
         return event
@@ -138,36 +116,19 @@ class LogWrites(EventWrites, DeliveryWrites):
         skipped: str | None = None,
         redelivery_of: int | None = None,
     ) -> Delivery:
-        assert not event.internal, "what agents are told is delivered to nobody"
         self._delivery_position += 1
         position, delivery_id = self._delivery_position, self._delivery_ids.new("dlv", at)
-        again = redelivery_of is not None
-        delivery = Delivery(
-            position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=again
+        delivery = delivery_at(
+            position,
+            delivery_id,
+            endpoint,
+            event,
+            ordering_key,
+            previous,
+            at,
+            redelivery=redelivery_of is not None,
         )
-        status, ended = ("pending", None) if skipped is None else ("skipped", at)
-        self.conn.execute(
-            "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, "
-            "created_at, ended_at, reason, event_id, type, sequence, redelivery_of) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                position,
-                delivery_id,
-                endpoint,
-                event.position,
-                ordering_key,
-                previous,
-                status,
-                at,
-                at,
-                ended,
-                skipped,
-                event.id,
-                event.type,
-                event.sequence,
-                redelivery_of,
-            ),
-        )
+        self.conn.execute(INSERT_DELIVERY, delivery_row(delivery, skipped, redelivery_of))
         if skipped is None:
             self.deliveries.append(delivery)
         return delivery

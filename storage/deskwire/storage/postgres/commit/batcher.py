@@ -55,12 +55,8 @@ from deskwire.storage.postgres.driver.refusals import (
 )
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.wire import Statement, Wire
-from deskwire.storage.postgres.transaction import (
-    CHANGES,
-    INSERT_DELIVERY,
-    INSERT_EVENT,
-    EndpointsMoved,
-)
+from deskwire.storage.postgres.transaction import CHANGES, INSERT_EVENT, EndpointsMoved
+from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY
 
 log: Final = structlog.get_logger(__name__)
 

@@ -12,11 +12,12 @@ from typing import Any, Final, NamedTuple
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.events.ports import Advance
-from deskwire.engine.events.types import AGENTS, Draft, StoredEvent, encode_envelope, topics_of
+from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.postgres.commit.heads import Head, project_of
-from deskwire.storage.postgres.transaction import delivery_row, event_row
-from deskwire.storage.tables.events.events import NO_PROJECT
+from deskwire.storage.postgres.transaction import row_with_subjects
+from deskwire.storage.tables.events.events import event_at
+from deskwire.storage.tables.webhooks.deliveries import delivery_at, delivery_row
 
 _ID_LENGTH: Final = 30
 _ID_AT: Final = len(b'{"id":"')
@@ -79,18 +80,9 @@ class Unsealed:
         ticket: int | None,
     ) -> StoredEvent:
         """Add an event, and return it with its stand-ins."""
-        internal, number = draft.type in AGENTS, next(_numbers)
+        number = next(_numbers)
         position, event_id = StandInPosition(-number), StandInId(f"evt_{number:026d}")
-        event = StoredEvent(
-            position,
-            event_id,
-            draft.type,
-            NO_PROJECT if directed else project.rowid,
-            conversation,
-            draft.sequence,
-            encode_envelope(draft, event_id, project.id, at),
-            () if directed or internal else topics_of(project.rowid, draft.data),
-        )
+        event = event_at(position, event_id, project, draft, conversation, at, directed=directed)
         self.events.append(_Event(event, project.rowid, at, ticket, not directed))
         self._projects[position] = project.rowid
         return event
@@ -107,18 +99,16 @@ class Unsealed:
         redelivery_of: int | None,
     ) -> Delivery:
         """Add a delivery, and return it with its stand-ins."""
-        number, again = next(_numbers), redelivery_of is not None
-        delivery = Delivery(
+        number = next(_numbers)
+        delivery = delivery_at(
             StandInPosition(-number),
             StandInId(f"dlv_{number:026d}"),
             endpoint,
             event,
             ordering_key,
             previous,
-            0,
             at,
-            at,
-            redelivery=again,
+            redelivery=redelivery_of is not None,
         )
         project = self._projects.get(event.position)
         if project is None:  # an event of an earlier commit
@@ -152,7 +142,7 @@ class Unsealed:
 
     def event_rows(self) -> list[Sequence[Any]]:
         """Return the rows of the events, once they are sealed."""
-        return [event_row(each.event, each.at, each.ticket) for each in self.events]
+        return [row_with_subjects(each.event, each.at, each.ticket) for each in self.events]
 
     def delivery_rows(self) -> list[Sequence[Any]]:
         """Return the rows of the deliveries, once they are sealed."""

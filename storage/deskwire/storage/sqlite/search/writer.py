@@ -75,7 +75,7 @@ class SearchIndex:
             result = job(tx)
             tx.flush()
             self._connection.execute("COMMIT")
-        except BaseException:
+        except BaseException:  # whatever it was, it goes on from here
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise

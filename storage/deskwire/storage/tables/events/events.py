@@ -9,11 +9,15 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.events.types import StoredEvent, Topic
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.events.types import AGENTS, Draft, StoredEvent, Topic, encode_envelope, topics_of
 from deskwire.storage.dialect import differing, either
 from deskwire.storage.tables.base import Changes, Queries
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
+
+ROW_COLUMNS: Final = "position, id, type, project, conversation, sequence, body, created_at, internal, ticket"
+"""The columns that `event_row` has the values of."""
 
 NO_PROJECT: Final = 0
 """Stands in the row of an event that is for one endpoint alone, so that no feed finds it."""
@@ -88,6 +92,47 @@ _NEWEST_OF_PROJECT: Final = either(
 def event_of(row: Sequence[Any]) -> StoredEvent:
     """Return the event in a row of EVENT_COLUMNS."""
     return StoredEvent(*row)
+
+
+def event_at(
+    position: int,
+    event_id: str,
+    project: Project,
+    draft: Draft,
+    conversation: int | None,
+    at: int,
+    *,
+    directed: bool,
+) -> StoredEvent:
+    """Return an event at its place in the log; one that is `directed` to an endpoint is in no feed and in no topic."""
+    internal = draft.type in AGENTS
+    assert not (internal and (directed or draft.sequence is not None)), "what agents are told has no number"
+    return StoredEvent(
+        position,
+        event_id,
+        draft.type,
+        NO_PROJECT if directed else project.rowid,
+        conversation,
+        draft.sequence,
+        encode_envelope(draft, event_id, project.id, at),
+        () if directed or internal else topics_of(project.rowid, draft.data),
+    )
+
+
+def event_row(event: StoredEvent, at: int, ticket: int | None) -> tuple[object, ...]:
+    """Return the values of ROW_COLUMNS."""
+    return (
+        event.position,
+        event.id,
+        event.type,
+        event.project,
+        event.conversation,
+        event.sequence,
+        event.body,
+        at,
+        int(event.internal),
+        ticket,
+    )
 
 
 class EventReads(Queries):

@@ -40,9 +40,56 @@ _RETRIES: Final = either(
     "AND CASE WHEN d.redelivery_of IS NOT NULL THEN d.position <= ? "
     "ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END ORDER BY d.due_at LIMIT ?"
 )
+INSERT_DELIVERY: Final = (
+    "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, created_at, "
+    "ended_at, reason, event_id, type, sequence, redelivery_of) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+"""Takes the values of `delivery_row`."""
+
 _END: Final = 2**63 - 1
 _AT_ONCE: Final = 5_000
 """Deliveries whose attempts one statement removes."""
+
+
+def delivery_at(
+    position: int,
+    delivery_id: str,
+    endpoint: int,
+    event: StoredEvent,
+    ordering_key: int | None,
+    previous: int | None,
+    at: int,
+    *,
+    redelivery: bool,
+) -> Delivery:
+    """Return a delivery, due at once, at its place among all."""
+    assert not event.internal, "what agents are told is delivered to nobody"
+    return Delivery(
+        position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=redelivery
+    )
+
+
+def delivery_row(delivery: Delivery, skipped: str | None, redelivery_of: int | None) -> tuple[object, ...]:
+    """Return the values of INSERT_DELIVERY; a delivery that is `skipped` for a reason has ended."""
+    event, at = delivery.event, delivery.created_at
+    status, ended = ("pending", None) if skipped is None else ("skipped", at)
+    return (
+        delivery.position,
+        delivery.id,
+        delivery.endpoint,
+        event.position,
+        delivery.ordering_key,
+        delivery.previous,
+        status,
+        at,
+        at,
+        ended,
+        skipped,
+        event.id,
+        event.type,
+        event.sequence,
+        redelivery_of,
+    )
 
 
 class DeliveryReads(Queries):
