@@ -288,7 +288,7 @@ class Run:
             known = len(self._feed.arrivals)
             for journal in (self._stream, *self._journals):
                 await journal.wait_for(self._feed.ids, self._patience_s)
-            await trio.sleep(_SETTLED_S)
+            await trio.sleep(_SETTLED_S)  # a request whose sender gave up may still be under way
             await self._read(feed)
 
     async def _read(self, feed: Feed) -> None:

@@ -95,9 +95,7 @@ async def test_what_is_to_be_sent_again_is_sent_by_the_courier_whichever_node_is
             assert made.status_code == 200, made.text
         with trio.fail_after(20):
             while sorted(Counter((where := couriers(nodes)).values()).values()) != [2, 3]:  # noqa: ASYNC110
-                await trio.sleep(
-                    0.05
-                )  # looks again: nothing announces it; no endpoint moves once they are shared out
+                await trio.sleep(0.05)  # looks again: nothing announces it; shared out they stay
         conversation = (await first.post("/s2s/conversations", json={"contact": {"userId": "u"}})).json()[
             "id"
         ]

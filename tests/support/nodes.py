@@ -108,7 +108,7 @@ class Way:
     async def _pass(self) -> None:
         await self._going.wait()
         if self.delay_s:
-            await trio.sleep(self.delay_s)
+            await trio.sleep(self.delay_s)  # the delay that the test asked for
         if self.cut:
             raise Unavailable("The database can't be reached.")
 

@@ -171,7 +171,7 @@ class PostgresServer:
             assert self._guard is not None
             ended = self._guard.poll() is not None or time.monotonic() > end
             assert not ended, f"the server did not start: {self.log.read_text()[-2_000:]}"
-            time.sleep(_LOOK_S)
+            time.sleep(_LOOK_S)  # looks again: nothing announces it
 
     def _is_ready(self) -> bool:
         try:
@@ -192,7 +192,7 @@ class PostgresServer:
         end = time.monotonic() + _START_S
         while any(_is_of(each, self.data) for each in Path("/proc").glob("[0-9]*")):
             assert time.monotonic() < end
-            time.sleep(_LOOK_S)
+            time.sleep(_LOOK_S)  # looks again: nothing announces it
 
 
 def _is_of(process: Path, data: Path) -> bool:

@@ -180,7 +180,7 @@ class Transactions:
         try:
             result = job(tx)
             self.commit(tx)
-        except BaseException:
+        except BaseException:  # whatever it was, it goes on from here
             with suppress(Exception):
                 self.roll_back()
             raise

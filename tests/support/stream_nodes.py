@@ -85,7 +85,7 @@ class NodeCluster:
 
     async def until_valid(self) -> None:
         while trio.current_time() >= self.valid_until:  # noqa: ASYNC110  # virtual time: the mock clock jumps
-            await trio.sleep(BEAT_S)
+            await trio.sleep(BEAT_S)  # virtual time: the mock clock jumps
 
     async def on_duty(self, work: Callable[[], Awaitable[object]]) -> None:
         await work()

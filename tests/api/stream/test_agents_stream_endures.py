@@ -157,7 +157,7 @@ async def until(service: Service, count: int) -> None:
     """Wait until so many streams are open."""
     with trio.fail_after(WITHIN_S):
         while await open_streams(service) != count:  # noqa: ASYNC110  # looks again: nothing announces it
-            await trio.sleep(0.05)
+            await trio.sleep(0.05)  # looks again: nothing announces it
 
 
 async def open_streams(service: Service) -> int:

@@ -270,7 +270,7 @@ async def settle(service: Service, ears: Ears, last: str) -> None:
     with trio.fail_after(SETTLED_S):
         for reached in (delivered, heard, confirmed):
             while not await reached():  # noqa: ASYNC110  # looks again: nothing announces it
-                await trio.sleep(LOOK_S)
+                await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
 async def consumers(service: Service) -> list[Any]:

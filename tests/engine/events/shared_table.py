@@ -125,7 +125,7 @@ class SlowStore:
             self.failures -= 1
             raise Unavailable("The database is gone.")
         found = query(cast(Reader, self.table))
-        await trio.sleep(self.delays.pop() if self.delays else 0.0)
+        await trio.sleep(self.delays.pop() if self.delays else 0.0)  # virtual time: the mock clock jumps
         return found
 
     async def write(self, job: Callable[[Transaction], T]) -> T:

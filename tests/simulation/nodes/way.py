@@ -90,9 +90,8 @@ class Way:
         session = self._session
         if session is None:
             return
-        await trio.sleep(
-            self._database.dice.choice((IDLE_S, WATCHDOG_S))
-        )  # virtual time: the mock clock jumps
+        patience_s = self._database.dice.choice((IDLE_S, WATCHDOG_S))
+        await trio.sleep(patience_s)  # virtual time: the mock clock jumps
         if session is self._session and self.stopped:
             self._database.end(session)
 
@@ -157,7 +156,7 @@ class Way:
                 batch.append(self._jobs.popleft())
             try:
                 await self._settle(batch)
-            except BaseException:
+            except BaseException:  # whatever it was, it goes on from here
                 self._jobs.extendleft(reversed(batch))  # whoever ends the process answers them
                 raise
 

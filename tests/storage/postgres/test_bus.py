@@ -138,7 +138,7 @@ async def test_a_schema_does_not_hear_of_another(url: str) -> None:
     async with buses(url, url, f"{url}?options=-c%20search_path%3Dother") as (a, b, other):
         receiver, stranger = Receiver(b), Receiver(other)
         other.send("events", b"theirs")
-        await trio.sleep(0.2)
+        await trio.sleep(0.2)  # what must not come has had the time to come
         a.send("events", b"ours")
         assert await receiver.until(1) == [b"ours"]
         assert not stranger.came

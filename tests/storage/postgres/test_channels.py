@@ -193,18 +193,18 @@ async def _held_again(stage: Stage) -> Subscription:
         try:
             return await stage.hold("c1")
         except Unavailable:
-            await trio.sleep(0.1)
+            await trio.sleep(0.1)  # tries again: nothing announces it
 
 
 def saved(server: PostgresServer, position: int) -> None:
     while rows(server.url(), "SELECT position FROM consumers") != [(position,)]:
-        time.sleep(0.02)
+        time.sleep(0.02)  # looks again: nothing announces it
 
 
 def caught_up(primary: PostgresServer, standby: PostgresServer) -> None:
     [(end,)] = primary.run("SELECT pg_current_wal_lsn()")
     while standby.run(f"SELECT pg_last_wal_replay_lsn() >= '{end}'") != [(True,)]:
-        time.sleep(0.02)
+        time.sleep(0.02)  # looks again: nothing announces it
 
 
 async def _no_wishes() -> tuple[()]:

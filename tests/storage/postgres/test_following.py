@@ -203,7 +203,7 @@ async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus:
             deadline = trio.current_time() + 10
             for (_, source), mine in found.items():
                 while len(mine) < len(wanted[source]) and trio.current_time() < deadline:  # noqa: ASYNC110  # of all readers
-                    await trio.sleep(0.05)
+                    await trio.sleep(0.05)  # looks again: nothing announces it
             readers.cancel_scope.cancel()
         assert {len(each) > 40 for each in wanted.values()} == {True}
         for (number, source), mine in found.items():

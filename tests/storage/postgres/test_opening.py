@@ -35,7 +35,7 @@ def test_other_threads_go_on_while_a_server_does_not_answer(silent: int) -> None
     thread.start()
     turns = 0
     while thread.is_alive():
-        time.sleep(0.01)
+        time.sleep(0.01)  # counts the turns that a thread leaves to others
         turns += 1
     assert turns > 20, "this thread had its turns"
     assert 0.9 < time.monotonic() - began < 10

@@ -91,7 +91,7 @@ async def test_a_transaction_that_ends_soon_is_waited_for(
     kept: Kept, late: psycopg.Connection[tuple[int]], nursery: trio.Nursery
 ) -> None:
     async def commit() -> None:
-        await trio.sleep(0.1)
+        await trio.sleep(0.1)  # the other side is waiting by then
         await trio.to_thread.run_sync(late.commit)
 
     nursery.start_soon(commit)

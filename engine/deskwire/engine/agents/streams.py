@@ -138,7 +138,7 @@ class AgentStreams:
             await self._check(stream)
             start = await self._store.read(lambda reader: find_start(reader, project, after))
             stream.begin(start)
-        except BaseException:
+        except BaseException:  # whatever it was, it goes on from here
             self.close(stream)
             raise
         self.counters.gaps += stream.start.gap

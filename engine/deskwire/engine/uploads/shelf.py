@@ -128,7 +128,7 @@ class SharedShelf:
         try:
             while not await self._kept(content, draft, job):
                 log.info("uploads.content_was_going", project=content.project)
-        except BaseException:
+        except BaseException:  # whatever it was, it goes on from here
             await self._undo(content)
             raise
 
