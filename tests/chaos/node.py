@@ -12,9 +12,14 @@ import httpx
 import trio
 
 from tests.chaos.network import Relay, steady_port
-from tests.support.sockets.server_process import Server
+from tests.support.sockets.server_process import EndedError, Server
 
 _LOOK_S: Final = 0.2
+_AGAIN_S: Final = 2.0
+"""The supervisor's pause before it starts a node again that refused to start; `RestartSec` of docs/deploy/deskwire.service."""
+_REFUSED: Final = "Deskwire can't start: The PostgreSQL "
+"""Begins the last words of a node that finds its database gone, starting or recovering."""
+_STARTED_WITHIN_S: Final = 90.0
 _HEALTH_S: Final = 0.5
 """How often the balancer asks each node."""
 _HEALTHY_WITHIN_S: Final = 2.0
@@ -49,6 +54,17 @@ class Node(Server):
         self._wanted = True
         async with self._turn:
             await self.start()
+
+    async def start(self) -> None:
+        """Start it and wait until it is ready; once more whenever it refuses for its database, which may be away as well."""
+        with trio.fail_after(_STARTED_WITHIN_S):
+            while True:
+                try:
+                    return await super().start()
+                except EndedError as ended:
+                    if not str(ended).splitlines()[-1].startswith(_REFUSED):
+                        raise
+                await trio.sleep(_AGAIN_S)  # as a supervisor does
 
     async def watch(self) -> None:
         """Start it again whenever it has ended, until cancelled."""

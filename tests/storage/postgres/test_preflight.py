@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.operating.advice import unreachable
 from deskwire.storage.postgres.operating.preflight import examine
 from tests.storage.postgres.pooler import pooled
 from tests.support.postgres import USER, PostgresServer
@@ -86,6 +87,20 @@ def test_a_standby_is_refused_unless_the_url_names_the_primary_as_well(
         assert examine(f"postgresql://{USER}@{hosts}/postgres").version >= 150_000
     finally:
         standby.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "FATAL: the database system is starting up",
+        "FATAL: the database system is in recovery mode",
+        "session is read-only - FATAL: the database system is not yet accepting connections",
+    ],
+)
+def test_a_server_that_will_be_there_soon_is_no_standby(words: str) -> None:
+    said = str(unreachable("postgresql://one,two/deskwire", words))
+    assert "Start the node again when it is up" in said
+    assert words in said
 
 
 def test_commits_that_no_standby_confirms_are_refused_if_they_must_be() -> None:

@@ -40,6 +40,10 @@ async def seen(http: httpx.AsyncClient, url: str, status: int) -> httpx.Response
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
+class EndedError(Exception):
+    """A process that ended before it was ready; its words are what it has said."""
+
+
 class Server:
     """A server on one data directory and port, over several starts.
 
@@ -67,7 +71,7 @@ class Server:
         self._wrapped = wrapped
 
     async def start(self) -> None:
-        """Start it and wait until it is ready."""
+        """Start it and wait until it is ready. Raises EndedError if it ends before that."""
         with (self.directory / "serve.log").open("ab") as output:
             self._process = await trio.lowlevel.open_process(
                 [
@@ -82,7 +86,8 @@ class Server:
         with trio.fail_after(READY_S):
             async with httpx.AsyncClient(trust_env=False) as client:
                 while not await self._ready(client):
-                    assert self._process.poll() is None, self.log()
+                    if self._process.poll() is not None:
+                        raise EndedError(self.log())
                     await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
     async def _ready(self, client: httpx.AsyncClient) -> bool:

@@ -38,6 +38,10 @@ _ADVICE: Final = (
         "has no session left. A node takes up to ten: raise max_connections, or the user's CONNECTION LIMIT",
     ),
     (
+        r"starting up|shutting down|not yet accepting connections|in recovery mode",
+        "is starting, recovering or stopping. Start the node again when it is up",
+    ),
+    (
         r"session is read-only|hot standby mode|server is in recovery|cannot execute .* in a read-only",
         (
             "is a standby, or takes no writes. Name the primary in DESKWIRE_DATABASE_URL, or all hosts with commas between them: "
@@ -55,7 +59,6 @@ _ADVICE: Final = (
         r"certificate|SSL|GSSAPI",
         "and this node do not agree about encryption. Look at sslmode and sslrootcert",
     ),
-    (r"starting up|shutting down", "is starting or stopping. Start the node again when it is up"),
     (
         r"[Cc]onnection refused|could not translate|[Nn]ame or service|timed? ?out|No route|unreachable|No such file",
         "can't be reached. Look whether it runs, and at host and port in DESKWIRE_DATABASE_URL",
