@@ -367,6 +367,7 @@ class Route:
         errors: codes of its refusals, those aside that its access, its path and its body bring along.
         quota: what a call is counted by.
         records: the actions that the audit trail may have of a call. Its handler has a store that signs them.
+        forgets: whether a call removes what nodes may remember, though no such action tells of it.
         unrecorded: of a call that changes something, why the trail has nothing of it.
         tells: what agents are told has changed, by `settings.changed`.
     """
@@ -393,6 +394,7 @@ class Route:
     records: tuple[str, ...] = ()
     unrecorded: str = ""
     tells: Setting | None = None
+    forgets: bool = False
 
     @property
     def summary(self) -> str:
@@ -408,7 +410,7 @@ class Route:
     @property
     def outdates(self) -> bool:
         """True if a call may change what nodes remember, so that none may rely on it once the call is answered."""
-        return not _OUTDATING.isdisjoint(self.records)
+        return self.forgets or not _OUTDATING.isdisjoint(self.records)
 
     @property
     def direct(self) -> bool:
@@ -461,6 +463,7 @@ class Routes:
         records: tuple[str, ...] = (),
         unrecorded: str = "",
         tells: Setting | None = None,
+        forgets: bool = False,
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -476,7 +479,7 @@ class Routes:
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
             quota: what its calls are counted by.
-            further, records: see `Route`.
+            further, records, forgets: see `Route`.
             unrecorded: overrides that of the group.
             tells: see `Route`. The handler's store tells them.
         """
@@ -510,6 +513,7 @@ class Routes:
                 records,
                 "" if records else unrecorded or self.unrecorded,
                 tells,
+                forgets,
             )
             self.table.append(route)
             return handler
