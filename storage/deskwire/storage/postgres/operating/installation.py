@@ -82,15 +82,18 @@ def belongs(url: str, identity: Identity) -> None:
 
 
 def told_to_all(url: str) -> bool:
-    """Wait until all live nodes have forgotten what was changed before; tell whether they have in time."""
-    with connected(url, "setup") as connection:
-        epoch = connection.execute("SELECT epoch FROM installation").fetchall()[0][0]
-        until = time.monotonic() + _TOLD_S
-        while connection.execute(_UNTOLD, (epoch,)).fetchone() is not None:
-            if time.monotonic() >= until:
-                return False
-            time.sleep(_LOOK_S)
-        return True
+    """Wait until all live nodes have forgotten what was changed before; tell whether they are known to have in time."""
+    try:
+        with connected(url, "setup") as connection:
+            epoch = connection.execute("SELECT epoch FROM installation").fetchall()[0][0]
+            until = time.monotonic() + _TOLD_S
+            while connection.execute(_UNTOLD, (epoch,)).fetchone() is not None:
+                if time.monotonic() >= until:
+                    return False
+                time.sleep(_LOOK_S)
+            return True
+    except (DatabaseUnusableError, psycopg.Error):
+        return False
 
 
 @contextmanager
