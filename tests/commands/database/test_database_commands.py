@@ -168,6 +168,24 @@ def test_the_url_is_shown_without_its_password() -> None:
     assert "postgresql://deskwire:***@db/deskwire" in "".join(shown.output.split())
 
 
+@pytest.mark.parametrize(
+    ("password", "query", "words"),
+    [
+        ("", "?ssl_mode=require", "the option ssl_mode, which PostgreSQL's client library does not know"),
+        ("", "?connect_timeout=abc", "whole seconds, at least 1, as its connect_timeout"),
+        ("%", "", "must have % as %25"),
+        ("%00", "", "is written in a way that PostgreSQL's client library"),
+    ],
+)
+def test_a_url_that_can_not_be_read_is_refused_with_a_sentence_and_without_its_password(
+    password: str, query: str, words: str
+) -> None:
+    refused = run(f"postgresql://deskwire:{PASSWORD}{password}@127.0.0.1:9/x{query}", "migrate")
+    assert isinstance(refused.exception, SystemExit), refused.exception
+    assert words in " ".join(refused.output.split())
+    assert PASSWORD not in refused.output
+
+
 def test_without_the_driver_the_program_starts_and_says_what_to_install(tmp_path: Path) -> None:
     blocked = "import sys; sys.modules['psycopg'] = None; from deskwire.__main__ import main; main()"
     environ = {

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.postgres.operating.advice import place, unreachable
+from deskwire.storage.postgres.operating.advice import parts_of, place, unreachable
 
 OLDEST_SERVER: Final = 15
 CLOCK_WARNED_S: Final = 1.0
@@ -86,8 +85,8 @@ def connected(url: str, role: str, options: str = "") -> Iterator[psycopg.Connec
 
     Raises DatabaseUnusableError if it can't be begun.
     """
+    given = parts_of(url)
     try:
-        given = conninfo_to_dict(url)
         connection = psycopg.connect(
             url,
             autocommit=True,
