@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from deskwire.cli import cli
 from deskwire.storage.postgres.operating import installation
 from deskwire.storage.postgres.operating.scrub import Vacuums
-from tests.storage.backup.conftest import FILE, SECRET, fill
+from tests.storage.backup.conftest import FILE, SECRET, back_up, fill
 from tests.support.postgres import PostgresServer, fresh_database, shared_server
 from tests.support.sockets.server_process import environment
 
@@ -56,12 +56,35 @@ def test_a_copied_installation_passes_the_check_with_its_files(copied: str) -> N
     assert "1 files" in checked.output
 
 
+OTHER = "another secret that is long enough for one"
+
+
+@pytest.mark.parametrize("what", ["directory", "secret apart", "backup", "backup with its secret"])
+def test_a_copy_with_another_secret_than_the_installations_is_refused(
+    tmp_path: Path, url: str, what: str
+) -> None:
+    source = tmp_path / "data"
+    trio.run(fill, source)
+    if what.startswith("backup"):
+        back_up(source, tmp_path / "try.tar", with_secret=what != "backup")
+        source = tmp_path / "try.tar"
+    elif what == "secret apart":
+        (source / "secret").unlink()
+    refused = run(url, "copy", "--from", str(source), secret=OTHER)
+    assert refused.exit_code == 1, refused.output
+    assert "DESKWIRE_SECRET" in refused.output
+    assert "Nothing was copied" in refused.output
+    assert rows(url, "SELECT to_regclass('schema_migrations')") == [(None,)]
+    done = run(url, "copy", "--from", str(source))
+    assert done.exit_code == 0, done.output
+
+
 def test_the_check_finds_what_is_wrong_with_rows_secret_and_files(copied: str) -> None:
     rows(copied, "UPDATE conversations SET messages = 9 RETURNING 1")
     with psycopg.connect(copied) as connection:
         connection.execute("UPDATE conversations SET messages = 9")
         connection.execute("UPDATE upload_parts SET data = 'other'")
-    checked = run(copied, "check", "--files", secret="another secret that is long enough for one")
+    checked = run(copied, "check", "--files", secret=OTHER)
     assert checked.exit_code == 1
     for code in ("message_count", "upload_file", "secret_wrong"):
         assert code in checked.output
