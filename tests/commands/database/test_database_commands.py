@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import psycopg
 import pytest
@@ -142,6 +143,28 @@ def test_after_a_scrub_the_tables_files_have_no_byte_of_what_was_erased(copied: 
     assert done.exit_code == 0, done.output
     assert in_files(server, FILE) == 0
     assert rows(copied, "SELECT scrub_due FROM event_window") == [(0,)]
+
+
+FILE_OF: Final = "SELECT pg_relation_filenode('theirs')"
+
+
+def test_a_scrub_rewrites_no_table_of_somebody_else(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE theirs (name text)")
+    before = rows(url, FILE_OF)
+    refused = run(url, "scrub")
+    assert refused.exit_code == 1
+    assert "The database lacks m0001_baseline" in refused.output
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE SCHEMA apart")
+        connection.execute("ALTER TABLE theirs SET SCHEMA apart")
+    assert run(url, "migrate").exit_code == 0
+    with psycopg.connect(url) as connection:
+        connection.execute("ALTER TABLE apart.theirs SET SCHEMA public")
+    done = run(url, "scrub")
+    assert done.exit_code == 0, done.output
+    assert "messages" in done.output
+    assert rows(url, FILE_OF) == before
 
 
 def test_tables_are_vacuumed_within_the_time_after_an_erasure_and_not_before(copied: str) -> None:

@@ -14,13 +14,15 @@ import structlog
 import trio
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.migrations.apply import require_migrated
+from deskwire.storage.postgres.migrations.list import TABLES
 from deskwire.storage.postgres.operating.preflight import connected
 
 log: Final = structlog.get_logger(__name__)
 
 _TABLES: Final = """
 SELECT quote_ident(relname), pg_total_relation_size(oid) FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY 2
+WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname = ANY(%s) ORDER BY 2
 """
 _TAKEN: Final = "UPDATE event_window SET scrub_due = 0 WHERE scrub_due = 1 RETURNING 1"
 _GIVEN_BACK: Final = "UPDATE event_window SET scrub_due = 1"
@@ -30,13 +32,14 @@ _SHARE: Final = 0.5
 
 
 def rewrite(url: str) -> Iterator[tuple[str, int]]:
-    """Write all tables anew, one after the other, the smallest first; yields each name, and its size before.
+    """Write all tables of ours anew, one after the other, the smallest first; yields each name, and its size before.
 
     Raises DatabaseUnusableError.
     """
+    require_migrated(url)
     try:
         with connected(url, "scrub") as connection:
-            for table, size in connection.execute(_TABLES).fetchall():
+            for table, size in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                 connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
                 yield table, size
             connection.execute("UPDATE event_window SET scrub_due = 0")
@@ -84,7 +87,7 @@ class Vacuums:
             connection.execute(_TAKEN)
             done = False
             try:
-                for table, _ in connection.execute(_TABLES).fetchall():
+                for table, _ in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                     connection.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
                 done = True
             finally:
