@@ -30,6 +30,10 @@ from tests.support.builders import NOON, PROJECT, post, running
 from tests.support.postgres import fresh_database
 
 IDENTITY = Identity(["an-id"], "database")
+IDENTITIES = (
+    "SELECT table_name, column_name, pg_get_serial_sequence(quote_ident(table_name), column_name) "
+    "FROM information_schema.columns WHERE is_identity = 'YES' AND table_schema = current_schema()"
+)
 ODD = "a NUL \0, its mark \ue000, and \ue0000 \U0001f600"
 
 
@@ -111,6 +115,21 @@ async def test_what_comes_next_stands_behind_all_that_was_copied(data: Path, url
     assert [str(event.id)] == [
         str(row[0]) for row in postgres_rows(url, "SELECT id FROM events ORDER BY position DESC LIMIT 1")
     ]
+
+
+def test_each_table_goes_on_with_keys_behind_those_that_were_copied(data: Path, url: str) -> None:
+    copied(data, url)
+    with psycopg.connect(url) as connection:
+        found = connection.execute(IDENTITIES).fetchall()
+        assert {("audit", "position"), ("messages", "rowid")} <= {
+            (table, column) for table, column, _ in found
+        }
+        for table, column, sequence in found:
+            rows = connection.execute(
+                f'SELECT nextval(%s), coalesce(max("{column}"), 0) FROM "{table}"'.encode(), (sequence,)
+            )
+            assert [table for following, newest in rows if following <= newest] == []
+        assert connection.execute("SELECT count(*) > 0 FROM audit").fetchone() == (True,)
 
 
 def test_a_database_that_has_an_installation_is_refused(data: Path, url: str) -> None:
