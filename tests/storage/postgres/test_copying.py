@@ -12,8 +12,9 @@ import psycopg
 import pytest
 import trio
 
+from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import Draft, Topic
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.postgres.commit.heads import SHIFT
 from deskwire.storage.postgres.copying.run import Copied, Order, copy
@@ -26,10 +27,14 @@ from deskwire.storage.postgres.store import open_postgres
 from deskwire.storage.sqlite.backup.snapshot import CopyError
 from deskwire.storage.sqlite.database import FILE_NAME
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
-from tests.support.builders import NOON, PROJECT, post, running
+from tests.support.builders import CONTACT, NOON, PROJECT, post, running
 from tests.support.postgres import fresh_database
 
 IDENTITY = Identity(["an-id"], "database")
+IDENTITIES = (
+    "SELECT table_name, column_name, pg_get_serial_sequence(quote_ident(table_name), column_name) "
+    "FROM information_schema.columns WHERE is_identity = 'YES' AND table_schema = current_schema()"
+)
 ODD = "a NUL \0, its mark \ue000, and \ue0000 \U0001f600"
 
 
@@ -45,6 +50,8 @@ async def _filled(directory: Path) -> None:
     conversation = await fill(directory)
     async with running(directory) as engine:
         await engine.directory.ask(PROJECT, conversation, post("agent", ODD))
+        erased = announce_contact(replace(CONTACT, user_id="erased-1"))
+        await engine.store.write(lambda tx: tx.append_event(PROJECT, erased, None, NOON))
 
 
 @pytest.fixture
@@ -111,6 +118,32 @@ async def test_what_comes_next_stands_behind_all_that_was_copied(data: Path, url
     assert [str(event.id)] == [
         str(row[0]) for row in postgres_rows(url, "SELECT id FROM events ORDER BY position DESC LIMIT 1")
     ]
+
+
+def test_each_table_goes_on_with_keys_behind_those_that_were_copied(data: Path, url: str) -> None:
+    copied(data, url)
+    with psycopg.connect(url) as connection:
+        found = connection.execute(IDENTITIES).fetchall()
+        assert {("audit", "position"), ("messages", "rowid")} <= {
+            (table, column) for table, column, _ in found
+        }
+        for table, column, sequence in found:
+            rows = connection.execute(
+                f'SELECT nextval(%s), coalesce(max("{column}"), 0) FROM "{table}"'.encode(), (sequence,)
+            )
+            assert [table for following, newest in rows if following <= newest] == []
+        assert connection.execute("SELECT count(*) > 0 FROM audit").fetchone() == (True,)
+
+
+async def test_what_outlives_its_subject_is_found_by_it_as_before(data: Path, url: str) -> None:
+    await trio.to_thread.run_sync(copied, data, url)
+    lane = Topic(PROJECT.rowid, "contact", "erased-1")
+    async with running(data) as engine:
+        before = await engine.store.read(lambda reader: reader.lane_events(lane, 0, 10, frozenset()))
+    async with open_postgres(url, node="test", batch=16, readers=1, on_commit=lambda _: None) as store:
+        after = await store.read(lambda reader: reader.lane_events(lane, 0, 10, frozenset()))
+    assert [each.type for each in before] == ["contact.updated"]
+    assert [each.id for each in after] == [each.id for each in before]
 
 
 def test_a_database_that_has_an_installation_is_refused(data: Path, url: str) -> None:
