@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 import psycopg
 import pytest
 
+from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.migrations.apply import migrate
+from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.operating.scrub import Vacuums, rewrite
-from tests.support.postgres import fresh_database
+from deskwire.storage.postgres.search.index import PostgresIndex
+from tests.support.postgres import USER, fresh_database
+from tests.support.root import ROOT
+
+GUIDE: Final = ROOT / "docs" / "guide" / "nodes.md"
 
 DUE: Final = "SELECT scrub_due FROM event_window"
 ERASED: Final = "UPDATE event_window SET scrub_due = 1"
@@ -79,6 +87,40 @@ def test_what_is_due_stays_due_when_the_work_is_cut_off(url: str, work: Work) ->
                 doing.result()
         assert due(url)
         work(url)
+        assert not due(url)
+
+
+@contextmanager
+def account(url: str, rights: str) -> Iterator[str]:
+    """Make an account that owns nothing, and has what the guide has granted; gives its URL."""
+    granted = re.findall(r"^ *(GRANT .*;)$", GUIDE.read_text(), re.MULTILINE)
+    assert len(granted) == 3
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("CREATE ROLE node LOGIN")
+        for grant in granted:
+            owner.execute(grant.replace(", MAINTAIN", rights).encode())
+        try:
+            yield url.replace(f"{USER}@", "node@")
+        finally:
+            owner.execute("DROP OWNED BY node")
+            owner.execute("DROP ROLE node")
+
+
+def test_an_account_that_may_not_vacuum_is_told_so_and_what_is_due_stays_due(url: str, work: Work) -> None:
+    with account(url, "") as other:
+        with pytest.raises(DatabaseUnusableError, match="GRANT MAINTAIN"):
+            work(other)
+        assert due(url)
+
+
+async def test_the_rights_in_the_guide_are_enough_for_a_node_and_its_vacuums(url: str, work: Work) -> None:
+    with account(url, ", MAINTAIN") as other:
+        assert migrate(other) == []
+        claim(other, Identity(["an-id"], "database"), "a")
+        with closing(PostgresIndex(Database(other, "a"))) as index:
+            await index.bound()
+            await index.write(lambda _: None)
+        work(other)
         assert not due(url)
 
 

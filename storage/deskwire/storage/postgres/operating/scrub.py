@@ -24,6 +24,14 @@ _TABLES: Final = """
 SELECT quote_ident(relname), pg_total_relation_size(oid) FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname = ANY(%s) ORDER BY 2
 """
+_NOT_ALLOWED: Final = """
+SELECT c.relname FROM pg_class c, pg_database d WHERE d.datname = current_database()
+AND c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY(%s)
+AND NOT pg_has_role(c.relowner, 'USAGE') AND NOT pg_has_role(d.datdba, 'USAGE')
+"""
+_NOT_GRANTED: Final = "AND NOT has_table_privilege(c.oid, 'MAINTAIN')"
+_MAINTAIN_SINCE: Final = 170_000
+"""The server from which on others than the owner may be allowed to vacuum."""
 _MARK: Final = "2 + pg_backend_pid() % 32766"
 _BEGUN: Final = f"UPDATE event_window SET scrub_due = {_MARK} WHERE scrub_due <> 0"
 _DONE: Final = f"UPDATE event_window SET scrub_due = 0 WHERE scrub_due = {_MARK}"
@@ -41,6 +49,7 @@ def rewrite(url: str) -> Iterator[tuple[str, int]]:
     require_migrated(url)
     try:
         with connected(url, "scrub") as connection:
+            _require_rights(connection)
             connection.execute(_BEGUN)
             for table, size in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                 connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
@@ -50,6 +59,17 @@ def rewrite(url: str) -> Iterator[tuple[str, int]]:
         raise DatabaseUnusableError(
             f"The tables can't be rewritten: {' '.join(str(error).split())}"
         ) from error
+
+
+def _require_rights(connection: psycopg.Connection[Any]) -> None:
+    """Make sure that VACUUM does not skip a table, of which it would only warn. Raises DatabaseUnusableError."""
+    since = connection.info.server_version >= _MAINTAIN_SINCE
+    query = f"{_NOT_ALLOWED} {_NOT_GRANTED if since else ''} ORDER BY 1 LIMIT 1"
+    if found := connection.execute(query.encode(), (sorted(TABLES),)).fetchone():
+        raise DatabaseUnusableError(
+            f"This account may not vacuum the tables ({found[0]} for one), so bytes of what was erased stay in their files. Use "
+            "the account that owns the tables, or GRANT MAINTAIN on them to this one, which PostgreSQL knows from version 17 on."
+        )
 
 
 class Vacuums:
@@ -85,7 +105,9 @@ class Vacuums:
     def vacuum_if_due(self) -> bool:
         """Vacuum all tables if something was erased long enough ago; tell whether it was. Raises DatabaseUnusableError, psycopg.Error."""
         with connected(self._url, "vacuum") as connection:
-            if not self._is_time(connection):
+            is_time = self._is_time(connection)
+            _require_rights(connection)
+            if not is_time:
                 return False
             connection.execute(_BEGUN)
             for table, _ in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
