@@ -15,6 +15,7 @@ import pytest
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate
+from deskwire.storage.postgres.operating import scrub
 from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.operating.scrub import Vacuums, rewrite
 from deskwire.storage.postgres.search.index import PostgresIndex
@@ -122,6 +123,28 @@ async def test_the_rights_in_the_guide_are_enough_for_a_node_and_its_vacuums(url
             await index.write(lambda _: None)
         work(other)
         assert not due(url)
+
+
+@pytest.mark.parametrize("how", ["reads", "has written"])
+def test_what_a_transaction_from_before_still_sees_stays_due_and_it_is_named(
+    url: str, work: Work, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrub, "_HELD_S", 0.2)
+    with psycopg.connect(url, application_name="a report") as reader:
+        if how == "reads":
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            reader.execute("SELECT 1 FROM event_window")
+        else:
+            reader.execute("INSERT INTO contact_erasures VALUES (1, 0)")
+        with psycopg.connect(url) as beside:
+            beside.execute("DELETE FROM contact_erasures")
+            beside.execute(ERASED)
+        with pytest.raises(DatabaseUnusableError, match=r"session \d+ \(a report\)"):
+            work(url)
+        assert due(url)
+        reader.rollback()
+        work(url)
+    assert not due(url)
 
 
 def test_what_is_erased_meanwhile_is_due_behind_it(url: str, work: Work) -> None:

@@ -36,6 +36,21 @@ _MARK: Final = "2 + pg_backend_pid() % 32766"
 _BEGUN: Final = f"UPDATE event_window SET scrub_due = {_MARK} WHERE scrub_due <> 0"
 _DONE: Final = f"UPDATE event_window SET scrub_due = 0 WHERE scrub_due = {_MARK}"
 """What is due stays so until the session that has begun with it is through; an erasure meanwhile writes 1, which is due anew."""
+_NEXT: Final = "SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid)"
+_HOLDERS: Final = """
+SELECT who FROM (
+    SELECT format('session %%s (%%s)', pid, coalesce(nullif(application_name, ''), backend_type)) AS who,
+    greatest(age(backend_xid), age(backend_xmin)) AS old FROM pg_stat_activity a
+    WHERE pid <> pg_backend_pid() AND (datname = current_database() OR backend_type = 'walsender')
+    AND application_name <> 'deskwire/vacuum' AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_vacuum v WHERE v.pid = a.pid)
+    UNION ALL SELECT 'the replication slot ' || slot_name, age(xmin) FROM pg_replication_slots
+    UNION ALL SELECT 'the prepared transaction ' || gid, age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+) AS holders WHERE old > age(CAST(%s AS xid)) ORDER BY old DESC LIMIT 3
+"""
+"""Those for whom VACUUM keeps what was deleted before a transaction. Other vacuums are not among them, nor catalogs' readers."""
+_HELD_S: Final = 30.0
+"""The time for which they are waited for: a standby that sends its oldest reader does so every ten seconds."""
+_HELD_LOOK_S: Final = 0.05
 _LOOK_S: Final = 600.0
 _SHARE: Final = 0.5
 """The part of the promised time after which what is due is begun with."""
@@ -51,6 +66,7 @@ def rewrite(url: str) -> Iterator[tuple[str, int]]:
         with connected(url, "scrub") as connection:
             _require_rights(connection)
             connection.execute(_BEGUN)
+            _require_no_readers(connection)
             for table, size in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                 connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
                 yield table, size
@@ -70,6 +86,19 @@ def _require_rights(connection: psycopg.Connection[Any]) -> None:
             f"This account may not vacuum the tables ({found[0]} for one), so bytes of what was erased stay in their files. Use "
             "the account that owns the tables, or GRANT MAINTAIN on them to this one, which PostgreSQL knows from version 17 on."
         )
+
+
+def _require_no_readers(connection: psycopg.Connection[Any]) -> None:
+    """Wait until nobody sees any more what was erased before. Raises DatabaseUnusableError, which names who still does."""
+    following = connection.execute(_NEXT).fetchall()[0][0]
+    until = time.monotonic() + _HELD_S
+    while found := connection.execute(_HOLDERS, (following,)).fetchall():
+        if time.monotonic() >= until:
+            raise DatabaseUnusableError(
+                f"The database keeps what was erased for {', '.join(who for (who,) in found)}, whose transaction began before. "
+                "Nothing was vacuumed: end it (`SELECT pg_terminate_backend(…)` ends a session), then try again."
+            )
+        time.sleep(_HELD_LOOK_S)
 
 
 class Vacuums:
@@ -110,6 +139,7 @@ class Vacuums:
             if not is_time:
                 return False
             connection.execute(_BEGUN)
+            _require_no_readers(connection)
             for table, _ in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                 connection.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
             connection.execute(_DONE)
