@@ -12,20 +12,23 @@ from typing import Final
 import psycopg
 import pytest
 
+from deskwire.engine.ports import Transaction
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.log import LogWrites
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.operating import scrub
 from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.operating.scrub import Vacuums, rewrite
 from deskwire.storage.postgres.search.index import PostgresIndex
+from deskwire.storage.postgres.store import open_postgres
 from tests.support.postgres import USER, fresh_database
 from tests.support.root import ROOT
 
 GUIDE: Final = ROOT / "docs" / "guide" / "nodes.md"
 
 DUE: Final = "SELECT scrub_due FROM event_window"
-ERASED: Final = "UPDATE event_window SET scrub_due = 1"
+ERASED: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() - 600 ELSE scrub_due END, erasures = erasures + 1"
 WAITING: Final = (
     "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' "
     "AND application_name IN ('deskwire/vacuum', 'deskwire/scrub')"
@@ -170,3 +173,25 @@ def test_of_two_at_once_the_first_one_to_end_leaves_what_was_erased_meanwhile_to
     for _ in others:
         pass
     assert not due(url)
+
+
+async def test_erasures_are_due_since_the_oldest_of_them(url: str) -> None:
+    def noted() -> tuple[int, int]:
+        with psycopg.connect(url) as connection:
+            row = connection.execute("SELECT scrub_due, erasures FROM event_window").fetchone()
+            assert row is not None
+            return row
+
+    def erase(tx: Transaction) -> None:
+        assert isinstance(tx, LogWrites)
+        tx.note_spent()
+
+    rewritten(url)
+    _, before = noted()
+    async with open_postgres(url, node="a", batch=16, readers=1, on_commit=lambda _: None) as store:
+        await store.write(erase)
+        first, count = noted()
+        assert count == before + 1
+        assert abs(first / 1_000 - time.time()) < 60
+        await store.write(erase)
+        assert noted() == (first, before + 2)

@@ -6,7 +6,7 @@ VACUUM makes the room of deleted rows free, and mostly leaves their bytes until 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import psycopg
@@ -32,10 +32,13 @@ AND NOT pg_has_role(c.relowner, 'USAGE') AND NOT pg_has_role(d.datdba, 'USAGE')
 _NOT_GRANTED: Final = "AND NOT has_table_privilege(c.oid, 'MAINTAIN')"
 _MAINTAIN_SINCE: Final = 170_000
 """The server from which on others than the owner may be allowed to vacuum."""
-_MARK: Final = "2 + pg_backend_pid() % 32766"
-_BEGUN: Final = f"UPDATE event_window SET scrub_due = {_MARK} WHERE scrub_due <> 0"
-_DONE: Final = f"UPDATE event_window SET scrub_due = 0 WHERE scrub_due = {_MARK}"
-"""What is due stays so until the session that has begun with it is through; an erasure meanwhile writes 1, which is due anew."""
+_BEGUN: Final = "UPDATE event_window SET erasures = erasures RETURNING erasures, clock_ms()"
+"""Waits for the erasures under way, and says how many there were, and what time it is behind them."""
+_DONE: Final = """
+UPDATE event_window SET scrub_due = CASE WHEN erasures = %s OR scrub_due = 0 THEN 0 ELSE greatest(scrub_due, %s) END
+"""
+"""What is due stays so until somebody is through who began behind it."""
+_WAITED: Final = "SELECT greatest(clock_ms() - scrub_due, 0) / 1000.0 FROM event_window WHERE scrub_due <> 0"
 _NEXT: Final = "SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid)"
 _HOLDERS: Final = """
 SELECT who FROM (
@@ -65,12 +68,12 @@ def rewrite(url: str) -> Iterator[tuple[str, int]]:
     try:
         with connected(url, "scrub") as connection:
             _require_rights(connection)
-            connection.execute(_BEGUN)
+            begun = connection.execute(_BEGUN).fetchall()[0]
             _require_no_readers(connection)
             for table, size in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                 connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
                 yield table, size
-            connection.execute(_DONE)
+            connection.execute(_DONE, begun)
     except psycopg.Error as error:
         raise DatabaseUnusableError(
             f"The tables can't be rewritten: {' '.join(str(error).split())}"
@@ -108,28 +111,38 @@ class Vacuums:
         within_s: that time; 0 leaves it to PostgreSQL's autovacuum.
     """
 
-    def __init__(self, url: str, within_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, url: str, within_s: float) -> None:
         self._url = url
         self._within_s = within_s
-        self._clock = clock
         self.due_since: float | None = None
 
     @property
     def delay_s(self) -> float:
         """The seconds for which something that was erased has waited, as far as this node knows; 0 if nothing does."""
-        return 0 if self.due_since is None else self._clock() - self.due_since
+        return 0 if self.due_since is None else time.monotonic() - self.due_since
+
+    @property
+    def late_s(self) -> float:
+        """The seconds for which a vacuum should have begun; it waits for a while on purpose, to be one for many erasures."""
+        return max(0.0, self.delay_s - self._within_s * _SHARE)
 
     async def run(self) -> None:
         """Vacuum what is due, until cancelled."""
         if not self._within_s:
             await trio.sleep_forever()
         pause_s = min(_LOOK_S, self._within_s * _SHARE)
-        while True:
-            try:
-                await trio.to_thread.run_sync(self.vacuum_if_due, abandon_on_cancel=True)
-            except (psycopg.Error, DatabaseUnusableError) as error:
-                log.warning("storage.vacuum_failed", reason=" ".join(str(error).split()))
-            await trio.sleep(pause_s)
+        try:
+            while True:
+                await self._look()
+                await trio.sleep(pause_s)
+        finally:
+            self.due_since = None  # whoever has the duties next knows
+
+    async def _look(self) -> None:
+        try:
+            await trio.to_thread.run_sync(self.vacuum_if_due, abandon_on_cancel=True)
+        except (psycopg.Error, DatabaseUnusableError) as error:
+            log.warning("storage.vacuum_failed", reason=" ".join(str(error).split()))
 
     def vacuum_if_due(self) -> bool:
         """Vacuum all tables if something was erased long enough ago; tell whether it was. Raises DatabaseUnusableError, psycopg.Error."""
@@ -138,19 +151,19 @@ class Vacuums:
             _require_rights(connection)
             if not is_time:
                 return False
-            connection.execute(_BEGUN)
+            begun = connection.execute(_BEGUN).fetchall()[0]
             _require_no_readers(connection)
             for table, _ in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                 connection.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
-            connection.execute(_DONE)
+            connection.execute(_DONE, begun)
             self.due_since = None
             log.info("storage.vacuumed")
             return True
 
     def _is_time(self, connection: psycopg.Connection[Any]) -> bool:
-        if connection.execute("SELECT 1 FROM event_window WHERE scrub_due <> 0").fetchone() is None:
+        waited = connection.execute(_WAITED).fetchone()
+        if waited is None:
             self.due_since = None
             return False
-        if self.due_since is None:
-            self.due_since = self._clock()
+        self.due_since = time.monotonic() - float(waited[0])
         return self.delay_s >= self._within_s * _SHARE - 1
