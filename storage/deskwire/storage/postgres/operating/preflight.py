@@ -149,7 +149,7 @@ def _clock_offset_s(connection: psycopg.Connection[Any], now: Callable[[], float
 
 
 def _settings(connection: psycopg.Connection[Any]) -> dict[str, str]:
-    names = ("fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names", "data_checksums")
+    names = ("fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names")
     rows = connection.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", (list(names),))
     return {"synchronous_standby_names": "", **dict(rows.fetchall())}
 
