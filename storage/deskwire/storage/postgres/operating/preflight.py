@@ -21,8 +21,8 @@ OLDEST_SERVER: Final = 15
 CLOCK_WARNED_S: Final = 1.0
 CLOCK_REFUSED_S: Final = 5.0
 CONNECT_S: Final = 10
-SESSIONS: Final = 10
-"""Sessions that a node keeps open."""
+SESSIONS: Final = 14
+"""Sessions that a node keeps open at most: ten, and those for uploads that are kept in the database."""
 _NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS} sessions open and needs no pooler."
 _MARK: Final = "deskwire.settings_arrive"
 """A setting that means nothing to the server."""

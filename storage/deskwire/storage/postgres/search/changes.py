@@ -86,6 +86,8 @@ class IndexChanges:
         places = changes.places()
         for start in range(0, len(places), AT_ONCE):
             self._write_postings(places[start : start + AT_ONCE], changes)
+        if gone:  # a vacuum may have come between the erasure's commit and this one; last, as erasures wait for this row
+            self._connection.execute("UPDATE event_window SET scrub_due = 1")
 
     def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, Words]]:
         rows = self._connection.execute(
