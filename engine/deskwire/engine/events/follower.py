@@ -318,10 +318,12 @@ class Follower:
         self._look_due.set()
 
     async def _forget_erased(self, deliverer: Deliverer, heads: Iterable[ProjectHead]) -> None:
-        """Have deliveries forget what was erased up to these heads."""
+        """Have deliveries forget what was erased up to these heads. A look that begins meanwhile sees to what is new in it."""
         ends = {head.project: head.events for head in heads}
         self._forgotten = {project: self._forgotten.get(project, 0) for project in ends}
-        while behind := [each for each in self._forgotten.items() if each[1] < ends[each[0]]][:_AT_ONCE]:
+        while behind := [each for each in self._forgotten.items() if each[1] < ends.get(each[0], 0)][
+            :_AT_ONCE
+        ]:
             read: Sequence[Stretch] = await self._store.read(
                 Inline(lambda reader, behind=behind: reader.erasures(behind, self._at_once))  # type: ignore[misc]
             )
