@@ -189,6 +189,7 @@ class Follower:
             wanted = self._wanted()
             if not wanted:
                 self._due = trio.Event()
+                self._tell_moved()  # an own commit may have brought it, or nobody has the project open any more
                 continue
             marks = {project: self._marked[project] for project, _ in wanted}
             limit = max(1, self._at_once // len(wanted))
@@ -204,8 +205,11 @@ class Follower:
             for stretch in read:
                 self._take(stretch)
             self._unmark(marks, {project for project, upto in wanted if reached.get(project, 0) > upto})
-            self._moved.set()
-            self._moved = trio.Event()
+            self._tell_moved()
+
+    def _tell_moved(self) -> None:
+        moved, self._moved = self._moved, trio.Event()
+        moved.set()
 
     def _wanted(self) -> Sequence[tuple[int, int]]:
         """Return what to read: projects that are open and behind, each with its position. Others lose their marks."""
