@@ -15,7 +15,7 @@ _DATABASE: Final = re.compile(
     r"(?P<hosts>[^@/?#]*)(?P<database>/[^/?#]*)?(?:\?(?P<query>[^#?]*))?"
 )
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._%-]*)(?::[0-9]{1,5})?")
-_OPTION: Final = re.compile(r"[a-z_]+=[^=]*(?:=[^=]*)*")
+_OPTION: Final = re.compile(r"[a-z_]+=.*")
 _OURS: Final = frozenset({"application_name", "client_encoding", "target_session_attrs"})
 """Options of a connection that this program sets by itself."""
 _SECRET_OPTION: Final = re.compile(r"(?i)(?<=[?&])([a-z_]*(?:password|secret|token)[a-z_]*)=[^&]*")

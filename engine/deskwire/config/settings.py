@@ -519,6 +519,13 @@ class Config:
 
     origin: Mapping[str, Origin] = field(default_factory=_all_default, compare=False, repr=False)
 
+    @property
+    def uploads_at(self) -> str:
+        """The place of uploads: `disk`, `database` or a bucket's URL; what is set, else beside the rows."""
+        if self.database_url is None:
+            return "disk"
+        return self.files or "database"
+
     @classmethod
     def load(cls, environ: Mapping[str, str], options: Mapping[str, object]) -> Self:
         """Read the settings from `environ` and the command line.

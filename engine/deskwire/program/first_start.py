@@ -228,15 +228,16 @@ def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> s
         desk: whether the service shows the desk.
     """
     program = sys.argv[0] if Path(sys.argv[0]).name == "deskwire" else "deskwire"
+    kept = written.exists()
     fill = f"{shlex.quote(program)} demo --desk --data {shlex.quote(str(written.parent))}"
-    look = f"""
-  Sign in with user and password at {base_url}/desk
-  To fill its inbox with a demo, leave this running and call: {fill}
-"""
+    look = f"\n  Sign in with user and password at {base_url}/desk\n" + (
+        f"  To fill its inbox with a demo, leave this running and call: {fill}\n" if kept else ""
+    )
+    where = f"; they are also in {written}" if kept else ""
     return f"""
 Deskwire is running at {base_url}
 
-  A demo project was created. Its credentials are shown only this once; they are also in {written}.
+  A demo project was created. Its credentials are shown only this once{where}.
 
     server key   {demo.server_key}
     stream key   {demo.stream_key}

@@ -31,17 +31,13 @@ from deskwire.engine.core.tasks.failure import kept_running
 from deskwire.engine.events.shared import SharedLogReader
 from deskwire.engine.search.ports import Index
 from deskwire.engine.uploads.ports import Files
-from deskwire.program.errors import StartError
+from deskwire.program.errors import driver_needed
 from deskwire.storage.open_files import open_files
 from deskwire.storage.sqlite.backup.manifest import secret_id
 from deskwire.storage.sqlite.store import open_store
 
 log: Final = structlog.get_logger(__name__)
 
-NO_DRIVER: Final = (
-    "DESKWIRE_DATABASE_URL names a PostgreSQL, and its driver is not installed: `pip install 'deskwire[postgres]'`. The "
-    "one-file program and the image without it know SQLite alone."
-)
 _HOST: Final = 40
 """Characters of the host's name that a node takes over."""
 
@@ -135,7 +131,7 @@ async def opened(
 async def _postgres(
     config: Config, url: str, installation: Secrets, on_commit: Callable[[ports.Commit], None]
 ) -> AsyncIterator[Opened]:
-    try:
+    with driver_needed():
         from deskwire.storage.postgres.beats import BeatStore
         from deskwire.storage.postgres.bus import PostgresBus
         from deskwire.storage.postgres.commit.lanes import clear_lanes
@@ -146,10 +142,7 @@ async def _postgres(
         from deskwire.storage.postgres.operating.watchdog import watch, watch_waits
         from deskwire.storage.postgres.search.index import PostgresIndex
         from deskwire.storage.postgres.store import open_postgres
-    except ModuleNotFoundError as error:
-        raise StartError(NO_DRIVER) from error
-    files = config.files or "database"
-    place, name = place_of(files), node_name(config)
+    place, name = place_of(config.uploads_at), node_name(config)
     identity = Identity([secret_id(each) for each in installation.known], place)
 
     def prepare() -> None:
@@ -188,8 +181,9 @@ async def _postgres(
             kept_running, "storage.waits", partial(watch_waits, store.database, store.waited_s)
         )
         with (
+            closing(beats),
             closing(PostgresIndex(store.database)) as index,
-            closing(open_files(files, config.data_dir, url)) as opened_files,
+            closing(open_files(config.uploads_at, config.data_dir, url)) as files,
         ):
             yield Opened(
                 store=store,
@@ -198,7 +192,7 @@ async def _postgres(
                 leases=beats,
                 bus=bus,
                 heads=store,
-                files=opened_files,
+                files=files,
                 index=index,
                 scrubbing=lambda: vacuums.due_since is not None,
                 scrub_delay=lambda: vacuums.delay_s,

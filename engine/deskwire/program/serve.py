@@ -205,14 +205,15 @@ async def serve(
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
                 retain = partial(retention.run, interval_s)
                 actors.start_soon(kept_running, "retention", partial(on_duty, retain))
-                await services.erasures.resume()
-                await services.surveys.refreshes.recover()
                 clear = services.surveys.removals.clear
                 actors.start_soon(kept_running, "surveys.removal", partial(on_duty, clear))
                 actors.start_soon(kept_running, "workflows.waits", partial(on_duty, timers.run))
                 actors.start_soon(kept_running, "conversations.wakings", partial(on_duty, wakings.run))
                 nodes.share_out(here, services)
-                if here.membership is not None:
+                if here.membership is None:
+                    await services.erasures.resume()
+                    await services.surveys.refreshes.recover()
+                else:
                     recover = services.surveys.refreshes.keep_recovering
                     actors.start_soon(kept_running, "surveys.refreshes", partial(on_duty, recover))
                     resume = services.erasures.keep_resuming

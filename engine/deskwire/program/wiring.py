@@ -431,7 +431,7 @@ async def open_uploads(
     Raises DataDirectoryError if their folder can't be used.
     """
     # Of files on its own disk a node is the only one that knows.
-    own = config.database_url is None or config.files == "disk"
+    own = config.uploads_at == "disk"
     shelf = OwnShelf(store, files) if own else SharedShelf(store, files, wall_clock)
     uploads = UploadService(
         store,

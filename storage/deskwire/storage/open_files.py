@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from deskwire.engine.uploads.ports import Files
 from deskwire.storage.files import DiskFiles
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+
+_NO_LIBRARY: Final = (
+    "DESKWIRE_FILES names a bucket, and its library is not installed: `pip install 'deskwire[s3]'`."
+)
 
 
 def open_files(place: str, data_dir: Path, database_url: str | None) -> Files:
     """Return the files in a place: `disk`, `database`, or the URL of a bucket. Nothing is reached yet.
 
-    Raises ModuleNotFoundError if the library of that place is not installed.
+    Raises DatabaseUnusableError for a bucket whose library is not installed.
 
     Args:
         database_url: where `database` is.
     """
     if place.startswith("s3:"):
-        from deskwire.storage.s3 import S3Files  # an extra
-
+        try:
+            from deskwire.storage.s3 import S3Files  # an extra
+        except ModuleNotFoundError as error:
+            raise DatabaseUnusableError(_NO_LIBRARY) from error
         return S3Files(place)
     if place == "database":
         from deskwire.storage.postgres.files import DatabaseFiles  # an extra

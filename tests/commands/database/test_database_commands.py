@@ -13,6 +13,7 @@ import trio
 from click.testing import CliRunner, Result
 
 from deskwire.cli import cli
+from deskwire.storage.postgres.operating import installation
 from deskwire.storage.postgres.operating.scrub import Vacuums
 from tests.storage.backup.conftest import FILE, SECRET, fill
 from tests.support.postgres import PostgresServer, fresh_database, shared_server
@@ -138,12 +139,20 @@ def test_a_copy_needs_a_database_files_that_all_nodes_see_and_a_source(tmp_path:
     directory = tmp_path / "empty"
     directory.mkdir()
     runner = CliRunner(env={"DESKWIRE_DATABASE_URL": "", "DESKWIRE_SECRET": SECRET})
-    assert "--database-url" in runner.invoke(cli, ["copy", "--from", str(directory)]).output
+    assert "--to" in runner.invoke(cli, ["copy", "--from", str(directory)]).output
+    assert "--to must be a URL" in runner.invoke(cli, ["copy", "--from", str(directory), "--to", "x"]).output
     somewhere = "postgresql://127.0.0.1:9/x"
     on_disk = runner.invoke(cli, ["copy", "--from", str(directory), "--to", somewhere, "--files", "disk"])
     assert "others don't see" in on_disk.output
     nothing = runner.invoke(cli, ["copy", "--from", str(directory), "--to", somewhere])
     assert "There is no Deskwire" in nothing.output
+    node = {"DESKWIRE_DATABASE_URL": somewhere, "DESKWIRE_NODE": "a", "DESKWIRE_REQUIRE_SYNC_STANDBY": "true"}
+    beside_a_node = runner.invoke(cli, ["copy", "--from", str(directory)], env=node)
+    assert "There is no Deskwire" in beside_a_node.output, "a node's settings are no hindrance"
+    nowhere = runner.invoke(
+        cli, ["copy", "--from", str(directory), "--to", somewhere], env={"DESKWIRE_FILES": "no"}
+    )
+    assert "DESKWIRE_FILES must be disk, database" in nowhere.output
 
 
 def test_two_places_at_once_are_refused(tmp_path: Path) -> None:
@@ -182,3 +191,18 @@ def test_without_the_driver_the_program_starts_and_says_what_to_install(tmp_path
         assert refused.returncode == 1, refused.stderr
         assert "deskwire[postgres]" in refused.stderr
         assert "Traceback" not in refused.stderr
+
+
+def test_an_order_whose_nodes_have_not_confirmed_it_is_stored_and_says_so(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "_TOLD_S", 0.2)
+    assert run(url, "migrate").exit_code == 0
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO nodes (node, expires, version, epoch_seen) VALUES ('a', lease_end(60000), '1', -1)"
+        )
+    made = run(url, "org", "create", "Ours", "--json")
+    assert made.exit_code == 0, made.output
+    assert "not every node has confirmed it" in made.stderr
+    assert rows(url, "SELECT name FROM organisations") == [("Ours",)]

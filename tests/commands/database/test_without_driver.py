@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from deskwire.storage.open_files import open_files
+from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from tests.storage.backup.conftest import SECRET, fill
 from tests.support.sockets.server_process import environment
 
@@ -39,6 +41,15 @@ def test_a_databases_url_gives_the_sentence(tmp_path: Path, command: str) -> Non
     assert done.returncode == 1
     assert "its driver is not installed: `pip install 'deskwire[postgres]'`" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_bucket_without_its_library_gives_the_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    monkeypatch.delitem(sys.modules, "deskwire.storage.s3", raising=False)
+    with pytest.raises(DatabaseUnusableError, match="deskwire\\[s3\\]"):
+        open_files("s3://uploads", tmp_path, None)
 
 
 def test_a_data_directory_needs_no_driver(data: Path) -> None:

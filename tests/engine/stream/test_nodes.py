@@ -174,6 +174,26 @@ async def test_the_fence_of_a_dead_nodes_holder_runs_from_when_it_was_missed(
         assert (await b.hold("c1")).current
 
 
+async def test_the_fence_of_a_holder_whose_nodes_lease_was_late_and_not_lost_falls_in_its_time(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    told = list[str]()
+    async with nodes(store) as (a, b):
+        await a.hold("c1")
+        await b.hold("c2", lost=told.append)
+        life = b.cluster.node
+        await trio.sleep(3.1)  # virtual time: the mock clock jumps
+        b.cluster.stop()
+        await trio.sleep(4.7)  # virtual time: the mock clock jumps
+        b.cluster.go_on()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert (told, b.cluster.node) == (["lapsed"], life)
+        with pytest.raises(ConsumerSuperseded):
+            await a.hold("c1")
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert (await a.hold("c1")).current
+
+
 async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
@@ -386,3 +406,26 @@ async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_t
         assert row_of(store, a).node == "a"
         assert (await b.hold("c2")).current
         assert (await a.hold("c3")).current
+
+
+async def test_the_fence_of_a_takeover_of_which_nobody_heard_the_end_falls_in_its_time(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        b.hub.leave(await b.hold("c1"), for_good=False)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        write = store.write
+
+        async def unheard(job: object) -> None:
+            await write(job)  # type: ignore[arg-type]
+            raise Unavailable("Nobody knows.", code="outcome_unknown")
+
+        store.write = unheard  # type: ignore[method-assign,assignment]
+        with pytest.raises(Unavailable):
+            await a.hold("c2")
+        store.write = write  # type: ignore[method-assign]
+        for node in (a, b):
+            with pytest.raises(ConsumerSuperseded):
+                await node.hold("c1")
+        await trio.sleep(61)  # virtual time: the mock clock jumps
+        assert (await b.hold("c1")).current

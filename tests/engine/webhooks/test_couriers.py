@@ -74,6 +74,7 @@ class Deliverer(ANode):
 
     def __init__(self, name: str, store: InlineStore, wires: Wires) -> None:
         super().__init__(name, store, wires)
+        self.taking = trio.CancelScope()
         self.watched = Watched(self.membership, store)
         self.dispatcher = Dispatcher(
             self.way,
@@ -97,9 +98,13 @@ class Deliverer(ANode):
             await leases.start(self.membership.run)
             async with trio.open_nursery() as nursery:
                 await nursery.start(self.dispatcher.run)
-                nursery.start_soon(self.couriers.run)
+                nursery.start_soon(self._take_and_let_go)
                 task_status.started()
                 await trio.sleep_forever()
+
+    async def _take_and_let_go(self) -> None:
+        with self.taking:
+            await self.couriers.run()
 
 
 class Nodes:
@@ -362,6 +367,48 @@ async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_a
     taken_over = next(node for node in nodes.all if node is not holder)
     assert taken_over.dispatcher.circuits()["open"] == 1
     assert nodes.superseded == 0
+
+
+async def test_what_is_removed_or_dropped_while_its_release_is_stored_ends_nothing_else(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    (a,) = await nodes.start("a")
+    receiver = await receivers(WORKING)
+    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
+    await trio.sleep(2)
+    a.way.delay_s = 0.3
+    await nodes.start("b")
+    while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
+        await trio.sleep(0.1)
+    a.couriers.remove(next(each.rowid for each in endpoints if not a.dispatcher.delivers_to(each.rowid)))
+    a.couriers.drop_all()
+    await trio.sleep(3)
+    for endpoint in endpoints:
+        assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
+
+
+async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_nobody(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    (a,) = await nodes.start("a")
+    receiver = await receivers(WORKING)
+    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
+    await trio.sleep(2)
+    a.way.delay_s = 0.3
+    await nodes.start("b")
+    while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
+        await trio.sleep(0.1)
+    a.taking.cancel()
+    await trio.sleep(0.1)
+    await a.couriers.look()
+    assert all(nodes.holder(each) for each in endpoints), "who is to have it is seen to by the next run"
+    a.taking = trio.CancelScope()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(a.couriers.run)
+        await trio.sleep(3)
+        nursery.cancel_scope.cancel()
+    for endpoint in endpoints:
+        assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
 
 
 def test_most_endpoints_stay_where_they_are_when_a_node_goes() -> None:

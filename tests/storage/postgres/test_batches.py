@@ -385,3 +385,25 @@ async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(post
                 assert row is not None
                 assert row[0].messages == number + 1
         assert await two.store.read(Inline(others)) is None
+
+
+async def test_what_was_cut_off_does_not_count_as_what_a_batch_has_to_send(postgres_url: str) -> None:
+    """Each job wants something only when it has written a lot; together that is more than one batch takes."""
+    note = {"note": "x" * 3_000}
+
+    def talk(number: int) -> Callable[[Transaction], int]:
+        def job(tx: Any) -> int:
+            (first,) = tx.conn.execute("SELECT CAST(? AS bigint)", (number,)).fetchone()
+            tx.append_event(PROJECT, Draft("conversation.created", None, note), None, NOON)
+            (second,) = tx.conn.execute("SELECT CAST(? AS bigint) + 1000", (first,)).fetchone()
+            return int(second)
+
+        return job
+
+    async with node(postgres_url, batch=200) as here:
+        with trio.fail_after(20):
+            outcomes = await at_once(here, [talk(number) for number in range(150)])
+        assert outcomes == [*range(1_000, 1_150)]
+        assert len(here.commits) == 2
+        assert sum(len(commit.events) for commit in here.commits) == 150
+    check_whole(postgres_url)

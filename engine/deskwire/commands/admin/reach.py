@@ -23,9 +23,9 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Store
 from deskwire.logs import setup as logs
-from deskwire.program.errors import StartError
+from deskwire.program.errors import StartError, driver_needed
 from deskwire.program.first_start import SecretError, installation_secrets
-from deskwire.program.opening import NO_DRIVER, place_of
+from deskwire.program.opening import place_of
 from deskwire.program.rotation import Rotation
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.sqlite.backup.manifest import secret_id
@@ -37,6 +37,10 @@ log: Final = structlog.get_logger(__name__)
 PATIENCE_S: Final = 10.0
 """The time to wait for a directory that another command has, or for a server that is starting or stopping."""
 _AGAIN_S: Final = 0.1
+_NOT_TOLD: Final = (
+    "It is stored, but not every node has confirmed it. One that does not answer drops out with its lease; "
+    "ask /readyz of each which does."
+)
 
 
 class OrderError(Exception):
@@ -95,15 +99,13 @@ async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dic
 
 async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -> dict[str, Any]:
     """Carry it out in this process, on a database on which nodes may run; returns when these know of it."""
-    try:
+    with driver_needed():
         from deskwire.storage.postgres.migrations.apply import migrate
         from deskwire.storage.postgres.operating.installation import Identity, belongs, claim, told_to_all
         from deskwire.storage.postgres.operating.preflight import examine
         from deskwire.storage.postgres.store import open_postgres
-    except ModuleNotFoundError as error:
-        raise StartError(NO_DRIVER) from error
     secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
-    identity = Identity([secret_id(each) for each in secrets.known], place_of(config.files or "database"))
+    identity = Identity([secret_id(each) for each in secrets.known], place_of(config.uploads_at))
 
     def prepare() -> None:
         examine(url)
@@ -119,9 +121,7 @@ async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -
         context = _context(config, store, lambda: secrets)
         response = await carry_out(context.signed(os.geteuid()), name, arguments)
     if name not in LOOKS and not await trio.to_thread.run_sync(told_to_all, url):
-        log.warning(
-            "nodes.not_told", advice="a node that does not answer may remember the old for some seconds"
-        )
+        logs.say(_NOT_TOLD, sys.stderr)
     return response
 
 

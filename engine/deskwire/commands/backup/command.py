@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from deskwire.commands.admin.terminal import common_options, place
+from deskwire.commands.database.access import refusals
 from deskwire.config.settings import Config
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.first_start import SecretError, installation_secrets, present_secrets, secrets_in
@@ -46,7 +46,7 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     _require_directory(
         config, "Back it up with what PostgreSQL or its provider has for that, such as pg_dump or snapshots"
     )
-    with _refusals():
+    with refusals():
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         finished = back_up(
             Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), iso(wall_clock()))
@@ -100,7 +100,7 @@ def restore(
         "Restore it with what PostgreSQL or its provider has for that, and run `deskwire restored`; a backup of a data directory "
         "goes into an empty database with `deskwire copy --from FILE`",
     )
-    with _refusals():
+    with refusals():
         secrets = _given(secret_file, config)
         keep, now = secret_file is not None, wall_clock()
         done = put_in_place(Order(file, config.data_dir, secrets, keep, new_secret, skip_pending, now))
@@ -132,7 +132,7 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
     from deskwire.storage.check.check import check as looked_at
 
     config = place(data)
-    with _refusals():
+    with refusals():
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         if config.database_url is None:
             report, what = looked_at(config.data_dir, secrets, contents=contents), str(config.data_dir)
@@ -158,28 +158,11 @@ def _database_report(
 ) -> tuple[Report, str]:
     """Return the report on a database, and what to call that."""
     from deskwire.config.locations import shown_database
-    from deskwire.program.opening import NO_DRIVER
     from deskwire.storage.open_files import open_files
+    from deskwire.storage.postgres.operating.check import check as looked_at
 
-    try:
-        from deskwire.storage.postgres.operating.check import check as looked_at
-    except ModuleNotFoundError as error:
-        raise click.ClickException(NO_DRIVER) from error
-    with closing(open_files(config.files or "database", config.data_dir, url)) as files:
+    with closing(open_files(config.uploads_at, config.data_dir, url)) as files:
         return looked_at(url, secrets, files, contents=contents), shown_database(url)
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Turn what can't be done into a message and exit status 1."""
-    from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-    from deskwire.storage.sqlite.backup.snapshot import CopyError
-    from deskwire.storage.sqlite.database import DataDirectoryError
-
-    try:
-        yield
-    except (CopyError, DataDirectoryError, DatabaseUnusableError, SecretError) as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _given(file: Path | None, config: Config) -> Secrets | None:

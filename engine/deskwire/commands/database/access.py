@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
 
 from deskwire.config.parsers import source_of
 from deskwire.config.settings import SETTINGS
-from deskwire.program.opening import NO_DRIVER
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -25,31 +25,40 @@ def url_option(command: CommandT) -> CommandT:
     )(command)
 
 
-def given_url(option: str | None) -> str:
+def given_url(option: str | None, flag: str = "--database-url") -> str:
     """Return the URL of the option, else of the environment. Raises UsageError without either, or for one that is none."""
-    setting = SETTINGS["database_url"]
-    _, label, text = source_of(setting, os.environ, {setting.name: option})
-    if text is None:
-        raise click.UsageError(f"Set {setting.variable}, or name the database with {setting.option}.")
+    url = given("database_url", option, flag)
+    if url is None:
+        variable = SETTINGS["database_url"].variable
+        raise click.UsageError(f"Set {variable}, or name the database with {flag}.")
+    return url
+
+
+def given(name: str, option: str | None, flag: str) -> str | None:
+    """Return what the command's option of that flag says, else the setting's variable; None without either.
+
+    Raises UsageError for what the setting does not take.
+    """
+    setting = replace(SETTINGS[name], option=flag)
+    _, label, text = source_of(setting, os.environ, {name: option})
     try:
-        return str(setting.parse(text))
+        value = None if text is None else setting.parse(text)
     except ValueError as error:
         raise click.UsageError(f"{label} {error}") from error
+    return None if value is None else str(value)
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
     """Turn what can't be done into a message and exit status 1."""
+    from deskwire.program.errors import StartError, driver_needed
     from deskwire.program.first_start import SecretError
     from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
     from deskwire.storage.sqlite.backup.snapshot import CopyError
     from deskwire.storage.sqlite.database import DataDirectoryError
 
     try:
-        yield
-    except (CopyError, DataDirectoryError, DatabaseUnusableError, SecretError) as error:
+        with driver_needed():
+            yield
+    except (CopyError, DataDirectoryError, DatabaseUnusableError, SecretError, StartError) as error:
         raise click.ClickException(str(error)) from error
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "psycopg":
-            raise
-        raise click.ClickException(NO_DRIVER) from error

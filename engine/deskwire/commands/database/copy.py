@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deskwire.commands.database.access import given_url, refusals
-from deskwire.config.settings import Config
+from deskwire.commands.database.access import given, given_url, refusals
+from deskwire.config.settings import SETTINGS, Config
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.first_start import SECRET_FILE, SecretError, present_secrets
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from deskwire.storage.postgres.copying.run import Copied
 
 _PIECE = 1 << 20
+_OF_NODES = {SETTINGS[name].variable for name in ("database_url", "files", "node", "require_sync_standby")}
+"""Variables that are about where the copy goes; the source is on no database."""
 
 
 @click.command("copy")
@@ -53,9 +55,11 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
         from deskwire.storage.sqlite.backup.manifest import secret_id
         from deskwire.storage.sqlite.database import FILE_NAME
 
-        address = given_url(url)
-        environ = {name: text for name, text in os.environ.items() if name != "DESKWIRE_DATABASE_URL"}
-        place = _place(files, environ.pop("DESKWIRE_FILES", None))
+        address = given_url(url, "--to")
+        place = given("files", files, "--files") or "database"
+        if place == "disk":
+            raise click.UsageError("Uploads can't go to disk: what is on one node's disk, others don't see.")
+        environ = {name: text for name, text in os.environ.items() if name not in _OF_NODES}
         config = Config.load(environ, {"data_dir": source if source.is_dir() else None})
         folder, secrets = stack.enter_context(_opened(source, config))
         identity = Identity([secret_id(each) for each in secrets.known], place_of(place))
@@ -67,18 +71,6 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
         )
         return
     _tell(done, secrets, source if config.secret is None and source.is_dir() else None)
-
-
-def _place(option: str | None, variable: str | None) -> str:
-    from deskwire.config.locations import files_place
-
-    place = option or variable or "database"
-    try:
-        if files_place(place) != "disk":
-            return place
-    except ValueError as error:
-        raise click.UsageError(f"--files {error}") from error
-    raise click.UsageError("--files can't be disk: what is on one node's disk, others don't see.")
 
 
 @contextmanager

@@ -158,6 +158,7 @@ class LettingGo:
                     lost.append(lease.holder)
                     lease.stop()
                     lease.drop(self._now(), for_good=False)
+                    self.leave(lease)  # a lease that was late and is not lost leaves the channel this node's
             if lost:
                 log.warning("stream.lapsed", channels=len(lost))
                 self._lose([(each, "lapsed") for each in lost])

@@ -173,7 +173,7 @@ class SharedLeases:
         """Have the lease be as it is stored, but for what this node itself has not stored yet."""
         mine = row is not None and row.connected and row.incarnation == self._cluster.node.incarnation
         lease.seen, lease.elsewhere = row, row is not None and row.connected and not mine
-        if row is not None and mine and lease.generation:
+        if row is not None and mine and lease.generation == row.generation:
             lease.event = row.event if row.position == lease.confirmed else None
             return
         stopped = lease.stop()
@@ -183,6 +183,7 @@ class SharedLeases:
             lease.load(row)
             if mine:  # taken here by a commit of which nobody has heard the end
                 lease.drop(self.now(), for_good=False)
+                self.letting_go.leave(lease)
         if stopped is not None:
             self.letting_go.lose(stopped)
 

@@ -70,6 +70,7 @@ RULES: Final = (
     Rule(("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only),
     Rule(("read_timeout", "storage_failed"), lambda route: in_storage(route)),
     Rule(("outcome_unknown",), lambda route: in_storage(route) and route.method != "GET"),
+    Rule(("not_confirmed",), lambda route: route.outdates),
     Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
     Rule(
         ("conversation_busy",),

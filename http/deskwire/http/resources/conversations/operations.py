@@ -33,9 +33,9 @@ from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.workflow import Published
+from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import given_fields
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import Answer, Call, RawJson
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
     AssigneeRef,
@@ -295,13 +295,8 @@ def _team(project: Project, team_id: str) -> Callable[[TeamReader], str | None]:
 
 
 async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
-    """Delete a conversation; the response has its id. No node sends anything of it any more, also where it is gone already."""
-    try:
-        await ask(call, command)
-    except NotFound:  # perhaps an earlier call has deleted it, and still waits for the other nodes
-        await call.services.cluster.everywhere()
-        raise
-    await call.services.cluster.everywhere()
+    """Delete a conversation; the response has its id."""
+    await ask(call, command)
     return {"id": conversation_id(call), "deleted": True}
 
 

@@ -82,15 +82,18 @@ def belongs(url: str, identity: Identity) -> None:
 
 
 def told_to_all(url: str) -> bool:
-    """Wait until all live nodes have forgotten what was changed before; tell whether they have in time."""
-    with connected(url, "setup") as connection:
-        epoch = connection.execute("SELECT epoch FROM installation").fetchall()[0][0]
-        until = time.monotonic() + _TOLD_S
-        while connection.execute(_UNTOLD, (epoch,)).fetchone() is not None:
-            if time.monotonic() >= until:
-                return False
-            time.sleep(_LOOK_S)
-        return True
+    """Wait until all live nodes have forgotten what was changed before; tell whether they are known to have in time."""
+    try:
+        with connected(url, "setup") as connection:
+            epoch = connection.execute("SELECT epoch FROM installation").fetchall()[0][0]
+            until = time.monotonic() + _TOLD_S
+            while connection.execute(_UNTOLD, (epoch,)).fetchone() is not None:
+                if time.monotonic() >= until:
+                    return False
+                time.sleep(_LOOK_S)
+            return True
+    except (DatabaseUnusableError, psycopg.Error):
+        return False
 
 
 @contextmanager
@@ -132,8 +135,8 @@ def _require_same(
     if secret_id not in identity.secret_ids:
         raise DatabaseUnusableError(
             f"The database belongs to an installation with another secret (its id is {secret_id}, that of DESKWIRE_SECRET is "
-            f"{identity.secret_ids[0]}). All nodes need the same: set DESKWIRE_SECRET to that one. To replace a secret, set the "
-            "new one as DESKWIRE_SECRET and the old one as DESKWIRE_SECRET_PREVIOUS."
+            f"{identity.secret_ids[0]}). All nodes need the same: set DESKWIRE_SECRET to that one. To replace a secret, give "
+            "all nodes the new one as DESKWIRE_SECRET_PREVIOUS first, and exchange the two when all have it."
         )
     if files != identity.files and connection.execute("SELECT 1 FROM uploads LIMIT 1").fetchone():
         raise DatabaseUnusableError(
