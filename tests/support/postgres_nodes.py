@@ -108,6 +108,7 @@ class Line:
         refuse: whether connections are closed as soon as they are made.
         refuse_after_cut: whether that begins with the next cut.
         altered: bytes to the server, and what takes their place, of the same length.
+        late: after how many pieces to the server one is late: its client is cut off, and it comes when `deliver` is set.
     """
 
     url: str
@@ -119,6 +120,8 @@ class Line:
     refuse: bool = False
     refuse_after_cut: bool = False
     altered: tuple[bytes, bytes] | None = None
+    late: int | None = None
+    deliver: threading.Event = field(default_factory=threading.Event)
     _pairs: set[tuple[socket.socket, socket.socket]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -145,6 +148,11 @@ class Line:
             while data := source.recv(_READ):
                 if up and self.altered is not None:
                     data = data.replace(*self.altered)
+                if up and self._is_late():
+                    source.shutdown(socket.SHUT_RDWR)
+                    self.deliver.wait(30)
+                    sink.sendall(data)
+                    break
                 allowed = self._allowed(len(data), up=up)
                 sink.sendall(data[:allowed])
                 if allowed < len(data):
@@ -156,6 +164,13 @@ class Line:
         """Take note of a connection."""
         with self._lock:
             self._pairs.add((client, server))
+
+    def _is_late(self) -> bool:
+        with self._lock:
+            if self.late is None:
+                return False
+            self.late = self.late - 1 if self.late else None
+            return self.late is None
 
     def _allowed(self, count: int, *, up: bool) -> int:
         with self._lock:

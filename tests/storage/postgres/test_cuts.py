@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -14,9 +15,13 @@ import trio
 from psycopg import pq
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Brief
+from deskwire.engine.events.types import Draft
+from deskwire.engine.ports import Transaction
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
 from deskwire.storage.postgres.driver.session import Database, Role
 from deskwire.storage.postgres.driver.wire import Wire
+from tests.support.builders import NOON, PROJECT
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.postgres_nodes import Line, NodeHere, check_whole, line_to, node, rows
 
@@ -136,6 +141,59 @@ async def test_a_commit_whose_answer_is_lost_is_asked_for_and_not_repeated(postg
             assert line.cuts == 1
             assert len(here.commits) == 1
     assert len(stored(postgres_url)) == 6 + 4
+    check_whole(postgres_url)
+
+
+def add_event(tx: Transaction) -> None:
+    tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+
+
+WAITING: Final = (
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+
+
+def until_waiting(url: str, count: int) -> None:
+    """Return once as many transactions wait for others' locks."""
+    while rows(url, WAITING) != [(count,)]:
+        time.sleep(0.01)  # looks again: nothing announces it
+
+
+async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_nothing(
+    postgres_url: str,
+) -> None:
+    """The bytes of the last round are held up on their way, and what they would store is stored by another batch."""
+    with line_to(postgres_url) as line:
+        async with node(line.url) as here:
+            await here.store.write(Brief(add_event))
+            line.late = 1  # the piece behind the one that locks the head
+            with trio.fail_after(30):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(here.store.write, Brief(add_event))
+                    # The next batch waits for the head, which the session has that is cut off: the outcome is decided.
+                    await trio.to_thread.run_sync(until_waiting, postgres_url, 1)
+                    line.deliver.set()
+            assert (here.store.shared.found_lost, here.store.shared.found_stored) == (1, 0)
+            assert len(here.commits) == 2
+            await here.store.write(Brief(add_event))
+    assert rows(postgres_url, "SELECT count(*) FROM events") == [(3,)]
+    check_whole(postgres_url)
+
+
+async def test_a_commit_that_is_under_way_while_it_is_asked_for_is_waited_for(postgres_url: str) -> None:
+    with line_to(postgres_url) as line:
+        async with node(line.url) as here:
+            await here.store.write(Brief(add_event))
+            with trio.fail_after(30), psycopg.connect(postgres_url) as other:
+                other.execute("SELECT 1 FROM lanes WHERE lane = 0 FOR UPDATE")
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(here.store.write, Brief(add_event))
+                    await trio.to_thread.run_sync(until_waiting, postgres_url, 1)
+                    line.cut()  # all of it has reached the server
+                    await trio.to_thread.run_sync(until_waiting, postgres_url, 2)
+                    other.commit()
+            assert (here.store.shared.found_lost, here.store.shared.found_stored) == (0, 1)
+    assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]
     check_whole(postgres_url)
 
 

@@ -134,7 +134,7 @@ class Batcher:
         if not self._wire.is_open:
             self._rowids.clear()  # a standby that has taken over may give the keys again
         if not self._open:
-            await self._wire.exchange([single(_OPEN_TEXT, self._lane.key())], self._patience_s)
+            await self._wire.exchange([single(_OPEN_TEXT, self._lane.opened())], self._patience_s)
             self._open = True
         fetched = Fetched(self._rowids)
         tx = BatchTransaction(fetched, self._routes)
@@ -268,7 +268,7 @@ class Batcher:
     async def _asked(self) -> bool:
         """Find out by a write whether the lane's last commit is stored. Raises Unavailable if nobody answers."""
         until = trio.current_time() + self._patience_s
-        asking = [BEGIN, single(_ASK_TEXT, self._lane.key()), COMMIT]
+        asking = [BEGIN, single(_ASK_TEXT, self._lane.asked()), COMMIT]
         while True:
             try:
                 answers = await self._wire.exchange(asking, self._patience_s)

@@ -107,7 +107,7 @@ class Lone:
         """Run a job and commit what it has written. Raises DatabaseError, StaleState, and Unavailable for an unknown end."""
         conn = self._conn
         if not self._open:
-            conn.execute(OPEN, self._lane.key())
+            conn.execute(OPEN, self._lane.opened())
             self._open = True
         conn.command("BEGIN")
         if not brief:
@@ -161,7 +161,7 @@ class Lone:
         while True:
             try:
                 self._conn.command("BEGIN")
-                row = self._conn.execute(ASK, self._lane.key()).fetchone()
+                row = self._conn.execute(ASK, self._lane.asked()).fetchone()
                 self._conn.command("COMMIT", self._patience_s)
             except DatabaseError as error:
                 self._undo()
