@@ -234,6 +234,30 @@ async def test_one_who_spoils_an_exchange_spoils_it_for_himself(postgres_url: st
         assert sorted(map(str, outcomes)) == ["(1,)", "(2,)", "storage_failed"]
 
 
+async def test_looks_of_one_statement_and_of_several_share_an_exchange(postgres_url: str) -> None:
+    def one(reader: Any) -> Any:
+        return reader.conn.execute("SELECT 1").fetchone()
+
+    def several(reader: Any) -> Any:
+        return [reader.conn.execute(sql).fetchone() for sql in ("SELECT 2", "SELECT 3")]
+
+    sessions = "SELECT pid, backend_start FROM pg_stat_activity WHERE application_name LIKE 'deskwire/look/%'"
+    async with node(postgres_url) as here:
+        await here.store.read(Inline(several))
+        before = rows(postgres_url, sessions)
+        found: list[Any] = []
+
+        async def look(query: Any) -> None:
+            for _ in range(5):
+                found.append(await here.store.read(Inline(query)))
+
+        async with trio.open_nursery() as nursery:
+            for query in (one, several) * 4:
+                nursery.start_soon(look, query)
+        assert sorted(map(str, found)) == ["(1,)"] * 20 + ["[(2,), (3,)]"] * 20
+        assert rows(postgres_url, sessions) == before, "none of them has spoiled it for the others"
+
+
 async def test_a_look_that_asks_for_a_lot_gets_a_connection_of_its_own(postgres_url: str) -> None:
     def count(reader: Any) -> int:
         return sum(reader.conn.execute("SELECT CAST(? AS int)", (n,)).fetchone()[0] for n in range(40))
