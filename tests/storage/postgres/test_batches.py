@@ -407,3 +407,18 @@ async def test_what_was_cut_off_does_not_count_as_what_a_batch_has_to_send(postg
         assert len(here.commits) == 2
         assert sum(len(commit.events) for commit in here.commits) == 150
     check_whole(postgres_url)
+
+
+async def test_conversations_of_known_and_of_new_contacts_share_a_commit(postgres_url: str) -> None:
+    """No row is sent before the one that it refers to, and yet those of one table go together."""
+    async with node(postgres_url) as here:
+        await here.new_conversation("known")
+        here.commits.clear()
+
+        async with trio.open_nursery() as nursery:
+            for number in range(6):
+                nursery.start_soon(here.new_conversation, "known" if number % 2 == 0 else f"new-{number}")
+
+        assert [len(commit.events) for commit in here.commits if len(commit.events) > 1] == [6]
+    assert rows(postgres_url, "SELECT count(*), count(DISTINCT contact) FROM conversations") == [(7, 4)]
+    check_whole(postgres_url)
