@@ -159,6 +159,25 @@ def until_waiting(url: str, count: int) -> None:
         time.sleep(0.01)  # looks again: nothing announces it
 
 
+async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_for(
+    postgres_url: str,
+) -> None:
+    """The session that asks may be with a standby that has taken over, and gives the same keys again."""
+    with line_to(postgres_url) as line:
+        async with warm(line) as (here, conversations):
+            for _ in range(3):
+                line.start_counting()
+                await here.post(conversations[0])
+            line.start_counting(to_client=line.received - LAST)
+            await here.post(conversations[0])
+            assert here.store.shared.found_stored == 1
+            keys = "SELECT max(rowid), pg_sequence_last_value('conversations_rowid_seq') FROM conversations"
+            [(_, given)] = rows(postgres_url, keys)
+            await here.new_conversation("another")
+            [(made, _)] = rows(postgres_url, keys)
+    assert made > given
+
+
 async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_nothing(
     postgres_url: str,
 ) -> None:

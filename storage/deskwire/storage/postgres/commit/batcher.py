@@ -267,6 +267,7 @@ class Batcher:
 
     async def _asked(self) -> bool:
         """Find out by a write whether the lane's last commit is stored. Raises Unavailable if nobody answers."""
+        self._rowids.clear()  # a standby that has taken over may answer, and give the keys again
         until = trio.current_time() + self._patience_s
         asking = [BEGIN, single(_ASK_TEXT, self._lane.asked()), COMMIT]
         while True:
