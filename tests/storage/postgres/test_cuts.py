@@ -18,6 +18,7 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
+from deskwire.storage.postgres.commit.jobs import Job
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
 from deskwire.storage.postgres.driver.session import Database, Role
 from deskwire.storage.postgres.driver.wire import Wire
@@ -176,6 +177,20 @@ async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_
             await here.new_conversation("another")
             [(made, _)] = rows(postgres_url, keys)
     assert made > given
+
+
+async def test_a_lane_that_could_not_be_opened_is_opened_by_the_next_job(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        await here.store.write(Brief(add_event))
+        lone = here.store._writer._lones[0]
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("ALTER TABLE lanes RENAME TO away")
+            refused = await trio.to_thread.run_sync(lone.carry_out, Job(add_event, True, print))
+            connection.execute("ALTER TABLE away RENAME TO lanes")
+        assert refused.refused
+        done = await trio.to_thread.run_sync(lone.carry_out, Job(add_event, True, print))
+        assert not done.refused
+    assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]
 
 
 async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_nothing(

@@ -91,7 +91,7 @@ class Lone:
                 time.sleep(_PAUSE_S)
             except DatabaseError as error:
                 self._undo()
-                self._open = error.sqlstate != LANE_TAKEN
+                self._open = self._open and error.sqlstate != LANE_TAKEN
                 tries += 1
                 if tries >= _TRIES or not (error.again or error.sqlstate == UNIQUE_VIOLATION):
                     log.error("storage.commit_failed", error=str(error), jobs=1)
