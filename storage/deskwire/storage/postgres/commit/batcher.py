@@ -23,6 +23,7 @@ from deskwire.engine.core.counters import SharedCommits
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
+from deskwire.storage.postgres.commit.buffer import Write
 from deskwire.storage.postgres.commit.course import Carried, Course
 from deskwire.storage.postgres.commit.heads import SAVE, Head
 from deskwire.storage.postgres.commit.jobs import Job
@@ -210,7 +211,7 @@ class Batcher:
         return _commit_of(tx, changes)
 
     async def _sealed(
-        self, tx: BatchTransaction, heads: Mapping[int, Head], late: Sequence[Any]
+        self, tx: BatchTransaction, heads: Mapping[int, Head], late: Sequence[Write]
     ) -> list[Statement]:
         """Return the statements of the last round, for which the heads are locked. Raises EndpointsMoved."""
         unsealed = tx.unsealed
@@ -227,7 +228,7 @@ class Batcher:
         groups: list[tuple[str, list[Sequence[Any]]]] = [(_EVENT_TEXT, unsealed.event_rows())]
         if unsealed.deliveries:
             groups.append((_DELIVERY_TEXT, unsealed.delivery_rows()))
-        groups += [(write.text, [sealed(write.values, real)]) for write in late]
+        groups += grouped([Write(write.text, sealed(write.values, real), write.shape) for write in late])
         groups.append((_SAVE_TEXT, [head.saved() for head in heads.values()]))
         await self._learn(groups)
         return [self._planner.many(text, rows) for text, rows in groups if rows]
