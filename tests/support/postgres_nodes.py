@@ -105,6 +105,7 @@ class Line:
     Args:
         to_server: after how many bytes to the server it is cut, None for never; counted from when it is set.
         to_client: the same of those to the client.
+        silent: whether nothing more comes of it behind those bytes until `deliver` is set, instead of a cut.
         refuse: whether connections are closed as soon as they are made.
         refuse_after_cut: whether that begins with the next cut.
         altered: bytes to the server, and what takes their place, of the same length.
@@ -117,6 +118,7 @@ class Line:
     sent: int = 0
     received: int = 0
     cuts: int = 0
+    silent: bool = False
     refuse: bool = False
     refuse_after_cut: bool = False
     altered: tuple[bytes, bytes] | None = None
@@ -155,7 +157,10 @@ class Line:
                     break
                 allowed = self._allowed(len(data), up=up)
                 sink.sendall(data[:allowed])
-                if allowed < len(data):
+                if allowed < len(data) and self.silent:
+                    self.deliver.wait(30)
+                    sink.sendall(data[allowed:])
+                elif allowed < len(data):
                     self.cut()
         with suppress(OSError):
             sink.shutdown(socket.SHUT_RDWR)

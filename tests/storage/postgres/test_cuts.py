@@ -117,6 +117,29 @@ async def test_a_session_may_be_cut_anywhere_while_it_begins(postgres_url: str) 
         assert lost > length // 2
 
 
+async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres_url: str) -> None:
+    """Behind its greeting, while the settings of the session are made, and while types are asked for."""
+    with line_to(postgres_url) as line:
+        wire = Wire(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
+        line.start_counting()
+        await wire.open()
+        greeting = line.received
+        await wire.describe(["SELECT CAST($1 AS bigint)"])
+        wire.close()
+        line.silent = True
+        for at in range(greeting - 40, greeting, 13):
+            line.start_counting(to_client=at)
+            with trio.fail_after(10), pytest.raises(ConnectionLost):
+                await wire.open()
+        line.start_counting()
+        await wire.open()
+        line.start_counting(to_client=5)
+        with trio.fail_after(10), pytest.raises(ConnectionLost):
+            await wire.describe(["SELECT CAST($1 AS bigint)"], 0.2)
+        assert not wire.is_open
+        line.deliver.set()
+
+
 async def test_a_session_that_is_lost_as_it_begins_is_no_session(postgres_url: str) -> None:
     class Ending(Database):
         def connect(self, role: Role) -> pq.abc.PGconn:

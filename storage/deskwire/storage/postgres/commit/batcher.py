@@ -166,7 +166,7 @@ class Batcher:
         if rowids and self._begun:
             keys = {**dict.fromkeys(fetched.rows), **keys}
         several = [key[0] for key in keys if key[1]]
-        await self._planner.learn(self._wire, [text for text in several if several.count(text) > 1])
+        await self._learn([text for text in several if several.count(text) > 1])
         queries = self._planner.queries(keys)
         locking = locks(rowids) if rowids else []
         early = early and bool(rowids) and not any(" FOR " in text for text, _ in keys)
@@ -198,7 +198,7 @@ class Batcher:
         late = [write for write in writes if waits(write.values)]
         early = grouped([write for write in writes if not waits(write.values)] if late else writes)
         saved = saved_rows(conversations)
-        await self._learn([*early, *saved.items()])
+        await self._learn(_several([*early, *saved.items()]))
         sent = [self._planner.many(text, rows) for text, rows in early]
         sent += [save(self._planner, text, rows) for text, rows in saved.items()]
         if projects:
@@ -230,11 +230,11 @@ class Batcher:
             groups.append((_DELIVERY_TEXT, unsealed.delivery_rows()))
         groups += grouped([Write(write.text, sealed(write.values, real), write.shape) for write in late])
         groups.append((_SAVE_TEXT, [head.saved() for head in heads.values()]))
-        await self._learn(groups)
+        await self._learn(_several(groups))
         return [self._planner.many(text, rows) for text, rows in groups if rows]
 
-    async def _learn(self, groups: Sequence[tuple[str, list[Sequence[Any]]]]) -> None:
-        await self._planner.learn(self._wire, [text for text, rows in groups if len(rows) > 1])
+    async def _learn(self, texts: Sequence[str]) -> None:
+        await self._planner.learn(self._wire, texts, 3 * self._patience_s)
 
     async def _exchange(self, round_: str, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
         """Exchange within the transaction, which is begun with the first statements."""
@@ -298,6 +298,11 @@ class Batcher:
 
 ALL_CHANGES: Final = "callers people"
 """Told for a commit whose answer is lost, with what it has changed: whoever remembers anything forgets it."""
+
+
+def _several(groups: Sequence[tuple[str, list[Sequence[Any]]]]) -> list[str]:
+    """Return the statements of which there are several rows."""
+    return [text for text, rows in groups if len(rows) > 1]
 
 
 def _commit_of(tx: BatchTransaction, changes: str | None) -> Commit:

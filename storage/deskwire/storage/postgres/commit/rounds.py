@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any, Final
 
 from psycopg import pq
@@ -54,11 +55,11 @@ class Planner:
     def __init__(self) -> None:
         self._types: Types = {}
 
-    async def learn(self, wire: Wire, texts: Iterable[str]) -> None:
+    async def learn(self, wire: Wire, texts: Iterable[str], patience_s: float = inf) -> None:
         """Ask for the types of the statements that are not known yet. Raises DatabaseError."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self._types]
         if unknown:
-            self._types.update(zip(unknown, await wire.describe(unknown), strict=True))
+            self._types.update(zip(unknown, await wire.describe(unknown, patience_s), strict=True))
 
     def many(self, text: str, rows: Sequence[Sequence[Any]]) -> Statement:
         """Return the statement for these rows; one that has been learned if there are several."""
