@@ -389,6 +389,28 @@ async def test_a_channel_of_an_erased_contact_is_given_up_before_its_row_is_gone
         assert await a.hub.consumers(a.project) == []
 
 
+@pytest.mark.parametrize("then", ["leaves", "is ended", "comes back"])
+async def test_a_channel_of_an_erased_contact_is_forgotten_whatever_its_consumer_does_meanwhile(
+    then: str, autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store, lost=1.0) as (a, b):
+        contact = "private-contact-u1"
+        known = put_contact(store.tx, a.project, ContactRef("u1", {}), NOON).rowid
+        held = await a.hold("c1", channel=contact)
+        if then == "is ended":  # by another node, as its own is dead
+            a.cluster.stop()
+            await trio.sleep(5.5)  # virtual time: the mock clock jumps
+        store.tx.forget_contact_channel(known)
+        if then == "leaves":
+            a.hub.leave(held, for_good=False)
+        elif then == "is ended":
+            assert await b.hub.end(b.project, "c1") == []
+        else:
+            assert (await a.hold("c1", channel=contact)).current
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        assert await b.hub.consumers(b.project) == []
+
+
 async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_taken(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
