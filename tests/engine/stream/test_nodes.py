@@ -93,6 +93,21 @@ async def test_a_standby_learns_at_once_that_a_channel_is_free_on_another_node(
         assert trio.current_time() < 1.5
 
 
+async def test_a_standby_learns_at_once_of_a_channel_that_came_free_while_it_looked(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        await a.hold("c1")
+        held = await b.hold("c2")
+        start = trio.current_time()
+        async with trio.open_nursery() as waiting:
+            store.read_takes_s = 0.2  # what is read is of the moment in which that began
+            waiting.start_soon(a.hub.until_unfenced, a.channel, "c1")
+            await trio.sleep(0.1)  # virtual time: the mock clock jumps
+            b.hub.leave(held, for_good=True)
+        assert trio.current_time() - start < 1.5
+
+
 async def test_a_standby_finds_a_free_channel_without_the_bus(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
