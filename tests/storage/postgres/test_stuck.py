@@ -19,7 +19,7 @@ from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.operating.watchdog import end_stuck, watch, watch_waits
 from tests.support.builders import endpoint
 from tests.support.postgres import PostgresServer
-from tests.support.postgres_nodes import check_whole, node, rows
+from tests.support.postgres_nodes import check_whole, node, rows, until_one_waits
 
 HEAD: Final = "SELECT 1 FROM project_heads WHERE project = 1 FOR UPDATE"
 
@@ -124,7 +124,7 @@ async def test_who_changes_an_endpoint_locks_the_head_before_the_epoch(postgres_
             batch.execute(HEAD)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.store.write, change_url)
-                await trio.to_thread.run_sync(until_one_waits, postgres_url)
+                await until_one_waits(postgres_url)
                 batch.execute("SET LOCAL lock_timeout = '200ms'")  # less than a deadlock is noticed in
                 batch.execute("UPDATE installation SET epoch = epoch + 1")
                 batch.commit()
@@ -134,11 +134,6 @@ async def test_who_changes_an_endpoint_locks_the_head_before_the_epoch(postgres_
 
 def change_url(tx: Any) -> None:
     tx.conn.execute("UPDATE endpoints SET url = 'https://example.com/b'")
-
-
-def until_one_waits(url: str) -> None:
-    while not rows(url, "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
-        threading.Event().wait(0.02)
 
 
 async def test_of_two_that_wait_for_each_other_both_are_done_in_the_end(postgres_url: str) -> None:
