@@ -79,7 +79,10 @@ class Nodes:
 
 
 def _state(thread: Path) -> str:
-    return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "T"  # it has ended, and does nothing any more
 
 
 @asynccontextmanager
