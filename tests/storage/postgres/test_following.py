@@ -200,7 +200,7 @@ async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus:
                 if not event.internal
             ]
             wanted = {P: everybody, OTHER_PROJECT.rowid: others, Agents(P): agents}
-            deadline = trio.current_time() + 10
+            deadline = trio.current_time() + 30
             for (_, source), mine in found.items():
                 while len(mine) < len(wanted[source]) and trio.current_time() < deadline:  # noqa: ASYNC110  # of all readers
                     await trio.sleep(0.05)  # looks again: nothing announces it
