@@ -44,7 +44,7 @@ class NodeHere:
 
 @asynccontextmanager
 async def node(
-    url: str, name: str = "a", *, batch: int = 64, patience_s: float = 10.0, queue: int = 10_000
+    url: str, name: str = "a", *, batch: int = 64, patience_s: float = 10.0
 ) -> AsyncIterator[NodeHere]:
     """A node of the database, which has PROJECT and OTHER_PROJECT."""
     commits: list[Commit] = []
@@ -55,7 +55,6 @@ async def node(
             batch=batch,
             readers=2,
             on_commit=commits.append,
-            queue=queue,
             patience_s=patience_s,
         ) as store,
         trio.open_nursery() as actors,

@@ -165,7 +165,6 @@ class Database:
         self.lanes: dict[str, int] = {}
         self.away = False
         self.sessions: list[Session] = []
-        self.commits = 0
         self._committed = committed
         self._connection = connect_writer(path)
         self._connection.execute("PRAGMA synchronous = OFF")  # this machine does not lose its power
@@ -243,7 +242,6 @@ class Database:
         self._connection.execute("COMMIT")
         commit = self._taken()
         self.lanes[lane] = number
-        self.commits += 1
         self._committed(commit, self._connection)
         self.locks.release(session)
         return commit

@@ -122,9 +122,8 @@ async def test_a_reader_is_shown_what_another_node_commits_and_the_topics_with_i
 async def test_own_commits_go_straight_in_and_tell_where_the_heads_are() -> None:
     async with nodes(1) as (a,):
         await a.log.open(P)
-        receipts = []
         for number in range(5):
-            receipts.append(await a.actors.create(PROJECT, create(f"user-{number}", message=post())))
+            await a.actors.create(PROJECT, create(f"user-{number}", message=post()))
         assert (a.follower.counters.own, a.follower.counters.read) == (len(a.commits) - 1, 0) == (5, 0)
         advances = [commit.advances for commit in a.commits[1:]]
         ends = [(before.events, after.events) for ((before, after),) in advances]
