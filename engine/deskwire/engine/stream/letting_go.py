@@ -233,7 +233,8 @@ class LettingGo:
         after = replace(
             free(row, dropped_at), superseded=tuple(lease.superseded), takeovers=stored_times(lease.takeovers)
         )
-        _Release(row, Wish("take"), after, lease, None).store(tx, self._clock())
+        kept = None if row.forgotten else after
+        _Release(row, Wish("take"), kept, lease, None).store(tx, self._clock())
         return row
 
     def _note_departure(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import psycopg
 from psycopg import conninfo, pq
 
-from deskwire.storage.postgres.driver.opening import opened
+from deskwire.storage.postgres.driver.opening import opened, prepare
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
 
 Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "files", "setup"]
@@ -81,12 +80,12 @@ class Database:
 
     def connect(self, role: Role) -> pq.abc.PGconn:
         """Open a session, from a thread. Raises ConnectionLost."""
-        connection = opened(self.options(role))
+        options = self.options(role)
+        connection = opened(options)
         connection.notice_handler = None
         try:
-            for statement in self.later(role, connection.server_version):
-                connection.exec_(statement)
-        except psycopg.Error as error:
+            prepare(connection, self.later(role, connection.server_version), options)
+        except ConnectionLost:
             connection.finish()
-            raise ConnectionLost(str(error)) from error
+            raise
         return connection
