@@ -258,7 +258,7 @@ async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
         write = store.write
 
         async def heard_late(job: object) -> object:
-            result = await write(job)  # type: ignore[arg-type]
+            result: object = await write(job)  # type: ignore[arg-type]
             await trio.sleep(0.2)  # virtual time: the mock clock jumps
             return result
 
