@@ -249,6 +249,27 @@ async def test_a_client_that_leaves_while_it_waits_disturbs_nobody(
         assert row_of(store, a).wish is None
 
 
+async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store, lost=1.0) as (a, b):
+        held = await a.hold("c1")
+        await trio.sleep(0.1)  # virtual time: the mock clock jumps
+        write = store.write
+
+        async def heard_late(job: object) -> None:
+            await write(job)  # type: ignore[arg-type]
+            await trio.sleep(0.2)  # virtual time: the mock clock jumps
+
+        store.write = heard_late  # type: ignore[method-assign,assignment]
+        with trio.move_on_after(0.1):
+            await b.hold("c2")
+        store.write = write  # type: ignore[method-assign]
+        await trio.sleep(20)  # virtual time: the mock clock jumps
+        assert held.current
+        assert row_of(store, a).wish is None
+
+
 async def test_what_was_confirmed_goes_along_to_the_other_node(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:

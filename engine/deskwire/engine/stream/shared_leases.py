@@ -74,8 +74,8 @@ class SharedLeases:
         """
         assert lease.seen is not None, "it is held"
         wish = self._wish("take", consumer_id)
-        await self._wish_for([lease.seen], wish)
         try:
+            await self._wish_for([lease.seen], wish)
             await self._until_let_go(lease, lease.seen, give_up_at)
         except BaseException:  # whatever it was, it goes on from here
             self._withdraw(lease.seen, wish)
