@@ -19,6 +19,8 @@ from deskwire.storage.postgres.store import PostgresStore, open_postgres
 from tests.support.builders import PROJECT, HandClock, create, found_projects, post
 
 _READ: Final = 65_536
+_WITHIN_S: Final = 20.0
+"""What is waited for takes moments, and the machine may be full of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class NodeHere:
 
 @asynccontextmanager
 async def node(
-    url: str, name: str = "a", *, batch: int = 64, patience_s: float = 10.0, queue: int = 10_000
+    url: str, name: str = "a", *, batch: int = 64, patience_s: float = 10.0
 ) -> AsyncIterator[NodeHere]:
     """A node of the database, which has PROJECT and OTHER_PROJECT."""
     commits: list[Commit] = []
@@ -53,7 +55,6 @@ async def node(
             batch=batch,
             readers=2,
             on_commit=commits.append,
-            queue=queue,
             patience_s=patience_s,
         ) as store,
         trio.open_nursery() as actors,
@@ -70,6 +71,19 @@ def rows(url: str, sql: str) -> list[tuple[Any, ...]]:
     """What the database has, asked by itself."""
     with psycopg.connect(url, autocommit=True) as connection:
         return connection.execute(sql.encode()).fetchall()
+
+
+async def until_found(url: str, sql: str) -> None:
+    """Return once the database has a row for the query."""
+    with trio.fail_after(_WITHIN_S):
+        while not await trio.to_thread.run_sync(rows, url, sql):  # noqa: ASYNC110  # it is another process
+            await trio.sleep(0.01)  # looks again: nothing announces it
+
+
+async def until_one_waits(url: str) -> None:
+    """Return once a transaction waits for another one's lock."""
+    where = "wait_event_type = 'Lock' AND datname = current_database()"
+    await until_found(url, f"SELECT 1 FROM pg_stat_activity WHERE {where}")
 
 
 def check_whole(url: str) -> None:

@@ -1,4 +1,4 @@
-"""Several nodes on one database, with the clients, consumers and receivers of a life of one process."""
+"""Several nodes on one database, with the clients and receivers of a life of one process; consumers there are none."""
 
 from __future__ import annotations
 
@@ -105,6 +105,7 @@ class NodesWorld(World):
         """Look into the database."""
         with closing(connect_reader(self._path)) as connection:
             self.ledger.audit(connection)
+            self.mail.audit(connection, settled=settled)
 
     def check(self) -> None:
         """Look whether anything is too big."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -22,9 +21,7 @@ from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, post
-from tests.support.postgres_nodes import NodeHere, check_whole, node, rows
-
-_WAITS = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+from tests.support.postgres_nodes import NodeHere, check_whole, node, rows, until_one_waits
 
 
 async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> list[Any]:
@@ -43,17 +40,6 @@ async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> l
         here.store.submit(Brief(job), partial(end, number))
     await all_done.wait()
     return outcomes
-
-
-WAITING = (
-    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-)
-
-
-def until_somebody_waits(url: str) -> None:
-    """Return once a transaction waits for another one's lock."""
-    while rows(url, WAITING) == [(0,)]:
-        time.sleep(0.01)  # looks again: nothing announces it
 
 
 def exchanges(here: NodeHere) -> dict[str, int]:
@@ -112,8 +98,7 @@ async def test_heads_are_locked_behind_everything_that_is_waited_for(postgres_ur
             other.execute("SELECT 1 FROM organisations FOR UPDATE")
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.store.write, Brief(job))
-                with trio.fail_after(5):
-                    await trio.to_thread.run_sync(until_somebody_waits, postgres_url)
+                await until_one_waits(postgres_url)
                 other.execute("SELECT 1 FROM project_heads FOR UPDATE NOWAIT")
                 other.rollback()
         assert here.store.commits.refused == 0
@@ -231,7 +216,7 @@ async def test_a_job_that_the_database_refuses_costs_its_neighbours_nothing(post
     async with node(postgres_url) as here:
         outcomes = await at_once(here, [kept, twice, kept])
 
-        assert outcomes[0] is None or outcomes[0] is outcomes[2]
+        assert (outcomes[0], outcomes[2]) == (None, None)
         assert isinstance(outcomes[1], DomainError)
         assert outcomes[1].reason == "storage_failed"
     assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]
@@ -360,11 +345,7 @@ async def test_an_attempt_that_is_recorded_while_its_conversation_is_erased_goes
             )
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.actors.ask, PROJECT, conversation, Delete("manual"))
-                with trio.fail_after(20):
-                    while True:
-                        if await trio.to_thread.run_sync(rows, postgres_url, _WAITS):
-                            break
-                        await trio.sleep(0.01)  # looks again: nothing announces it
+                await until_one_waits(postgres_url)
                 other.commit()
     assert rows(postgres_url, "SELECT count(*) FROM deliveries WHERE type = 'conversation.created'") == [(0,)]
     assert rows(postgres_url, "SELECT * FROM attempts") == []

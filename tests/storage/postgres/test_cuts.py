@@ -22,6 +22,7 @@ from deskwire.storage.postgres.commit.jobs import Job
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
 from deskwire.storage.postgres.driver.session import Database, Role
 from deskwire.storage.postgres.driver.wire import Wire
+from deskwire.storage.postgres.migrations.apply import migrate
 from tests.support.builders import NOON, PROJECT
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.postgres_nodes import Line, NodeHere, check_whole, line_to, node, rows
@@ -30,7 +31,7 @@ DURABLE: Final = {"fsync": "on"}
 STEPS: Final = 24
 PARTS: Final = 16
 LAST: Final = 8
-"""Bytes of the last answer, of which the last eighteen say that the COMMIT is through and the server ready."""
+"""So many bytes before its end an answer is cut: within the last eighteen, which say that the COMMIT is through and the server ready."""
 
 
 @asynccontextmanager
@@ -286,8 +287,6 @@ async def test_a_server_may_be_restarted(how: signal.Signals) -> None:
     try:
         await trio.to_thread.run_sync(server.create)
         await trio.to_thread.run_sync(server.start)
-        from deskwire.storage.postgres.migrations.apply import migrate
-
         await trio.to_thread.run_sync(migrate, server.url())
         async with node(server.url(), patience_s=30) as here:
             conversation = await here.new_conversation()

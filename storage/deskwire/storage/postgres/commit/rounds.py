@@ -12,7 +12,7 @@ from psycopg import pq
 
 from deskwire.storage.postgres.commit.batch import CLAIMED, LOCKED, Fetched
 from deskwire.storage.postgres.commit.buffer import Write
-from deskwire.storage.postgres.commit.heads import LOCK, LOCK_OF, Head, head_of, listed
+from deskwire.storage.postgres.commit.heads import LOCK, LOCK_OF, Head, head_of
 from deskwire.storage.postgres.commit.laid import Saved
 from deskwire.storage.postgres.commit.merging import each_of, shape_of, with_columns
 from deskwire.storage.postgres.driver.arrays import ARRAY_OF, INT8, array_of
@@ -192,7 +192,7 @@ def _counted(text: str, place: int) -> str:
 
 def lock_heads(projects: Sequence[int]) -> Statement:
     """Return the statement that locks the heads of these projects."""
-    return single(translated(LOCK)[0], (listed(projects),))
+    return single(translated(LOCK)[0], (tuple(projects),))
 
 
 def lock_heads_of(rowids: Sequence[int]) -> Statement:

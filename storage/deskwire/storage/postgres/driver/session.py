@@ -10,7 +10,7 @@ from psycopg import conninfo, pq
 from deskwire.storage.postgres.driver.opening import opened, prepare
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
 
-Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "setup"]
+Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "files", "setup"]
 
 PREFIX: Final = "deskwire"
 """Begins the name by which the server knows a session; the watchdog ends such sessions alone."""
@@ -38,6 +38,7 @@ _SETTINGS: Final[dict[Role, dict[str, str]]] = {
     "read": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
     "bus": {"synchronous_commit": "off"},
     "beat": dict(_LOCKS),
+    "files": {"TimeZone": "UTC"},
     "setup": {"TimeZone": "UTC"},
 }
 _LATER: Final[dict[Role, dict[str, tuple[int, str]]]] = {
