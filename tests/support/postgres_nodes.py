@@ -119,9 +119,11 @@ class Line:
     Args:
         to_server: after how many bytes to the server it is cut, None for never; counted from when it is set.
         to_client: the same of those to the client.
+        silent: whether nothing more comes of it behind those bytes until `deliver` is set, instead of a cut.
         refuse: whether connections are closed as soon as they are made.
         refuse_after_cut: whether that begins with the next cut.
         altered: bytes to the server, and what takes their place, of the same length.
+        late: after how many pieces to the server one is late: its client is cut off, and it comes when `deliver` is set.
     """
 
     url: str
@@ -130,9 +132,12 @@ class Line:
     sent: int = 0
     received: int = 0
     cuts: int = 0
+    silent: bool = False
     refuse: bool = False
     refuse_after_cut: bool = False
     altered: tuple[bytes, bytes] | None = None
+    late: int | None = None
+    deliver: threading.Event = field(default_factory=threading.Event)
     _pairs: set[tuple[socket.socket, socket.socket]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -159,9 +164,17 @@ class Line:
             while data := source.recv(_READ):
                 if up and self.altered is not None:
                     data = data.replace(*self.altered)
+                if up and self._is_late():
+                    source.shutdown(socket.SHUT_RDWR)
+                    self.deliver.wait(30)
+                    sink.sendall(data)
+                    break
                 allowed = self._allowed(len(data), up=up)
                 sink.sendall(data[:allowed])
-                if allowed < len(data):
+                if allowed < len(data) and self.silent:
+                    self.deliver.wait(30)
+                    sink.sendall(data[allowed:])
+                elif allowed < len(data):
                     self.cut()
         with suppress(OSError):
             sink.shutdown(socket.SHUT_RDWR)
@@ -170,6 +183,13 @@ class Line:
         """Take note of a connection."""
         with self._lock:
             self._pairs.add((client, server))
+
+    def _is_late(self) -> bool:
+        with self._lock:
+            if self.late is None:
+                return False
+            self.late = self.late - 1 if self.late else None
+            return self.late is None
 
     def _allowed(self, count: int, *, up: bool) -> int:
         with self._lock:

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.engine.cluster.membership import LEASE_S
@@ -78,6 +79,30 @@ async def test_a_node_that_can_not_forget_is_given_up(autojump_clock: MockClock,
     await trio.sleep(2)
     assert b.losses == 1
     assert b.membership.valid
+
+
+@pytest.mark.parametrize("for_s", [2, 30])
+async def test_a_bug_in_forgetting_ends_no_node_and_is_tried_again(
+    for_s: int, autojump_clock: MockClock, start: Starting
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    over_at = trio.current_time() + for_s
+
+    async def fail() -> None:
+        if trio.current_time() < over_at:
+            raise KeyError("a bug")
+
+    b.before_forgetting = fail
+    with capture_logs() as logs:
+        took = await change(a)
+        await trio.sleep_until(over_at + 3)
+    assert for_s <= took < for_s + 1.5 or LEASE_S < took < 2 * LEASE_S + 2
+    assert b.membership.valid
+    assert b.losses == (for_s > LEASE_S)
+    failures = [each for each in logs if each["event"] == "node.forgetting_failed"]
+    assert 0 < len(failures) <= for_s + 1
+    assert all(each["exc_info"] for each in failures)
 
 
 async def test_a_node_is_waited_for_until_its_first_forgetting(

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 import trio
 
+from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Close, Delete
 from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound
 from deskwire.engine.core.secret import Secrets
@@ -366,3 +367,74 @@ async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(post
                 assert row is not None
                 assert row[0].messages == number + 1
         assert await two.store.read(Inline(others)) is None
+
+
+async def test_what_was_cut_off_does_not_count_as_what_a_batch_has_to_send(postgres_url: str) -> None:
+    """Each job wants something only when it has written a lot; together that is more than one batch takes."""
+    note = {"note": "x" * 3_000}
+
+    def talk(number: int) -> Callable[[Transaction], int]:
+        def job(tx: Any) -> int:
+            (first,) = tx.conn.execute("SELECT CAST(? AS bigint)", (number,)).fetchone()
+            tx.append_event(PROJECT, Draft("conversation.created", None, note), None, NOON)
+            (second,) = tx.conn.execute("SELECT CAST(? AS bigint) + 1000", (first,)).fetchone()
+            return int(second)
+
+        return job
+
+    async with node(postgres_url, batch=200) as here:
+        with trio.fail_after(20):
+            outcomes = await at_once(here, [talk(number) for number in range(150)])
+        assert outcomes == [*range(1_000, 1_150)]
+        assert len(here.commits) == 2
+        assert sum(len(commit.events) for commit in here.commits) == 150
+    check_whole(postgres_url)
+
+
+async def test_conversations_of_known_and_of_new_contacts_share_a_commit(postgres_url: str) -> None:
+    """No row is sent before the one that it refers to, and yet those of one table go together."""
+    async with node(postgres_url) as here:
+        await here.new_conversation("known")
+        here.commits.clear()
+
+        async with trio.open_nursery() as nursery:
+            for number in range(6):
+                nursery.start_soon(here.new_conversation, "known" if number % 2 == 0 else f"new-{number}")
+
+        assert [len(commit.events) for commit in here.commits if len(commit.events) > 1] == [6]
+    assert rows(postgres_url, "SELECT count(*), count(DISTINCT contact) FROM conversations") == [(7, 4)]
+    check_whole(postgres_url)
+
+
+async def test_rows_that_name_events_go_together_as_well(postgres_url: str) -> None:
+    """They are sent while the heads are locked, so one by one they would hold up everybody."""
+    async with node(postgres_url) as here:
+        conversations = [await here.new_conversation(f"user-{number}") for number in range(6)]
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("CREATE SEQUENCE statements")
+            connection.execute(
+                "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN PERFORM nextval('statements'); RETURN NULL; END $$"
+            )
+            connection.execute(
+                "CREATE TRIGGER noted AFTER INSERT ON conversation_activity FOR EACH STATEMENT EXECUTE FUNCTION noted()"
+            )
+        here.commits.clear()
+        async with trio.open_nursery() as nursery:
+            for conversation in conversations:
+                nursery.start_soon(
+                    partial(
+                        here.actors.ask,
+                        PROJECT,
+                        conversation,
+                        Close("agent"),
+                        by=Doer("user", "usr_1", "Ada"),
+                    )
+                )
+        assert len(here.commits) < 3
+        assert rows(postgres_url, "SELECT last_value FROM statements") == [(len(here.commits),)]
+    named = (
+        "SELECT count(*), count(e.id) FROM conversation_activity a LEFT JOIN events e ON e.id = a.event_id"
+    )
+    assert rows(postgres_url, named) == [(6, 6)]
+    check_whole(postgres_url)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any, Final
 
 import psycopg
 import pytest
 import trio
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Transaction
 from deskwire.storage.postgres.commit.jobs import Job
@@ -17,7 +19,7 @@ from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.wire import Statement, Wire
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.operating.watchdog import end_stuck, watch, watch_waits
-from tests.support.builders import endpoint
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, create, endpoint
 from tests.support.postgres import PostgresServer
 from tests.support.postgres_nodes import check_whole, node, rows, until_found, until_one_waits
 
@@ -131,6 +133,30 @@ async def test_who_changes_an_endpoint_locks_the_head_before_the_epoch(postgres_
                 batch.commit()
     assert rows(postgres_url, "SELECT epoch FROM installation") == [(before + 2,)]
     assert rows(postgres_url, "SELECT url FROM endpoints") == [("https://example.com/b",)]
+
+
+async def test_pruning_locks_the_heads_behind_everything_that_it_waits_for(postgres_url: str) -> None:
+    """Else a batch that has a delivery of the second project, and wants the first one's head, and it wait for each other."""
+    async with node(postgres_url) as here:
+        for project in (PROJECT, OTHER_PROJECT):
+            await here.store.write(partial(insert_endpoint, project))
+            for user in ("ada", "bob"):
+                await here.actors.create(project, create(user, project=project))
+        with psycopg.connect(postgres_url) as batch:
+            batch.execute("SELECT 1 FROM deliveries WHERE position >> 40 = 2 FOR UPDATE")
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(here.store.write, lambda tx: tx.prune_events(2 * NOON, 500, NOON))
+                await trio.to_thread.run_sync(until_one_waits, postgres_url)
+                batch.execute(HEAD + " NOWAIT")
+                batch.commit()
+    assert rows(postgres_url, "SELECT project, pruned_position > 0 FROM project_heads ORDER BY 1") == [
+        (1, True),
+        (2, True),
+    ]
+
+
+def insert_endpoint(project: Project, tx: Transaction) -> None:
+    tx.insert_endpoint(endpoint(project))
 
 
 def change_url(tx: Any) -> None:

@@ -100,7 +100,7 @@ class BatchTransaction(PostgresTransaction):
             self.runs_due,
             self.wakings_due,
         )
-        self._mark = 0
+        self._mark = self._size = 0
         self._marks: tuple[int, ...] = ()
         self._taken: list[tuple[str, int]] = []
 
@@ -110,7 +110,7 @@ class BatchTransaction(PostgresTransaction):
         """Begin a job, and keep what the one before has written."""
         self._laid.begin()
         self._taken.clear()
-        self._mark = len(self.buffer.writes)
+        self._mark, self._size = len(self.buffer.writes), self.buffer.size
         self._marks = tuple(map(len, self._lists))
 
     def cut(self) -> None:
@@ -120,6 +120,7 @@ class BatchTransaction(PostgresTransaction):
             table, rowid = self._taken.pop()
             self._fetched.rowids[table].append(rowid)
         self.buffer.cut(self._mark)
+        self.buffer.size = self._size
         for each, length in zip(self._lists, self._marks, strict=True):
             del each[length:]
 

@@ -108,6 +108,8 @@ class Look:
 
     async def _answer(self, looks: Sequence[_Look]) -> None:
         """Fetch for all in one exchange; if one of them spoils it, for each in one of its own."""
+        # Those with a transaction of their own first: no isolation level can be chosen behind a look in the same exchange.
+        looks = sorted(looks, key=lambda look: len(look.keys) == 1)
         each = [look.statements() for look in looks]
         try:
             answers = await self._exchange([statement for some in each for statement in some])
