@@ -96,7 +96,6 @@ class NodesWorld(World):
             return
         self.nodes.remove(node)
         self.judge.note(f"{node.name} ends: killed")
-        self.crashes += 1
         await node.kill()
         await trio.sleep(self.dice.random() * 8)  # virtual time: the mock clock jumps
         await self._begin(node.number)
