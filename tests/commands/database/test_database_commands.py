@@ -81,7 +81,6 @@ def test_a_copy_with_another_secret_than_the_installations_is_refused(
 
 
 def test_the_check_finds_what_is_wrong_with_rows_secret_and_files(copied: str) -> None:
-    rows(copied, "UPDATE conversations SET messages = 9 RETURNING 1")
     with psycopg.connect(copied) as connection:
         connection.execute("UPDATE conversations SET messages = 9")
         connection.execute("UPDATE upload_parts SET data = 'other'")

@@ -4,20 +4,21 @@ from functools import partial
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.engine.cluster.membership import LEASE_S
 from deskwire.engine.core.errors import Unavailable
 from tests.engine.cluster.conftest import Starting
 from tests.support.builders import InlineStore
-from tests.support.nodes import ANode, Wires
+from tests.support.nodes import ANode, Wires, advance_epoch
 
 pytestmark = pytest.mark.sqlite
 
 
 async def change(node: ANode) -> float:
     """Change something that all nodes remember, and return how long it took until none does."""
-    await node.way.write(lambda tx: tx.advance_epoch())
+    await node.way.write(advance_epoch)
     began = trio.current_time()
     await node.membership.everywhere()
     return trio.current_time() - began
@@ -80,6 +81,30 @@ async def test_a_node_that_can_not_forget_is_given_up(autojump_clock: MockClock,
     assert b.membership.valid
 
 
+@pytest.mark.parametrize("for_s", [2, 30])
+async def test_a_bug_in_forgetting_ends_no_node_and_is_tried_again(
+    for_s: int, autojump_clock: MockClock, start: Starting
+) -> None:
+    a, b = await start("a"), await start("b")
+    await trio.sleep(6)
+    over_at = trio.current_time() + for_s
+
+    async def fail() -> None:
+        if trio.current_time() < over_at:
+            raise KeyError("a bug")
+
+    b.before_forgetting = fail
+    with capture_logs() as logs:
+        took = await change(a)
+        await trio.sleep_until(over_at + 3)
+    assert for_s <= took < for_s + 1.5 or LEASE_S < took < 2 * LEASE_S + 2
+    assert b.membership.valid
+    assert b.losses == (for_s > LEASE_S)
+    failures = [each for each in logs if each["event"] == "node.forgetting_failed"]
+    assert 0 < len(failures) <= for_s + 1
+    assert all(each["exc_info"] for each in failures)
+
+
 async def test_a_node_is_waited_for_until_its_first_forgetting(
     autojump_clock: MockClock, start: Starting, shared: InlineStore, wires: Wires, nursery: trio.Nursery
 ) -> None:
@@ -109,7 +134,7 @@ async def test_who_waits_is_told_when_it_can_not_be_known(autojump_clock: MockCl
     a, b = await start("a"), await start("b")
     await trio.sleep(6)
     b.before_forgetting = partial(trio.sleep, 60)
-    await a.way.write(lambda tx: tx.advance_epoch())
+    await a.way.write(advance_epoch)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(refused, a)
         await trio.sleep(0.5)

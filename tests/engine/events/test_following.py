@@ -170,6 +170,43 @@ async def test_deliveries_hear_of_erasures_in_projects_that_nobody_reads(autojum
         assert node.store.reads == reads + 1, "the heads, and no erasures once more"
 
 
+async def test_two_looks_at_a_time_forget_what_was_erased_though_the_later_serves_more_projects(
+    autojump_clock: MockClock,
+) -> None:
+    table = SharedTable()
+    node, deliveries = Node(table), Deliveries({1: 0})
+    store: Any = node.store
+    node.follower = Follower(store, node.log, node.bus, deliveries)
+    for project in (1, 2):
+        table.commit(project, [], frozenset({project}))
+    async with following(node), trio.open_nursery() as nursery:
+        node.store.delays = [0.5, 0]  # the erasures come late
+        nursery.start_soon(node.follower.catch_up)
+        await trio.sleep(0.1)
+        deliveries.positions = {1: 0, 2: 0}
+        await node.follower.catch_up()
+    assert deliveries.forgotten == {1, 2}
+
+
+async def test_who_wants_to_be_up_to_date_goes_on_when_the_own_commit_is_what_was_missing(
+    autojump_clock: MockClock,
+) -> None:
+    table = SharedTable()
+    node = Node(table)
+    async with following(node), trio.open_nursery() as nursery:
+        await node.log.open(1)
+        made = table.commit(1, [(1, False)])
+        node.store.delays = [0.1]
+        with trio.fail_after(60):
+            nursery.start_soon(node.follower.catch_up)
+            await trio.sleep(0.05)
+            node.store.failures = 1  # so that the own commit is heard of before its events are read
+            await trio.sleep(0.1)
+            node.follower.commit_nowait(made)
+            while nursery.child_tasks:  # noqa: ASYNC110  # virtual time
+                await trio.sleep(1)
+
+
 async def test_events_that_the_database_has_lost_leave_memory(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)

@@ -93,6 +93,21 @@ async def test_a_standby_learns_at_once_that_a_channel_is_free_on_another_node(
         assert trio.current_time() < 1.5
 
 
+async def test_a_standby_learns_at_once_of_a_channel_that_came_free_while_it_looked(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        await a.hold("c1")
+        held = await b.hold("c2")
+        start = trio.current_time()
+        async with trio.open_nursery() as waiting:
+            store.read_takes_s = 0.2  # what is read is of the moment in which that began
+            waiting.start_soon(a.hub.until_unfenced, a.channel, "c1")
+            await trio.sleep(0.1)  # virtual time: the mock clock jumps
+            b.hub.leave(held, for_good=True)
+        assert trio.current_time() - start < 1.5
+
+
 async def test_a_standby_finds_a_free_channel_without_the_bus(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
@@ -174,6 +189,26 @@ async def test_the_fence_of_a_dead_nodes_holder_runs_from_when_it_was_missed(
         assert (await b.hold("c1")).current
 
 
+async def test_the_fence_of_a_holder_whose_nodes_lease_was_late_and_not_lost_falls_in_its_time(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    told = list[str]()
+    async with nodes(store) as (a, b):
+        await a.hold("c1")
+        await b.hold("c2", lost=told.append)
+        life = b.cluster.node
+        await trio.sleep(3.1)  # virtual time: the mock clock jumps
+        b.cluster.stop()
+        await trio.sleep(4.7)  # virtual time: the mock clock jumps
+        b.cluster.go_on()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert (told, b.cluster.node) == (["lapsed"], life)
+        with pytest.raises(ConsumerSuperseded):
+            await a.hold("c1")
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert (await a.hold("c1")).current
+
+
 async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
@@ -209,6 +244,27 @@ async def test_a_client_that_leaves_while_it_waits_disturbs_nobody(
         await trio.sleep(0.1)  # virtual time: the mock clock jumps
         with trio.move_on_after(0.1):
             await b.hold("c2")
+        await trio.sleep(20)  # virtual time: the mock clock jumps
+        assert held.current
+        assert row_of(store, a).wish is None
+
+
+async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store, lost=1.0) as (a, b):
+        held = await a.hold("c1")
+        await trio.sleep(0.1)  # virtual time: the mock clock jumps
+        write = store.write
+
+        async def heard_late(job: object) -> None:
+            await write(job)  # type: ignore[arg-type]
+            await trio.sleep(0.2)  # virtual time: the mock clock jumps
+
+        store.write = heard_late  # type: ignore[method-assign,assignment]
+        with trio.move_on_after(0.1):
+            await b.hold("c2")
+        store.write = write  # type: ignore[method-assign]
         await trio.sleep(20)  # virtual time: the mock clock jumps
         assert held.current
         assert row_of(store, a).wish is None
@@ -369,6 +425,28 @@ async def test_a_channel_of_an_erased_contact_is_given_up_before_its_row_is_gone
         assert await a.hub.consumers(a.project) == []
 
 
+@pytest.mark.parametrize("then", ["leaves", "is ended", "comes back"])
+async def test_a_channel_of_an_erased_contact_is_forgotten_whatever_its_consumer_does_meanwhile(
+    then: str, autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store, lost=1.0) as (a, b):
+        contact = "private-contact-u1"
+        known = put_contact(store.tx, a.project, ContactRef("u1", {}), NOON).rowid
+        held = await a.hold("c1", channel=contact)
+        if then == "is ended":  # by another node, as its own is dead
+            a.cluster.stop()
+            await trio.sleep(5.5)  # virtual time: the mock clock jumps
+        store.tx.forget_contact_channel(known)
+        if then == "leaves":
+            a.hub.leave(held, for_good=False)
+        elif then == "is ended":
+            assert await b.hub.end(b.project, "c1") == []
+        else:
+            assert (await a.hold("c1", channel=contact)).current
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        assert await b.hub.consumers(b.project) == []
+
+
 async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_taken(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
@@ -386,3 +464,26 @@ async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_t
         assert row_of(store, a).node == "a"
         assert (await b.hold("c2")).current
         assert (await a.hold("c3")).current
+
+
+async def test_the_fence_of_a_takeover_of_which_nobody_heard_the_end_falls_in_its_time(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        b.hub.leave(await b.hold("c1"), for_good=False)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        write = store.write
+
+        async def unheard(job: object) -> None:
+            await write(job)  # type: ignore[arg-type]
+            raise Unavailable("Nobody knows.", code="outcome_unknown")
+
+        store.write = unheard  # type: ignore[method-assign,assignment]
+        with pytest.raises(Unavailable):
+            await a.hold("c2")
+        store.write = write  # type: ignore[method-assign]
+        for node in (a, b):
+            with pytest.raises(ConsumerSuperseded):
+                await node.hold("c1")
+        await trio.sleep(61)  # virtual time: the mock clock jumps
+        assert (await b.hold("c1")).current

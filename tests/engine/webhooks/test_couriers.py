@@ -19,11 +19,11 @@ from deskwire.engine.webhooks.couriers import Couriers, best
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.http.address import IPAddress, Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.signature import new_secret
 from tests.support.builders import PROJECT, InlineStore
-from tests.support.nodes import ANode, Wires, database_clock, with_clock
+from tests.support.nodes import ANode, Wires, advance_epoch, database_clock, with_clock
 from tests.support.sockets.receivers import SECRET, Receiver, Receivers, answering, resolving
 
 WORKING = answering("204 No Content")
@@ -74,13 +74,15 @@ class Deliverer(ANode):
 
     def __init__(self, name: str, store: InlineStore, wires: Wires) -> None:
         super().__init__(name, store, wires)
+        self.taking = trio.CancelScope()
+        self.lookup_s = 0.0
         self.watched = Watched(self.membership, store)
         self.dispatcher = Dispatcher(
             self.way,
             database_clock,
             Sealing(Secrets(SECRET)),
             Policy(allow_private=True),
-            resolver=resolving(),
+            resolver=self._look_up,
             retry_delays_s=(1.0, 2.0, 4.0),
             rule=Rule(20, 3.0),
             cluster=self.watched,
@@ -97,9 +99,17 @@ class Deliverer(ANode):
             await leases.start(self.membership.run)
             async with trio.open_nursery() as nursery:
                 await nursery.start(self.dispatcher.run)
-                nursery.start_soon(self.couriers.run)
+                nursery.start_soon(self._take_and_let_go)
                 task_status.started()
                 await trio.sleep_forever()
+
+    async def _look_up(self, host: str, port: int) -> Sequence[IPAddress]:
+        await trio.sleep(self.lookup_s)  # virtual time: the mock clock jumps
+        return await resolving()(host, port)
+
+    async def _take_and_let_go(self) -> None:
+        with self.taking:
+            await self.couriers.run()
 
 
 class Nodes:
@@ -249,8 +259,28 @@ async def test_a_node_without_its_database_begins_no_attempt_once_its_lease_may_
     await trio.sleep(LEASE_S - 0.4)
     last = holder.watched.begun
     await trio.sleep(20)
-    assert holder.watched.begun == last <= begun + 1
+    assert holder.watched.begun == last <= begun + 2, "asked before it connects, and when it has"
     assert nodes.superseded == 0
+
+
+async def test_nothing_is_sent_by_a_node_whose_lease_ends_while_it_connects(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a", "b")
+    receiver = await receivers(WORKING)
+    endpoint = await nodes.endpoint(receiver)
+    await trio.sleep(6)
+    holder = nodes.holder(endpoint)
+    holder.lookup_s = LEASE_S - 0.2
+    holder.stop()
+    holder.bus.cut = False  # so that it hears of the commit
+    await nodes.send(1)
+    await trio.sleep(LEASE_S + 3)
+    assert len(receiver.requests) == 1
+    assert nodes.statuses() == ["delivered"], "by the other node"
+    holder.go_on()
+    await trio.sleep(5)
+    assert len(receiver.requests) == 1
 
 
 async def test_a_result_of_a_superseded_courier_is_not_stored(
@@ -316,7 +346,7 @@ async def test_behind_the_barrier_nothing_is_sent_to_a_removed_endpoint(
 
     def remove(tx: Transaction) -> None:
         tx.save_endpoint(replace(endpoint, status="removed"))
-        tx.advance_epoch()
+        advance_epoch(tx)
 
     await nodes.store.write(remove)
     other.couriers.remove(endpoint.rowid)
@@ -362,6 +392,48 @@ async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_a
     taken_over = next(node for node in nodes.all if node is not holder)
     assert taken_over.dispatcher.circuits()["open"] == 1
     assert nodes.superseded == 0
+
+
+async def test_what_is_removed_or_dropped_while_its_release_is_stored_ends_nothing_else(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    (a,) = await nodes.start("a")
+    receiver = await receivers(WORKING)
+    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
+    await trio.sleep(2)
+    a.way.delay_s = 0.3
+    await nodes.start("b")
+    while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
+        await trio.sleep(0.1)
+    a.couriers.remove(next(each.rowid for each in endpoints if not a.dispatcher.delivers_to(each.rowid)))
+    a.couriers.drop_all()
+    await trio.sleep(3)
+    for endpoint in endpoints:
+        assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
+
+
+async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_nobody(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    (a,) = await nodes.start("a")
+    receiver = await receivers(WORKING)
+    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
+    await trio.sleep(2)
+    a.way.delay_s = 0.3
+    await nodes.start("b")
+    while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
+        await trio.sleep(0.1)
+    a.taking.cancel()
+    await trio.sleep(0.1)
+    await a.couriers.look()
+    assert all(nodes.holder(each) for each in endpoints), "who is to have it is seen to by the next run"
+    a.taking = trio.CancelScope()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(a.couriers.run)
+        await trio.sleep(3)
+        nursery.cancel_scope.cancel()
+    for endpoint in endpoints:
+        assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
 
 
 def test_most_endpoints_stay_where_they_are_when_a_node_goes() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +36,9 @@ IDENTITY = Identity(["an-id"], "database")
 IDENTITIES = (
     "SELECT table_name, column_name, pg_get_serial_sequence(quote_ident(table_name), column_name) "
     "FROM information_schema.columns WHERE is_identity = 'YES' AND table_schema = current_schema()"
+)
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
 ODD = "a NUL \0, its mark \ue000, and \ue0000 \U0001f600"
 
@@ -180,6 +185,20 @@ def test_a_node_with_another_secret_or_place_of_uploads_is_refused(data: Path, u
         claim(url, IDENTITY, "a")
     with pytest.raises(DatabaseUnusableError, match="set DESKWIRE_FILES to database"):
         claim(url, Identity(["a-new-one"], "s3://elsewhere"), "a")
+
+
+def test_a_node_that_waits_for_the_end_of_a_copy_finds_the_installation(data: Path, url: str) -> None:
+    with ThreadPoolExecutor() as pool:
+        claims: list[Future[None]] = []
+
+        def told(what: str) -> None:
+            if what == "and checking it":
+                claims.append(pool.submit(claim, url, IDENTITY, "a"))
+                while postgres_rows(url, WAITING) == [(0,)]:
+                    time.sleep(0.01)  # looks again: nothing announces it
+
+        copy(Order(data / FILE_NAME, data, url, IDENTITY, None, told))
+        claims[0].result()
 
 
 def test_digests_are_the_same_for_the_same_rows_in_any_order_and_for_no_others() -> None:

@@ -292,6 +292,14 @@ class Membership:
                 log.warning("node.forgetting_delayed", reason=refusal.reason)
                 self._outdated.set()
                 await trio.sleep(_RETRY_S)
+            except (
+                Exception
+            ):  # the task's top: a bug costs the lease if it lasts, and ends nothing else (ADR 39)
+                log.exception(
+                    "node.forgetting_failed", effect="the others wait until it succeeds, or the lease is over"
+                )
+                self._outdated.set()
+                await trio.sleep(BEAT_S)
             else:
                 self._seen, self._forgetting_since = epoch, None
                 self._turn()

@@ -189,6 +189,7 @@ class Follower:
             wanted = self._wanted()
             if not wanted:
                 self._due = trio.Event()
+                self._tell_moved()  # an own commit may have brought it, or nobody has the project open any more
                 continue
             marks = {project: self._marked[project] for project, _ in wanted}
             limit = max(1, self._at_once // len(wanted))
@@ -204,8 +205,11 @@ class Follower:
             for stretch in read:
                 self._take(stretch)
             self._unmark(marks, {project for project, upto in wanted if reached.get(project, 0) > upto})
-            self._moved.set()
-            self._moved = trio.Event()
+            self._tell_moved()
+
+    def _tell_moved(self) -> None:
+        moved, self._moved = self._moved, trio.Event()
+        moved.set()
 
     def _wanted(self) -> Sequence[tuple[int, int]]:
         """Return what to read: projects that are open and behind, each with its position. Others lose their marks."""
@@ -318,10 +322,12 @@ class Follower:
         self._look_due.set()
 
     async def _forget_erased(self, deliverer: Deliverer, heads: Iterable[ProjectHead]) -> None:
-        """Have deliveries forget what was erased up to these heads."""
+        """Have deliveries forget what was erased up to these heads. A look that begins meanwhile sees to what is new in it."""
         ends = {head.project: head.events for head in heads}
         self._forgotten = {project: self._forgotten.get(project, 0) for project in ends}
-        while behind := [each for each in self._forgotten.items() if each[1] < ends[each[0]]][:_AT_ONCE]:
+        while behind := [each for each in self._forgotten.items() if each[1] < ends.get(each[0], 0)][
+            :_AT_ONCE
+        ]:
             read: Sequence[Stretch] = await self._store.read(
                 Inline(lambda reader, behind=behind: reader.erasures(behind, self._at_once))  # type: ignore[misc]
             )

@@ -227,8 +227,10 @@ class Hub:
         lease = await self._lease(channel)
         lease.waiting += 1
         try:
-            while (wait_s := await self._wait_s(lease, consumer_id)) > 0:
-                changed = lease.changed
+            while True:
+                changed = lease.changed  # before the look, so that nothing is missed that comes during it
+                if (wait_s := await self._wait_s(lease, consumer_id)) <= 0:
+                    return
                 with trio.move_on_after(wait_s):
                     await changed.wait()
         finally:

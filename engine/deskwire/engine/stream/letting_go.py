@@ -158,6 +158,7 @@ class LettingGo:
                     lost.append(lease.holder)
                     lease.stop()
                     lease.drop(self._now(), for_good=False)
+                    self.leave(lease)  # a lease that was late and is not lost leaves the channel this node's
             if lost:
                 log.warning("stream.lapsed", channels=len(lost))
                 self._lose([(each, "lapsed") for each in lost])
@@ -232,7 +233,8 @@ class LettingGo:
         after = replace(
             free(row, dropped_at), superseded=tuple(lease.superseded), takeovers=stored_times(lease.takeovers)
         )
-        _Release(row, Wish("take"), after, lease, None).store(tx, self._clock())
+        kept = None if row.forgotten else after
+        _Release(row, Wish("take"), kept, lease, None).store(tx, self._clock())
         return row
 
     def _note_departure(

@@ -63,6 +63,11 @@ class StreamConsumer:
     event: str | None = None
     wish: Wish | None = None
 
+    @property
+    def forgotten(self) -> bool:
+        """The channel's contact was erased: the row is to be removed once nobody holds it."""
+        return self.wish is not None and self.wish.what == "forget"
+
 
 class StreamReader(EventReader, Protocol):
     """Queries on the consumers of channels, and on the events since."""
@@ -94,7 +99,7 @@ class StreamTransaction(StreamReader, Protocol):
     def change_consumer(self, seen: StreamConsumer | None, row: StreamConsumer) -> bool:
         """Store who has the channel; False, and no change, if that is no longer as it was `seen`.
 
-        Position and event stay as they are stored, unless nobody ever had the channel.
+        Position and event stay as they are stored, unless nobody ever had the channel. Of wishes only that to forget stays.
         """
 
     def wish(self, seen: StreamConsumer, wish: Wish | None) -> bool:

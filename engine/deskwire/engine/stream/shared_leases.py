@@ -74,8 +74,8 @@ class SharedLeases:
         """
         assert lease.seen is not None, "it is held"
         wish = self._wish("take", consumer_id)
-        await self._wish_for([lease.seen], wish)
         try:
+            await self._wish_for([lease.seen], wish)
             await self._until_let_go(lease, lease.seen, give_up_at)
         except BaseException:  # whatever it was, it goes on from here
             self._withdraw(lease.seen, wish)
@@ -173,7 +173,7 @@ class SharedLeases:
         """Have the lease be as it is stored, but for what this node itself has not stored yet."""
         mine = row is not None and row.connected and row.incarnation == self._cluster.node.incarnation
         lease.seen, lease.elsewhere = row, row is not None and row.connected and not mine
-        if row is not None and mine and lease.generation:
+        if row is not None and mine and lease.generation == row.generation:
             lease.event = row.event if row.position == lease.confirmed else None
             return
         stopped = lease.stop()
@@ -183,26 +183,28 @@ class SharedLeases:
             lease.load(row)
             if mine:  # taken here by a commit of which nobody has heard the end
                 lease.drop(self.now(), for_good=False)
+                self.letting_go.leave(lease)
         if stopped is not None:
             self.letting_go.lose(stopped)
 
     async def _clear(self, row: StreamConsumer) -> None:
         """Store that a node that is no more has let the channel go: as if its consumer had dropped off now."""
-        dropped = free(row, self._clock())
-
-        def job(tx: StreamTransaction) -> None:
-            if row.wish is not None and row.wish.what == "forget":
-                tx.remove_consumer(row)
-            else:
-                tx.change_consumer(row, dropped)
-
-        await self._store.write(Brief(job))
-        self._news.tell([row])
+        await self._free(row, free(row, self._clock()))
 
     async def _fence(self, row: StreamConsumer) -> None:
         """Store that the consumer, for which nobody holds the channel any more, was ended."""
-        ended = replace(free(row, self._clock()), superseded=(row.consumer_id,))
-        await self._store.write(Brief(lambda tx: tx.change_consumer(row, ended)))
+        await self._free(row, replace(free(row, self._clock()), superseded=(row.consumer_id,)))
+
+    async def _free(self, row: StreamConsumer, after: StreamConsumer) -> None:
+        """Store a channel that nobody holds any more, unless it is to be forgotten."""
+
+        def job(tx: StreamTransaction) -> None:
+            if row.forgotten:
+                tx.remove_consumer(row)
+            else:
+                tx.change_consumer(row, after)
+
+        await self._store.write(Brief(job))
         self._news.tell([row])
 
     async def _wish_for(self, rows: Sequence[StreamConsumer], wish: Wish) -> None:

@@ -92,18 +92,26 @@ class Couriers:
 
     async def run(self) -> None:
         """Take and let go, until cancelled."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            while True:
-                self._wakeup = trio.Event()
-                pause_s = _LOOK_S
-                try:
-                    await self.look()
-                except Unavailable as refusal:
-                    log.warning("couriers.not_read", reason=refusal.reason)
-                    pause_s = _AGAIN_S
-                with trio.move_on_after(pause_s):
-                    await self._wakeup.wait()
+        try:
+            async with trio.open_nursery() as self._nursery:
+                await self._keep_looking()
+        finally:
+            self._nursery = None
+            for endpoint in self._leaving:  # the next look finds who has it
+                self._held.pop(endpoint, None)
+            self._leaving.clear()
+
+    async def _keep_looking(self) -> None:
+        while True:
+            self._wakeup = trio.Event()
+            pause_s = _LOOK_S
+            try:
+                await self.look()
+            except Unavailable as refusal:
+                log.warning("couriers.not_read", reason=refusal.reason)
+                pause_s = _AGAIN_S
+            with trio.move_on_after(pause_s):
+                await self._wakeup.wait()
 
     async def clear(self) -> None:
         """Clear away what disabled and removed endpoints have left behind, whoever was at it, until cancelled; a duty."""
@@ -240,7 +248,8 @@ class Couriers:
                 log.warning("couriers.not_released", reason=refusal.reason)
                 await trio.sleep(_AGAIN_S)
             else:
-                del self._held[endpoint]
+                if self._held.get(endpoint) == held:  # it may have been removed, or dropped with the lease
+                    del self._held[endpoint]
         self._leaving.discard(endpoint)
         self._bus.send(KIND, b"")
 

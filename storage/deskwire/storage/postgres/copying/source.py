@@ -68,7 +68,9 @@ _CHANGED: Final[Mapping[str, _Changed]] = {
 }
 """The tables that are not taken as they are."""
 
-LEFT_OUT: Final = frozenset({"event_window", "contents", "search_changes", "nodes", "leases", "couriers"})
+LEFT_OUT: Final = frozenset(
+    {"event_window", "contents", "search_changes", "installation", "nodes", "duties", "couriers"}
+)
 """Tables of both that say something of the database itself, or of who runs on it."""
 
 

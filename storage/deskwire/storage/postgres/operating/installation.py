@@ -135,8 +135,8 @@ def _require_same(
     if secret_id not in identity.secret_ids:
         raise DatabaseUnusableError(
             f"The database belongs to an installation with another secret (its id is {secret_id}, that of DESKWIRE_SECRET is "
-            f"{identity.secret_ids[0]}). All nodes need the same: set DESKWIRE_SECRET to that one. To replace a secret, set the "
-            "new one as DESKWIRE_SECRET and the old one as DESKWIRE_SECRET_PREVIOUS."
+            f"{identity.secret_ids[0]}). All nodes need the same: set DESKWIRE_SECRET to that one. To replace a secret, give "
+            "all nodes the new one as DESKWIRE_SECRET_PREVIOUS first, and exchange the two when all have it."
         )
     if files != identity.files and connection.execute("SELECT 1 FROM uploads LIMIT 1").fetchone():
         raise DatabaseUnusableError(

@@ -101,10 +101,12 @@ class ConsumerWrites(ConsumerReads, Changes):
         else:
             changed = self.conn.execute(
                 "UPDATE consumers SET consumer = ?, generation = ?, superseded = ?, since = ?, updated_at = ?, "
-                "node = ?, incarnation = ?, connected = ?, dropped_at = ?, takeovers = ?, wanted = NULL "
+                "node = ?, incarnation = ?, connected = ?, dropped_at = ?, takeovers = ?, "
+                "wanted = CASE WHEN wanted = ? THEN wanted END "
                 f"WHERE {_SAME_HOLDER} AND connected = ? AND superseded = ?",
                 (
                     *(row.consumer_id, row.generation, superseded, row.since, row.updated_at, *holder),
+                    _FORGET,
                     *_holder_of(seen),
                     int(seen.connected),
                     json.dumps(list(seen.superseded)),
