@@ -42,7 +42,7 @@ _WAITED: Final = "SELECT greatest(clock_ms() - scrub_due, 0) / 1000.0 FROM event
 _NEXT: Final = "SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid)"
 _HOLDERS: Final = """
 SELECT who FROM (
-    SELECT format('session %%s (%%s)', pid, coalesce(nullif(application_name, ''), backend_type)) AS who,
+    SELECT 'session ' || pid || ' (' || coalesce(nullif(application_name, ''), backend_type) || ')' AS who,
     greatest(age(backend_xid), age(backend_xmin)) AS old FROM pg_stat_activity a
     WHERE pid <> pg_backend_pid() AND (datname = current_database() OR backend_type = 'walsender')
     AND application_name <> 'deskwire/vacuum' AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_vacuum v WHERE v.pid = a.pid)
