@@ -19,7 +19,7 @@ from deskwire.engine.webhooks.couriers import Couriers, best
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.http.address import IPAddress, Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.signature import new_secret
 from tests.support.builders import PROJECT, InlineStore
@@ -75,13 +75,14 @@ class Deliverer(ANode):
     def __init__(self, name: str, store: InlineStore, wires: Wires) -> None:
         super().__init__(name, store, wires)
         self.taking = trio.CancelScope()
+        self.lookup_s = 0.0
         self.watched = Watched(self.membership, store)
         self.dispatcher = Dispatcher(
             self.way,
             database_clock,
             Sealing(Secrets(SECRET)),
             Policy(allow_private=True),
-            resolver=resolving(),
+            resolver=self._look_up,
             retry_delays_s=(1.0, 2.0, 4.0),
             rule=Rule(20, 3.0),
             cluster=self.watched,
@@ -101,6 +102,10 @@ class Deliverer(ANode):
                 nursery.start_soon(self._take_and_let_go)
                 task_status.started()
                 await trio.sleep_forever()
+
+    async def _look_up(self, host: str, port: int) -> Sequence[IPAddress]:
+        await trio.sleep(self.lookup_s)  # virtual time: the mock clock jumps
+        return await resolving()(host, port)
 
     async def _take_and_let_go(self) -> None:
         with self.taking:
@@ -254,8 +259,28 @@ async def test_a_node_without_its_database_begins_no_attempt_once_its_lease_may_
     await trio.sleep(LEASE_S - 0.4)
     last = holder.watched.begun
     await trio.sleep(20)
-    assert holder.watched.begun == last <= begun + 1
+    assert holder.watched.begun == last <= begun + 2, "asked before it connects, and when it has"
     assert nodes.superseded == 0
+
+
+async def test_nothing_is_sent_by_a_node_whose_lease_ends_while_it_connects(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    await nodes.start("a", "b")
+    receiver = await receivers(WORKING)
+    endpoint = await nodes.endpoint(receiver)
+    await trio.sleep(6)
+    holder = nodes.holder(endpoint)
+    holder.lookup_s = LEASE_S - 0.2
+    holder.stop()
+    holder.bus.cut = False  # so that it hears of the commit
+    await nodes.send(1)
+    await trio.sleep(LEASE_S + 3)
+    assert len(receiver.requests) == 1
+    assert nodes.statuses() == ["delivered"], "by the other node"
+    holder.go_on()
+    await trio.sleep(5)
+    assert len(receiver.requests) == 1
 
 
 async def test_a_result_of_a_superseded_courier_is_not_stored(

@@ -115,6 +115,7 @@ class Dispatcher:
         )
         self._workers: dict[int, Supervised[EndpointWorker]] = {}
         self._projects: dict[int, set[int]] = {}
+        self._leaving: set[Supervised[EndpointWorker]] = set()
         self._ephemeral = EphemeralDispatcher(self._context)
         self._nursery: trio.Nursery | None = None
 
@@ -161,6 +162,7 @@ class Dispatcher:
             self._nursery = None
             self._workers.clear()
             self._projects.clear()
+            self._leaving.clear()
             self._ephemeral.clear()
 
     async def _begin(self) -> None:
@@ -220,7 +222,9 @@ class Dispatcher:
         supervised = self._take_out(endpoint_rowid)
         if supervised is not None:
             supervised.cancel()
+            self._leaving.add(supervised)
             await supervised.ended()
+            self._leaving.discard(supervised)
 
     def probe(self, endpoint_rowid: int, position: int | None = None) -> None:
         """Send a probe at once if the circuit is open: the delivery at this position, or the oldest."""
@@ -264,7 +268,7 @@ class Dispatcher:
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations."""
         self._ephemeral.forget(conversations)
-        for supervised in self._workers.values():
+        for supervised in (*self._workers.values(), *self._leaving):
             supervised.worker.forget(conversations)
 
     @property

@@ -8,6 +8,7 @@ so no stored delivery is late or lost because of them; and when too many wait, t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, assert_never
 
 import trio
@@ -94,10 +95,14 @@ class EphemeralQueue:
         return delivery.number not in self._under_way or self.put(again.applied_to(delivery))
 
     def forget(self, conversations: frozenset[int]) -> None:
-        """Send nothing more of erased conversations; attempts under way may still end."""
+        """Send nothing more of erased conversations; attempts of which something was sent may still end."""
         for held in (self._waiting, self._under_way):
             for delivery in [each for each in held.values() if each.event.conversation in conversations]:
                 del held[delivery.number]
+
+    def is_erased(self, delivery: EphemeralDelivery) -> bool:
+        """Tell whether a delivery that was taken is of a conversation that was erased since."""
+        return delivery.number not in self._under_way
 
     def _startable(self, now: int) -> Iterator[EphemeralDelivery]:
         """Yield the deliveries that may start, oldest first; of each conversation one first attempt at a time."""
@@ -177,7 +182,11 @@ class EphemeralWorker(Sender):
             return too_late
         if self.breaker.gate(now) == "hold":  # typing waits for nothing: not even for a probe
             return Ended("skipped")
-        attempt, follows = await self._attempt(delivery, probe=self.breaker.begin(now))
+        erased = partial(self._queue.is_erased, delivery)
+        made = await self._attempt(delivery, erased, probe=self.breaker.begin(now))
+        if made is None:
+            return Ended("skipped")
+        attempt, follows = made
         counters = self._context.counters
         counters.typing_attempts += 1
         counters.typing_paused_attempts += attempt.wait_ms is not None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, Self
@@ -17,7 +18,7 @@ from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.http.client import Postable
+from deskwire.engine.webhooks.http.client import Postable, Withheld
 from deskwire.engine.webhooks.http.pool import KEEPALIVE_S
 from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
 from deskwire.engine.webhooks.retry.schedule import AttemptPlan, Ended, Retry
@@ -96,17 +97,28 @@ class Sender(ABC):
             with trio.move_on_after(_CLOSE_S, shield=True):
                 await self._client.aclose()
 
-    async def _attempt(self, delivery: Sendable, *, probe: bool) -> tuple[Attempt, Retry | Ended]:
-        """Make a delivery's next attempt, and return it with what follows.
+    async def _attempt(
+        self, delivery: Sendable, erased: Callable[[], bool], *, probe: bool
+    ) -> tuple[Attempt, Retry | Ended] | None:
+        """Make a delivery's next attempt, and return it with what follows; None if it was erased before a byte was sent.
 
         Args:
+            erased: tells whether the delivery's conversation is erased by now.
             probe: whether `Breaker.begin` said that it is the probe.
         """
-        succeeded_at = self.breaker.succeeded_at
+        cluster = self._context.cluster
+
+        def may_send() -> bool:
+            return trio.current_time() < cluster.valid_until and not erased()
+
+        succeeded_at, attempt = self.breaker.succeeded_at, None
         try:
-            while trio.current_time() >= self._context.cluster.valid_until:
-                await self._context.cluster.until_valid()
-            attempt = await self._post(delivery)
+            while attempt is None:
+                while trio.current_time() >= cluster.valid_until:
+                    await cluster.until_valid()
+                if erased():
+                    return None
+                attempt = await self._post(delivery, may_send)
         finally:
             if probe:
                 self.breaker.probe_over()
@@ -124,12 +136,15 @@ class Sender(ABC):
         )
         return attempt, follows
 
-    async def _post(self, delivery: Sendable) -> Attempt:
+    async def _post(self, delivery: Sendable, may_send: Callable[[], bool]) -> Attempt | None:
         at, began = self._context.clock(), trio.current_time()
         assert self._signing is not None, "the worker runs"
         # A bug in one delivery must not stop the others.
         with contained(partial(self._log_failure, delivery)):
-            return await self._client.post(delivery, self._signing.at(at))
+            try:
+                return await self._client.post(delivery, self._signing.at(at), may_send)
+            except Withheld:
+                return None
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
 

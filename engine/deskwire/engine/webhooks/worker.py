@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import partial
 from typing import Final, Self, assert_never
 
 import structlog
@@ -255,7 +256,11 @@ class EndpointWorker(Sender):
         probe = delivery.position == self._probe
         if probe:
             self._probe = None
-        attempt, follows = await self._attempt(delivery, probe=probe)
+        erased = partial(self._outbox.is_erased, delivery.position)
+        made = await self._attempt(delivery, erased, probe=probe)
+        if made is None:  # its row is gone, so nothing is stored of it
+            return Result(delivery, None, Ended("skipped"), self._context.clock())
+        attempt, follows = made
         follows = self._outage.judged(follows, self.endpoint)
         if self._outbox.backlog.missed:
             self._wakeup.set()

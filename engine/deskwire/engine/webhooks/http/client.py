@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Protocol
@@ -36,6 +36,14 @@ def _user_agent() -> bytes:
 
 
 _USER_AGENT: Final = _user_agent()
+
+
+class Withheld(Exception):
+    """The delivery was not to be sent any more once there was a connection; no byte of it was."""
+
+
+def _always() -> bool:
+    return True
 
 
 class Content(Protocol):
@@ -119,8 +127,15 @@ class Client:
             *extra,
         )
 
-    async def post(self, delivery: Postable, secrets: Sequence[str]) -> Attempt:
+    async def post(
+        self, delivery: Postable, secrets: Sequence[str], may_send: Callable[[], bool] = _always
+    ) -> Attempt:
         """Make the next attempt at `delivery`, signed with each of `secrets`.
+
+        Args:
+            may_send: asked once there is a connection, right before the first byte is sent.
+
+        Raises Withheld if it may not be sent then.
 
         A 2xx counts once the head of the response is there. The rest of the time goes to reading the body,
         which is cut off at READ_MAX; a connection whose body was not read to its end is closed.
@@ -131,6 +146,9 @@ class Client:
         with trio.CancelScope(deadline=began + self._timeout_s) as scope:
             try:
                 used = self._idle.take(began) or await self._connect(seen)
+                if not may_send():
+                    used.close()
+                    raise Withheld
                 await _exchange(used, self._form, headers, delivery.event.body, seen)
             except (*WIRE_ERRORS, MemoryError) as error:
                 seen.lacked = shortage(error)

@@ -327,7 +327,8 @@ class Outbox:
     def forget(self, conversations: frozenset[int]) -> None:
         """Let go of all deliveries of erased conversations.
 
-        Attempts under way may still end, and what comes next of the conversation waits for them: its deletion.
+        Attempts of which something was sent may still end, and what comes next of the conversation waits for them: its
+        deletion.
         """
         if self._batch is not None:
             self._batch.erased |= conversations
@@ -339,6 +340,10 @@ class Outbox:
             if attempt.delivery.event.conversation in conversations and not attempt.erased:
                 attempt.erased = True
                 self._let_wait(self._live, attempt)
+
+    def is_erased(self, position: int) -> bool:
+        """Tell whether a delivery that was started is of a conversation that was erased since."""
+        return self._under_way[position].erased
 
     def _begin(
         self, delivery: Delivery, ordered: OrderedDeliveries | None, *, retry: bool = False
