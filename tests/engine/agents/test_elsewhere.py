@@ -138,6 +138,22 @@ async def test_what_was_lost_is_said_again_and_a_dead_node_is_forgotten(
         assert here.present() == {}
 
 
+async def test_nodes_that_are_gone_take_no_memory(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with world(inline_store) as both:
+        here = both.node("a")
+        for number in range(50):
+            there = both.node(f"b{number}")
+            await there.open(both.ken)
+            await trio.sleep(0.5)
+            there.bus.cut = True
+        elsewhere = here.streams._elsewhere
+        assert elsewhere is not None
+        await trio.sleep(40)
+        assert not elsewhere._lives
+
+
 async def test_what_the_last_life_of_a_node_said_is_forgotten_as_soon_as_the_next_one_speaks(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:

@@ -87,6 +87,19 @@ async def test_a_node_that_begins_asks_where_the_others_listen(autojump_clock: M
             assert len(there.came) == 1
 
 
+async def test_nodes_that_are_gone_take_no_memory(autojump_clock: MockClock) -> None:
+    buses: list[LinkedBus] = []
+    here = Node(buses, "a")
+    async with running(here):
+        for number in range(50):
+            gone = Node(buses, f"b{number}", 1)
+            async with running(gone):
+                pass
+            gone.bus.cut = True
+        await trio.sleep(40)
+        assert not here.relay._elsewhere
+
+
 async def test_what_is_said_has_one_size_however_many_projects_there_are(autojump_clock: MockClock) -> None:
     buses: list[LinkedBus] = []
     here, there = Node(buses, "a"), Node(buses, "b", *range(100_000))

@@ -106,6 +106,8 @@ class Elsewhere:
                 await self._say_due.wait()
             self._say_due = trio.Event()
             self._forget(lambda _, said: said.until <= trio.current_time())
+            known = {node for node, _, _ in self._said}
+            self._lives = {node: life for node, life in self._lives.items() if node in known}
             self._send([[project, *_shown(agent, view)] for project, agent, view in ours()])
 
     def _ask(self) -> None:

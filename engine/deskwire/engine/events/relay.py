@@ -72,12 +72,13 @@ class Relay:
             self._bus.send(KIND, orjson.dumps({"event": told}))
 
     async def run(self) -> None:
-        """Say where somebody listens, until cancelled."""
+        """Say where somebody listens, and forget what was said long ago, until cancelled."""
         said_at = -inf
         while True:
             if self._say_due or self._bits() & ~self._said or trio.current_time() >= said_at + SAY_S:
                 said_at = trio.current_time()
                 self._say()
+                self._elsewhere = {name: said for name, said in self._elsewhere.items() if said[1] > said_at}
             await trio.sleep(_LOOK_S)
 
     def _bits(self) -> int:
