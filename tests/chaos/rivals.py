@@ -37,17 +37,14 @@ class Hold:
     """What one consumer had of a channel over one connection.
 
     Args:
-        asked_at, from_s: when it asked for the channel and when it was told that it has it, by one steady clock.
+        from_s: when it was told that it has the channel, by one steady clock.
         events: ids of the events that came, and when.
-        superseded: whether it was told that another one has it.
     """
 
     consumer: str
-    asked_at: float
     from_s: float = inf
     events: list[tuple[str, float]] = field(default_factory=list)
     gap: bool = False
-    superseded: bool = False
 
 
 class Rivals:
@@ -55,7 +52,6 @@ class Rivals:
 
     def __init__(self, api: Api, stream_key: str, channel: str, chance: random.Random) -> None:
         self.holds: list[Hold] = []
-        self.refusals: list[str] = []
         self._api = api
         self._channel = channel
         self._chance = chance
@@ -75,7 +71,7 @@ class Rivals:
         """Hold the channel until another one has it."""
         trust = ssl.create_default_context()
         while True:
-            hold = Hold(consumer, trio.current_time())
+            hold = Hold(consumer)
             self.holds.append(hold)
             try:
                 async with websocket(self._url, trust) as socket:
@@ -93,7 +89,6 @@ class Rivals:
                 case Event(_, body):
                     hold.events.append((str(orjson.loads(body)["id"]), trio.current_time()))
                 case Established(socket_id):
-                    hold.asked_at = trio.current_time()
                     auth = await self._authorize(socket_id, hold.consumer)
                     if auth is None:
                         return False
@@ -101,10 +96,8 @@ class Rivals:
                 case Subscribed(gap):
                     hold.from_s, hold.gap = trio.current_time(), gap
                 case Refused(reason):
-                    self.refusals.append(reason)
                     return "ConsumerSuperseded" in reason
                 case Failure(code, _) if code in FINAL_CODES:
-                    hold.superseded = True
                     return True
                 case _:
                     pass

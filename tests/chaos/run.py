@@ -32,6 +32,7 @@ from tests.chaos.tenancy import words_in
 from tests.chaos.tenants import Tenant, tenants
 from tests.chaos.verdict import Fault, History, Mailbox, Rows, erased, holders, pause, problems
 from tests.chaos.writer import Writer
+from tests.crash.calls import all_of, get, id_of
 from tests.crash.ledger import Found, Ledger
 from tests.interop.client import Client, Launch
 
@@ -346,15 +347,15 @@ class Run:
         found = Found(
             events=events,
             followed=[arrival.body for arrival in self._feed.arrivals],
-            messages={each: await _all(api, f"/s2s/conversations/{each}/messages") for each in ids},
-            states={each: await _get(api, f"/s2s/conversations/{each}") for each in ids},
+            messages={each: await all_of(api, f"/s2s/conversations/{each}/messages") for each in ids},
+            states={each: await get(api, f"/s2s/conversations/{each}") for each in ids},
             deliveries=boxes[0].deliveries,
-            received=list(dict.fromkeys(_id(arrival.body) for arrival in boxes[0].arrivals)),
-            streamed=[_id(arrival.body) for arrival in self._stream.arrivals],
+            received=list(dict.fromkeys(id_of(arrival.body) for arrival in boxes[0].arrivals)),
+            streamed=[id_of(arrival.body) for arrival in self._stream.arrivals],
             connections=consumer.connections,
         )
         channel = [
-            _id(body) for body, whose in zip(events, conversation_of, strict=True) if whose == contested
+            id_of(body) for body, whose in zip(events, conversation_of, strict=True) if whose == contested
         ]
         project = str(stage.nodes[0].demo()["projectId"])
         rows = None if stage.pair is None else await _rows(stage.pair, project)
@@ -370,12 +371,12 @@ class Run:
     async def _mailbox(self, api: Api, endpoint: Result, journal: Journal) -> Mailbox:
         path = f"/s2s/webhooks/{endpoint.body['id']}/deliveries"
         with trio.move_on_after(self._patience_s):
-            pending = await _get(api, f"{path}?status=pending")
+            pending = await get(api, f"{path}?status=pending")
             while pending["items"]:
                 await trio.sleep(_FOLLOW_S)  # nothing announces it
-                pending = await _get(api, f"{path}?status=pending")
+                pending = await get(api, f"{path}?status=pending")
         arrivals = [each for each in journal.arrivals if isinstance(each, Delivery)]
-        listed = await _all(api, path)
+        listed = await all_of(api, path)
         return Mailbox(
             str(endpoint.body["secret"]),
             arrivals,
@@ -453,25 +454,3 @@ async def _left(database: Pair) -> dict[str, list[str]]:
     return {
         name: words_in(await database.run(f'SELECT CAST(t AS text) FROM "{name}" t')) for (name,) in tables
     }
-
-
-async def _all(api: Api, path: str) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = []
-    query = "?limit=200"
-    while True:
-        page = await _get(api, path + query)
-        items += page["items"]
-        if page["nextCursor"] is None:
-            return items
-        query = f"?limit=200&cursor={page['nextCursor']}"
-
-
-async def _get(api: Api, path: str) -> dict[str, Any]:
-    reply = await api.call("GET", path, repeatable=True)
-    assert reply.outcome == "acknowledged", reply.detail
-    answer: dict[str, Any] = reply.body
-    return answer
-
-
-def _id(body: bytes) -> str:
-    return str(orjson.loads(body)["id"])

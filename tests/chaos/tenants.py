@@ -49,7 +49,6 @@ class Life:
         word: what everything that is written in it has, and nothing else.
         messages: texts that were acknowledged.
         erased_at: when the erasure was answered, by one steady clock.
-        asked_at: when it was first asked for.
         shown: what was shown of it to requests that were sent behind the answer.
     """
 
@@ -58,7 +57,6 @@ class Life:
     conversation: str = ""
     messages: list[str] = field(default_factory=list)
     kind: Kind | None = None
-    asked_at: float = inf
     erased_at: float = inf
     shown: list[str] = field(default_factory=list)
 
@@ -174,7 +172,6 @@ class Tenant:
         if life.kind is None:
             return
         path = f"/{life.conversation}" if life.kind == "conversation" else f"/../contacts/{life.user}"
-        life.asked_at = trio.current_time()
         await self._settled(http, "DELETE", path)
         life.erased_at = trio.current_time()
         for _ in range(_LOOKS):

@@ -14,6 +14,7 @@ import trio
 from tests.chaos.database import Pair
 from tests.chaos.faults import Stage
 from tests.chaos.run import Run
+from tests.chaos.verdict import erased, holders
 from tests.interop.client import Launch, launching
 from tests.interop.conftest import node  # noqa: F401  # a fixture
 
@@ -21,7 +22,9 @@ pytestmark = pytest.mark.long
 
 SLACK_S = 30.0
 """Other tests run at the same time; `make chaos` is stricter."""
-SECONDS = float(os.environ.get("CHAOS_SECONDS", "40"))
+SECONDS = float(os.environ.get("CHAOS_SECONDS", "60"))
+FOUGHT_OVER_S = 20.0
+"""In less there may have been one consumer of the channel alone: the second comes after ten seconds at most."""
 
 
 @pytest.fixture
@@ -36,6 +39,9 @@ async def test_whatever_goes_wrong_every_promise_is_kept(tmp_path: Path) -> None
     report = await Run(tmp_path, seed, seconds=SECONDS, slack_s=SLACK_S).run()
     assert not report.problems, f"seed {seed}\n{report}"
     assert report.history.ledger.count("acknowledged") > 100, f"the load was none\n{report}"
+    assert erased(report.history), f"nothing was erased\n{report}"
+    if SECONDS > FOUGHT_OVER_S:
+        assert len(holders(report.history)) > 1, f"nobody has fought for the channel\n{report}"
 
 
 @pytest.mark.usefixtures("node")

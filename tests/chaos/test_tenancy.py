@@ -29,7 +29,7 @@ def whole() -> Told:
     """A project with a conversation that stays and one whose erasure was answered at 5; all have been told of both."""
     told = Told("tenant0word")
     told.lives.append(Life(STAYS, "one", f"cnv_{STAYS}", [f"{STAYS} 1", f"{STAYS} 2"]))
-    told.lives.append(Life(GOES, "two", f"cnv_{GOES}", [f"{GOES} 3"], "contact", 4.0, 5.0))
+    told.lives.append(Life(GOES, "two", f"cnv_{GOES}", [f"{GOES} 3"], "contact", 5.0))
     kept = [event(1, STAYS), event(2, STAYS)]
     told.pages.append(page(2, *kept, event(3, GOES, 1)))
     told.last.append(page(9, *kept))

@@ -81,8 +81,8 @@ def whole() -> History:
         streamed=IDS,
         connections=1,
     )
-    first = Hold("one", 0.1, 0.2, [(IDS[0], 1), (IDS[1], 3)], superseded=True)
-    second = Hold("two", 3.5, 3.8, [(IDS[1], 4), (IDS[2], 4), (IDS[3], 6)])
+    first = Hold("one", 0.2, [(IDS[0], 1), (IDS[1], 3)])
+    second = Hold("two", 3.8, [(IDS[1], 4), (IDS[2], 4), (IDS[3], 6)])
     rows = Rows(list(enumerate(IDS, 7)), 10)
     fault = Fault("a fault", 3.0, 3.5, 2.0)
     return History(Ledger(asks), found, [mailbox(), mailbox()], [first, second], IDS, [fault], rows)

@@ -10,6 +10,7 @@ import httpx
 import orjson
 import trio
 
+from tests.crash.calls import note, request_of
 from tests.crash.ledger import Ask, Kind, Ledger
 
 CONVERSATIONS: Final = 24
@@ -24,7 +25,6 @@ _AGAIN: Final = 0.1
 """Share of those with a key that are sent once more although they were answered."""
 _KINDS: Final[dict[Kind, float]] = {"message": 0.8, "patch": 0.1, "close": 0.06, "reopen": 0.04}
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
-_AUTHORS: Final = ("contact", "agent", "bot")
 _LATER: Final = (429, 503)
 
 
@@ -85,31 +85,14 @@ class Writer:
 
     async def _settle(self, http: httpx.AsyncClient, ask: Ask) -> None:
         """Send it until it is known how it ended, or can't be."""
-        method, path, body = self._request(ask)
+        method, path, body = request_of(ask, self._chance)
         with trio.move_on_after(_PATIENCE_S):
             answer = await self._sent(http, method, path, body, ask.key)
             ask.settled_at = _now()
-            if answer is None:
-                ask.outcome = "unknown"
-            elif answer.status_code == httpx.codes.OK:
-                ask.outcome, ask.answer = "acknowledged", answer.content
-            else:
-                ask.outcome, ask.detail = "refused", f"{answer.status_code} {answer.text}"
+            note(ask, answer)
             if ask.key and ask.answer and self._chance.random() < _AGAIN:
                 again = await self._sent(http, method, path, body, ask.key)
                 ask.replays.append(b"" if again is None else again.content)
-
-    def _request(self, ask: Ask) -> tuple[str, str, Any]:
-        match ask.kind:
-            case "create":
-                return "POST", "", {"contact": {"userId": ask.mark, "name": "Ada"}}
-            case "message":
-                author = {"type": self._chance.choice(_AUTHORS)}
-                return "POST", f"/{ask.conversation}/messages", {"text": ask.mark, "author": author}
-            case "patch":
-                return "PATCH", f"/{ask.conversation}", {"title": ask.mark}
-            case _:
-                return "POST", f"/{ask.conversation}/{ask.kind}", None
 
     async def _sent(
         self, http: httpx.AsyncClient, method: str, path: str, body: Any, key: str | None

@@ -11,6 +11,7 @@ import orjson
 import trio
 
 from deskwire.commands.api_client.service import Content
+from tests.crash.calls import note, request_of
 from tests.crash.ledger import Ask, Kind, Ledger
 
 AWAY_S: Final = 300.0
@@ -28,7 +29,6 @@ _KINDS: Final[dict[Kind, float]] = {
     "create": 0.04,
 }
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
-_AUTHORS: Final = ("contact", "agent", "bot")
 
 
 class Client:
@@ -83,29 +83,12 @@ class Client:
 
     async def _settle(self, ask: Ask) -> None:
         """Send it until it is known how it ended, or can't be."""
-        method, path, body = self._request(ask)
+        method, path, body = request_of(ask, self._chance)
         answer = await self._sent(method, path, body, ask.key)
-        if answer is None:
-            ask.outcome = "unknown"
-        elif answer.status_code == httpx.codes.OK:
-            ask.outcome, ask.answer = "acknowledged", answer.content
-        else:
-            ask.outcome, ask.detail = "refused", f"{answer.status_code} {answer.text}"
+        note(ask, answer)
         if ask.key and ask.answer and self._chance.random() < _AGAIN:
             again = await self._sent(method, path, body, ask.key)
             ask.replays.append(b"" if again is None else again.content)
-
-    def _request(self, ask: Ask) -> tuple[str, str, Any]:
-        match ask.kind:
-            case "create":
-                return "POST", "", {"contact": {"userId": ask.mark, "name": "Ada"}}
-            case "message":
-                author = {"type": self._chance.choice(_AUTHORS)}
-                return "POST", f"/{ask.conversation}/messages", {"text": ask.mark, "author": author}
-            case "patch":
-                return "PATCH", f"/{ask.conversation}", {"title": ask.mark}
-            case _:
-                return "POST", f"/{ask.conversation}/{ask.kind}", None
 
     async def _sent(self, method: str, path: str, body: Any, key: str | None) -> httpx.Response | None:
         """The answer; None if it got lost and the request must not be sent again."""

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 import structlog
@@ -30,6 +30,7 @@ from deskwire.commands.demo.clients.feed import Feed
 from deskwire.commands.demo.clients.receiver import Receiver
 from deskwire.program.first_start import present_secrets
 from deskwire.storage.check.check import check
+from tests.crash.calls import all_of, get, id_of
 from tests.crash.client import AWAY_S, Client
 from tests.crash.ledger import Found, Ledger
 from tests.crash.verdict import verdict
@@ -172,15 +173,15 @@ class _Run:
         await Feed(self._api, journal, None).read()
         events = [arrival.body for arrival in journal.arrivals]
         ids = dict.fromkeys(str(orjson.loads(each)["data"]["conversation"]["id"]) for each in events)
-        arrived = (_id(arrival.body) for arrival in self._journals[WEBHOOK].arrivals)
+        arrived = (id_of(arrival.body) for arrival in self._journals[WEBHOOK].arrivals)
         return Found(
             events=events,
             followed=[arrival.body for arrival in self._journals[FEED].arrivals],
-            messages={each: await self._all(f"/s2s/conversations/{each}/messages") for each in ids},
-            states={each: await self._get(f"/s2s/conversations/{each}") for each in ids},
+            messages={each: await all_of(self._api, f"/s2s/conversations/{each}/messages") for each in ids},
+            states={each: await get(self._api, f"/s2s/conversations/{each}") for each in ids},
             deliveries=await self._deliveries(endpoint, len(events)),
             received=list(dict.fromkeys(arrived)),
-            streamed=[_id(arrival.body) for arrival in self._journals[STREAM].arrivals],
+            streamed=[id_of(arrival.body) for arrival in self._journals[STREAM].arrivals],
             connections=self._consumer.connections,
         )
 
@@ -188,32 +189,12 @@ class _Run:
         """All deliveries, once none is pending; that is recorded a moment behind the arrival."""
         with trio.move_on_after(_PATIENCE_S):
             path = f"/s2s/webhooks/{endpoint}/deliveries?status=pending"
-            pending = await self._get(path)
+            pending = await get(self._api, path)
             while pending["items"]:
                 await trio.sleep(_FOLLOW_S)  # nothing announces it
-                pending = await self._get(path)
-        listed = await self._all(f"/s2s/webhooks/{endpoint}/deliveries")
+                pending = await get(self._api, path)
+        listed = await all_of(self._api, f"/s2s/webhooks/{endpoint}/deliveries")
         return [(each["id"], each["eventId"], each["status"]) for each in listed]
-
-    async def _all(self, path: str) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = []
-        query = "?limit=200"
-        while True:
-            page = await self._get(path + query)
-            items += page["items"]
-            if page["nextCursor"] is None:
-                return items
-            query = f"?limit=200&cursor={page['nextCursor']}"
-
-    async def _get(self, path: str) -> dict[str, Any]:
-        reply = await self._api.call("GET", path, repeatable=True)
-        assert reply.outcome == "acknowledged", reply.detail
-        answer: dict[str, Any] = reply.body
-        return answer
-
-
-def _id(body: bytes) -> str:
-    return str(orjson.loads(body)["id"])
 
 
 def _refuses_some(delivery: Delivery) -> int:

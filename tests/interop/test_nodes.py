@@ -102,22 +102,20 @@ async def several(directory: Path, url: str, count: int) -> AsyncIterator[Nodes]
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(relaying(balancer.relay))
         nursery = await stack.enter_async_context(trio.open_nursery())
-        for node in nodes:
-            await node.start()
-        nursery.start_soon(balancer.watch)
-        await balancer.all_reachable()
-        demo = nodes[0].demo()
-        headers = {"Authorization": f"Bearer {demo['serverKey']}", "Connection": "close"}
-        http = await stack.enter_async_context(
-            httpx.AsyncClient(base_url=balancer.url, headers=headers, trust_env=False, timeout=10)
-        )
         try:
+            for node in nodes:
+                await node.start()
+            nursery.start_soon(balancer.watch)
+            await balancer.all_reachable()
+            demo = nodes[0].demo()
+            headers = {"Authorization": f"Bearer {demo['serverKey']}", "Connection": "close"}
+            http = await stack.enter_async_context(
+                httpx.AsyncClient(base_url=balancer.url, headers=headers, trust_env=False, timeout=10)
+            )
             yield Nodes(nodes, balancer, demo, http)
         finally:
-            with trio.CancelScope(shield=True):
-                for node in nodes:
-                    if node.reachable:
-                        await node.kill()
+            for node in nodes:
+                await node.stop()  # nothing if it never started, or was killed
             nursery.cancel_scope.cancel()
 
 

@@ -11,8 +11,9 @@ import httpx
 import pytest
 import trio
 
+from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.idempotency import answered
-from deskwire.http.api.routing import Answer, Call, Route, Streamed
+from deskwire.http.api.routing import Route
 from tests.protocol.test_fast_path import BY_QUART
 from tests.support.api.service import Service, running
 from tests.support.failures import BREAKS, Failures, failures_logged

@@ -14,7 +14,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import NOTHING_HELD, Attempt, Delivery, DeliveryFilter, HeldBack
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
-from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, endpoint
 from tests.support.seeing import seen
 
 EVERYTHING = DeliveryFilter()
@@ -403,3 +403,19 @@ def test_a_delivery_is_found_in_the_transaction_that_made_it(shelf: Shelf) -> No
         assert (record.position, record.status) == (made.position, "pending")
 
     shelf.store.at_once(again)
+
+
+def test_old_deliveries_of_one_project_go_whatever_another_has_made_since(shelf: Shelf) -> None:
+    other = shelf.store.at_once(lambda tx: tx.insert_endpoint(endpoint(OTHER_PROJECT)))
+
+    def put(tx: Transaction) -> Delivery:
+        event = tx.append_event(OTHER_PROJECT, Draft("contact.updated", None, {}), None, NOON)
+        return tx.insert_delivery(other.rowid, event, 7, None, NOON)
+
+    old = [shelf.store.at_once(put) for _ in range(3)]
+    shelf.drop(*old[:2])
+    kept = shelf.put(2, at=NOON + 1_000)
+    assert shelf.store.at_once(lambda tx: tx.prune_deliveries(NOON + 1_000, 2)) == 2
+    assert shelf.store.at_once(lambda tx: tx.prune_deliveries(NOON + 1_000, 2)) == 0
+    left = seen(shelf.store, lambda reader: reader.pending_deliveries(other.rowid, 0, 10))
+    assert (positions(left), shelf.pending()) == (positions(old[2:]), positions(kept))

@@ -19,6 +19,8 @@ from deskwire.storage.postgres.store import PostgresStore, open_postgres
 from tests.support.builders import PROJECT, HandClock, create, found_projects, post
 
 _READ: Final = 65_536
+_WITHIN_S: Final = 20.0
+"""What is waited for takes moments, and the machine may be full of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class NodeHere:
 
 @asynccontextmanager
 async def node(
-    url: str, name: str = "a", *, batch: int = 64, patience_s: float = 10.0, queue: int = 10_000
+    url: str, name: str = "a", *, batch: int = 64, patience_s: float = 10.0
 ) -> AsyncIterator[NodeHere]:
     """A node of the database, which has PROJECT and OTHER_PROJECT."""
     commits: list[Commit] = []
@@ -53,7 +55,6 @@ async def node(
             batch=batch,
             readers=2,
             on_commit=commits.append,
-            queue=queue,
             patience_s=patience_s,
         ) as store,
         trio.open_nursery() as actors,
@@ -70,6 +71,19 @@ def rows(url: str, sql: str) -> list[tuple[Any, ...]]:
     """What the database has, asked by itself."""
     with psycopg.connect(url, autocommit=True) as connection:
         return connection.execute(sql.encode()).fetchall()
+
+
+async def until_found(url: str, sql: str) -> None:
+    """Return once the database has a row for the query."""
+    with trio.fail_after(_WITHIN_S):
+        while not await trio.to_thread.run_sync(rows, url, sql):  # noqa: ASYNC110  # it is another process
+            await trio.sleep(0.01)  # looks again: nothing announces it
+
+
+async def until_one_waits(url: str, count: int = 1) -> None:
+    """Return once a transaction waits for another one's lock, or as many do."""
+    where = "wait_event_type = 'Lock' AND datname = current_database()"
+    await until_found(url, f"SELECT 1 FROM pg_stat_activity WHERE {where} HAVING count(*) >= {count}")
 
 
 def check_whole(url: str) -> None:
@@ -105,9 +119,11 @@ class Line:
     Args:
         to_server: after how many bytes to the server it is cut, None for never; counted from when it is set.
         to_client: the same of those to the client.
+        silent: whether nothing more comes of it behind those bytes until `deliver` is set, instead of a cut.
         refuse: whether connections are closed as soon as they are made.
         refuse_after_cut: whether that begins with the next cut.
         altered: bytes to the server, and what takes their place, of the same length.
+        late: after how many pieces to the server one is late: its client is cut off, and it comes when `deliver` is set.
     """
 
     url: str
@@ -116,9 +132,12 @@ class Line:
     sent: int = 0
     received: int = 0
     cuts: int = 0
+    silent: bool = False
     refuse: bool = False
     refuse_after_cut: bool = False
     altered: tuple[bytes, bytes] | None = None
+    late: int | None = None
+    deliver: threading.Event = field(default_factory=threading.Event)
     _pairs: set[tuple[socket.socket, socket.socket]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -145,9 +164,17 @@ class Line:
             while data := source.recv(_READ):
                 if up and self.altered is not None:
                     data = data.replace(*self.altered)
+                if up and self._is_late():
+                    source.shutdown(socket.SHUT_RDWR)
+                    self.deliver.wait(30)
+                    sink.sendall(data)
+                    break
                 allowed = self._allowed(len(data), up=up)
                 sink.sendall(data[:allowed])
-                if allowed < len(data):
+                if allowed < len(data) and self.silent:
+                    self.deliver.wait(30)
+                    sink.sendall(data[allowed:])
+                elif allowed < len(data):
                     self.cut()
         with suppress(OSError):
             sink.shutdown(socket.SHUT_RDWR)
@@ -156,6 +183,13 @@ class Line:
         """Take note of a connection."""
         with self._lock:
             self._pairs.add((client, server))
+
+    def _is_late(self) -> bool:
+        with self._lock:
+            if self.late is None:
+                return False
+            self.late = self.late - 1 if self.late else None
+            return self.late is None
 
     def _allowed(self, count: int, *, up: bool) -> int:
         with self._lock:

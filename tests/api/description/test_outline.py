@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from deskwire.commands.reference.openapi import document as made
 from deskwire.commands.reference.openapi.schemas import Schemas
 from deskwire.http.api.app import ROUTES
-from deskwire.http.api.routing import Answer, Call
+from deskwire.http.api.calls import Answer, Call
 
 from .outline import FILE, outline
 

@@ -10,8 +10,9 @@ import pytest
 from deskwire.engine.core.errors import Conflict
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.idempotency.once import Answers
+from deskwire.http.api.calls import Call, Caller, Replayed
 from deskwire.http.api.idempotency import answered
-from deskwire.http.api.routing import Call, Caller, Replayed, Route
+from deskwire.http.api.routing import Route
 from tests.support.builders import NOON, InlineStore
 
 

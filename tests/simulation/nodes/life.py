@@ -6,7 +6,6 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import trio
@@ -23,18 +22,10 @@ _CLIENTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a life has shown, and how much there was of it."""
+    """What a life has shown."""
 
-    seed: int
     problems: Sequence[str]
     trace: Sequence[tuple[float, str]]
-    hours: float
-    events: int
-    requests: int
-    replays: int
-    faults: int
-    kills: int
-    unknown: int
 
 
 # What can happen
@@ -99,45 +90,26 @@ def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
     """One life, the same for the same seed; it may end `to_the_end` or with the first problem."""
     dice = random.Random(seed)
     worlds: list[NodesWorld] = []
-    faults = [0]
 
-    async def life() -> float:
+    async def life() -> None:
         with trio.CancelScope() as scope:
             async with trio.open_nursery() as nursery:
                 world = NodesWorld(directory, dice, nursery)
                 worlds.append(world)
                 if not to_the_end:
                     world.judge.stop = scope.cancel
-                await _live(world, faults)
+                await _live(world)
                 nursery.cancel_scope.cancel()
-        return trio.current_time()
 
     with decided(seed), capture_logs(processors=[format_exc_info]) as entries:
-        lived_s = trio.run(life, clock=MockClock(autojump_threshold=0))
+        trio.run(life, clock=MockClock(autojump_threshold=0))
     world = worlds[0]
     world.database.close()
     errors = [entry for entry in entries if entry["log_level"] in ("error", "critical")]
-    return Verdict(
-        seed,
-        [*world.judge.problems, *map(str, errors)],
-        world.judge.trace,
-        hours=lived_s / 3600,
-        events=world.ledger.events,
-        requests=world.client.requests,
-        replays=world.ledger.replays,
-        faults=faults[0],
-        kills=world.crashes,
-        unknown=sum(node.way.unknown for node in world.nodes),
-    )
+    return Verdict([*world.judge.problems, *map(str, errors)], world.judge.trace)
 
 
-def live_alone(seed: int) -> Verdict:
-    """One life in a directory of its own."""
-    with TemporaryDirectory() as directory:
-        return simulate(seed, Path(directory))
-
-
-async def _live(world: NodesWorld, faults: list[int]) -> None:
+async def _live(world: NodesWorld) -> None:
     await world.start()
     dice = world.dice
     async with trio.open_nursery() as nursery:
@@ -150,7 +122,6 @@ async def _live(world: NodesWorld, faults: list[int]) -> None:
             world.mail.ended()  # what was under way comes again
             await fault(world)
             world.mail.ended()
-            faults[0] += 1
             world.check()
         nursery.cancel_scope.cancel()
     world.flaky = False

@@ -14,6 +14,7 @@ from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.idempotency.once import Answers
 from deskwire.storage.tables.conversations.conversations import ConversationWrites
+from deskwire.storage.tables.webhooks.deliveries import DeliveryReads
 from tests.simulation.nodes.shared import Database
 from tests.simulation.nodes.way import Way
 
@@ -90,6 +91,11 @@ def _give_positions_before_the_lock(patch: Patch) -> None:
     patch.setattr(Database, "commit", reordered)
 
 
+def _forget_what_is_pending_at_a_restart(patch: Patch) -> None:
+    """Who serves an endpoint does not read the rows that another node, or an earlier process, has left."""
+    patch.setattr(DeliveryReads, "pending_deliveries", lambda *_, **__: [])
+
+
 async def _show(database: Database, position: int) -> None:
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
     database.show(position)
@@ -104,6 +110,7 @@ PLANTS: Final[Mapping[str, Callable[[Patch], None]]] = {
         _go_by_hints_alone,
         _show_own_commits_out_of_line,
         _give_positions_before_the_lock,
+        _forget_what_is_pending_at_a_restart,
     )
 }
 

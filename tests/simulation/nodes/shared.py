@@ -83,11 +83,16 @@ class _Rows(SqliteTransaction):
         """The project's head as this transaction leaves it."""
         return ProjectHead(project, self._event_position, self._delivery_position)
 
-    def begin_anew(self) -> None:
-        """Go by what is stored: after a rollback nothing else is so."""
+    def begin_anew(self, head: ProjectHead) -> None:
+        """Go by what is stored: after a rollback nothing else is so.
+
+        Args:
+            head: the project's as the last commit left it; a position whose row is erased is not given again.
+        """
         self.forget()
         self.start_events()
         self.start_deliveries()
+        self._delivery_position = max(self._delivery_position, head.deliveries)
         self.locked.clear()
         for gathered in (
             *(self.published, self.deliveries, self.due, self.runs_due),
@@ -160,7 +165,6 @@ class Database:
         self.lanes: dict[str, int] = {}
         self.away = False
         self.sessions: list[Session] = []
-        self.commits = 0
         self._committed = committed
         self._connection = connect_writer(path)
         self._connection.execute("PRAGMA synchronous = OFF")  # this machine does not lose its power
@@ -216,7 +220,7 @@ class Database:
     def locked_by(self, job: Job) -> set[tuple[str, int]]:
         """The rows that a job would lock now, whatever else it does; nothing is stored."""
         self._connection.execute("BEGIN IMMEDIATE")
-        self._tx.begin_anew()
+        self._tx.begin_anew(self.head)
         try:
             job.outcome = job.run(self._tx)
         except sqlite3.OperationalError:
@@ -227,7 +231,7 @@ class Database:
         if self._tx.head(_PROJECT) != self.head:
             locked.add(HEAD)
         self._connection.execute("ROLLBACK")
-        self._tx.begin_anew()
+        self._tx.begin_anew(self.head)
         return locked
 
     def commit(self, session: Session, jobs: Sequence[Job], lane: str, number: int) -> Commit:
@@ -238,7 +242,6 @@ class Database:
         self._connection.execute("COMMIT")
         commit = self._taken()
         self.lanes[lane] = number
-        self.commits += 1
         self._committed(commit, self._connection)
         self.locks.release(session)
         return commit
@@ -256,7 +259,7 @@ class Database:
         left = list(jobs)
         while True:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._tx.begin_anew()
+            self._tx.begin_anew(self.head)
             spoiler = next((job for job in left if self._spoils(job)), None)
             if spoiler is None:
                 return jobs
@@ -290,7 +293,7 @@ class Database:
         before, self.head = self.head, tx.head(_PROJECT)
         if self.head != before:
             commit = replace(commit, advances=(Advance(before, self.head),))
-        tx.begin_anew()
+        tx.begin_anew(self.head)
         return commit
 
 

@@ -44,7 +44,6 @@ class Way:
         self.cut = False
         self.cuts = 0.0
         """How likely each round trip ends the connection."""
-        self.unknown = 0
         self._database = database
         self._name = name
         self._published = published
@@ -209,7 +208,6 @@ class Way:
             commit = self._database.commit(session, chosen, self._name, number)
             await self._hop()
         except Broken:
-            self.unknown += 1
             if not await self._stored(number):
                 raise
         self._batch = number

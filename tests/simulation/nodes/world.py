@@ -1,4 +1,4 @@
-"""Several nodes on one database, with the clients, consumers and receivers of a life of one process."""
+"""Several nodes on one database, with the clients and receivers of a life of one process; consumers there are none."""
 
 from __future__ import annotations
 
@@ -96,7 +96,6 @@ class NodesWorld(World):
             return
         self.nodes.remove(node)
         self.judge.note(f"{node.name} ends: killed")
-        self.crashes += 1
         await node.kill()
         await trio.sleep(self.dice.random() * 8)  # virtual time: the mock clock jumps
         await self._begin(node.number)
@@ -105,6 +104,7 @@ class NodesWorld(World):
         """Look into the database."""
         with closing(connect_reader(self._path)) as connection:
             self.ledger.audit(connection)
+            self.mail.audit(connection, settled=settled)
 
     def check(self) -> None:
         """Look whether anything is too big."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 PROTOCOL = 196_608
-SSL_WANTED = 80_877_103
 READY = b"Z"
 TERMINATE = b"X"
 

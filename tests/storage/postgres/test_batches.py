@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,8 +11,9 @@ import psycopg
 import pytest
 import trio
 
+from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Close, Delete
-from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound
+from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound, StaleState
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.events.types import Draft
@@ -21,9 +21,7 @@ from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, post
-from tests.support.postgres_nodes import NodeHere, check_whole, node, rows
-
-_WAITS = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+from tests.support.postgres_nodes import NodeHere, check_whole, node, rows, until_one_waits
 
 
 async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> list[Any]:
@@ -42,17 +40,6 @@ async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> l
         here.store.submit(Brief(job), partial(end, number))
     await all_done.wait()
     return outcomes
-
-
-WAITING = (
-    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-)
-
-
-def until_somebody_waits(url: str) -> None:
-    """Return once a transaction waits for another one's lock."""
-    while rows(url, WAITING) == [(0,)]:
-        time.sleep(0.01)  # looks again: nothing announces it
 
 
 def exchanges(here: NodeHere) -> dict[str, int]:
@@ -111,8 +98,7 @@ async def test_heads_are_locked_behind_everything_that_is_waited_for(postgres_ur
             other.execute("SELECT 1 FROM organisations FOR UPDATE")
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.store.write, Brief(job))
-                with trio.fail_after(5):
-                    await trio.to_thread.run_sync(until_somebody_waits, postgres_url)
+                await until_one_waits(postgres_url)
                 other.execute("SELECT 1 FROM project_heads FOR UPDATE NOWAIT")
                 other.rollback()
         assert here.store.commits.refused == 0
@@ -230,7 +216,7 @@ async def test_a_job_that_the_database_refuses_costs_its_neighbours_nothing(post
     async with node(postgres_url) as here:
         outcomes = await at_once(here, [kept, twice, kept])
 
-        assert outcomes[0] is None or outcomes[0] is outcomes[2]
+        assert (outcomes[0], outcomes[2]) == (None, None)
         assert isinstance(outcomes[1], DomainError)
         assert outcomes[1].reason == "storage_failed"
     assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]
@@ -359,11 +345,7 @@ async def test_an_attempt_that_is_recorded_while_its_conversation_is_erased_goes
             )
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.actors.ask, PROJECT, conversation, Delete("manual"))
-                with trio.fail_after(20):
-                    while True:
-                        if await trio.to_thread.run_sync(rows, postgres_url, _WAITS):
-                            break
-                        await trio.sleep(0.01)  # looks again: nothing announces it
+                await until_one_waits(postgres_url)
                 other.commit()
     assert rows(postgres_url, "SELECT count(*) FROM deliveries WHERE type = 'conversation.created'") == [(0,)]
     assert rows(postgres_url, "SELECT * FROM attempts") == []
@@ -385,3 +367,95 @@ async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(post
                 assert row is not None
                 assert row[0].messages == number + 1
         assert await two.store.read(Inline(others)) is None
+
+
+async def test_what_was_cut_off_does_not_count_as_what_a_batch_has_to_send(postgres_url: str) -> None:
+    """Each job wants something only when it has written a lot; together that is more than one batch takes."""
+    note = {"note": "x" * 3_000}
+
+    def talk(number: int) -> Callable[[Transaction], int]:
+        def job(tx: Any) -> int:
+            (first,) = tx.conn.execute("SELECT CAST(? AS bigint)", (number,)).fetchone()
+            tx.append_event(PROJECT, Draft("conversation.created", None, note), None, NOON)
+            (second,) = tx.conn.execute("SELECT CAST(? AS bigint) + 1000", (first,)).fetchone()
+            return int(second)
+
+        return job
+
+    async with node(postgres_url, batch=200) as here:
+        with trio.fail_after(20):
+            outcomes = await at_once(here, [talk(number) for number in range(150)])
+        assert outcomes == [*range(1_000, 1_150)]
+        assert len(here.commits) == 2
+        assert sum(len(commit.events) for commit in here.commits) == 150
+    check_whole(postgres_url)
+
+
+async def test_conversations_of_known_and_of_new_contacts_share_a_commit(postgres_url: str) -> None:
+    """No row is sent before the one that it refers to, and yet those of one table go together."""
+    async with node(postgres_url) as here:
+        await here.new_conversation("known")
+        here.commits.clear()
+
+        async with trio.open_nursery() as nursery:
+            for number in range(6):
+                nursery.start_soon(here.new_conversation, "known" if number % 2 == 0 else f"new-{number}")
+
+        assert [len(commit.events) for commit in here.commits if len(commit.events) > 1] == [6]
+    assert rows(postgres_url, "SELECT count(*), count(DISTINCT contact) FROM conversations") == [(7, 4)]
+    check_whole(postgres_url)
+
+
+async def test_rows_that_name_events_go_together_as_well(postgres_url: str) -> None:
+    """They are sent while the heads are locked, so one by one they would hold up everybody."""
+    async with node(postgres_url) as here:
+        conversations = [await here.new_conversation(f"user-{number}") for number in range(6)]
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("CREATE SEQUENCE statements")
+            connection.execute(
+                "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN PERFORM nextval('statements'); RETURN NULL; END $$"
+            )
+            connection.execute(
+                "CREATE TRIGGER noted AFTER INSERT ON conversation_activity FOR EACH STATEMENT EXECUTE FUNCTION noted()"
+            )
+        here.commits.clear()
+        async with trio.open_nursery() as nursery:
+            for conversation in conversations:
+                nursery.start_soon(
+                    partial(
+                        here.actors.ask,
+                        PROJECT,
+                        conversation,
+                        Close("agent"),
+                        by=Doer("user", "usr_1", "Ada"),
+                    )
+                )
+        assert len(here.commits) < 3
+        assert rows(postgres_url, "SELECT last_value FROM statements") == [(len(here.commits),)]
+    named = (
+        "SELECT count(*), count(e.id) FROM conversation_activity a LEFT JOIN events e ON e.id = a.event_id"
+    )
+    assert rows(postgres_url, named) == [(6, 6)]
+    check_whole(postgres_url)
+
+
+async def test_a_job_that_is_decided_again_counts_once_however_often_it_is_run(postgres_url: str) -> None:
+    class Stale:
+        order = None
+
+        def needs(self) -> list[Callable[[Transaction], object]]:
+            return []
+
+        def __call__(self, tx: Transaction) -> int:
+            raise StaleState("another node was first")
+
+        def again(self, tx: Any) -> int:
+            (first,) = tx.conn.execute("SELECT CAST(? AS bigint)", (1,)).fetchone()
+            (second,) = tx.conn.execute("SELECT CAST(? AS bigint) + 1", (first,)).fetchone()
+            return int(second)
+
+    async with node(postgres_url) as here:
+        before = here.store.shared.decided_again
+        assert await at_once(here, [Stale()]) == [2]
+        assert here.store.shared.decided_again == before + 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +14,9 @@ import psycopg
 import pytest
 import trio
 
+from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import Draft, Topic
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.postgres.commit.heads import SHIFT
 from deskwire.storage.postgres.copying.run import Copied, Order, copy
@@ -26,10 +29,17 @@ from deskwire.storage.postgres.store import open_postgres
 from deskwire.storage.sqlite.backup.snapshot import CopyError
 from deskwire.storage.sqlite.database import FILE_NAME
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
-from tests.support.builders import NOON, PROJECT, post, running
+from tests.support.builders import CONTACT, NOON, PROJECT, post, running
 from tests.support.postgres import fresh_database
 
 IDENTITY = Identity(["an-id"], "database")
+IDENTITIES = (
+    "SELECT table_name, column_name, pg_get_serial_sequence(quote_ident(table_name), column_name) "
+    "FROM information_schema.columns WHERE is_identity = 'YES' AND table_schema = current_schema()"
+)
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 ODD = "a NUL \0, its mark \ue000, and \ue0000 \U0001f600"
 
 
@@ -45,6 +55,8 @@ async def _filled(directory: Path) -> None:
     conversation = await fill(directory)
     async with running(directory) as engine:
         await engine.directory.ask(PROJECT, conversation, post("agent", ODD))
+        erased = announce_contact(replace(CONTACT, user_id="erased-1"))
+        await engine.store.write(lambda tx: tx.append_event(PROJECT, erased, None, NOON))
 
 
 @pytest.fixture
@@ -113,6 +125,32 @@ async def test_what_comes_next_stands_behind_all_that_was_copied(data: Path, url
     ]
 
 
+def test_each_table_goes_on_with_keys_behind_those_that_were_copied(data: Path, url: str) -> None:
+    copied(data, url)
+    with psycopg.connect(url) as connection:
+        found = connection.execute(IDENTITIES).fetchall()
+        assert {("audit", "position"), ("messages", "rowid")} <= {
+            (table, column) for table, column, _ in found
+        }
+        for table, column, sequence in found:
+            rows = connection.execute(
+                f'SELECT nextval(%s), coalesce(max("{column}"), 0) FROM "{table}"'.encode(), (sequence,)
+            )
+            assert [table for following, newest in rows if following <= newest] == []
+        assert connection.execute("SELECT count(*) > 0 FROM audit").fetchone() == (True,)
+
+
+async def test_what_outlives_its_subject_is_found_by_it_as_before(data: Path, url: str) -> None:
+    await trio.to_thread.run_sync(copied, data, url)
+    lane = Topic(PROJECT.rowid, "contact", "erased-1")
+    async with running(data) as engine:
+        before = await engine.store.read(lambda reader: reader.lane_events(lane, 0, 10, frozenset()))
+    async with open_postgres(url, node="test", batch=16, readers=1, on_commit=lambda _: None) as store:
+        after = await store.read(lambda reader: reader.lane_events(lane, 0, 10, frozenset()))
+    assert [each.type for each in before] == ["contact.updated"]
+    assert [each.id for each in after] == [each.id for each in before]
+
+
 def test_a_database_that_has_an_installation_is_refused(data: Path, url: str) -> None:
     copied(data, url)
     with pytest.raises(DatabaseUnusableError, match="has an installation already"):
@@ -147,6 +185,20 @@ def test_a_node_with_another_secret_or_place_of_uploads_is_refused(data: Path, u
         claim(url, IDENTITY, "a")
     with pytest.raises(DatabaseUnusableError, match="set DESKWIRE_FILES to database"):
         claim(url, Identity(["a-new-one"], "s3://elsewhere"), "a")
+
+
+def test_a_node_that_waits_for_the_end_of_a_copy_finds_the_installation(data: Path, url: str) -> None:
+    with ThreadPoolExecutor() as pool:
+        claims: list[Future[None]] = []
+
+        def told(what: str) -> None:
+            if what == "and checking it":
+                claims.append(pool.submit(claim, url, IDENTITY, "a"))
+                while postgres_rows(url, WAITING) == [(0,)]:
+                    time.sleep(0.01)  # looks again: nothing announces it
+
+        copy(Order(data / FILE_NAME, data, url, IDENTITY, None, told))
+        claims[0].result()
 
 
 def test_digests_are_the_same_for_the_same_rows_in_any_order_and_for_no_others() -> None:

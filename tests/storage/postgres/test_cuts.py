@@ -14,17 +14,23 @@ import trio
 from psycopg import pq
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Brief
+from deskwire.engine.events.types import Draft
+from deskwire.engine.ports import Transaction
+from deskwire.storage.postgres.commit.jobs import Job
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
 from deskwire.storage.postgres.driver.session import Database, Role
 from deskwire.storage.postgres.driver.wire import Wire
+from deskwire.storage.postgres.migrations.apply import migrate
+from tests.support.builders import NOON, PROJECT
 from tests.support.postgres import PostgresServer, fresh_database
-from tests.support.postgres_nodes import Line, NodeHere, check_whole, line_to, node, rows
+from tests.support.postgres_nodes import Line, NodeHere, check_whole, line_to, node, rows, until_one_waits
 
 DURABLE: Final = {"fsync": "on"}
 STEPS: Final = 24
 PARTS: Final = 16
 LAST: Final = 8
-"""Bytes of the last answer, of which the last eighteen say that the COMMIT is through and the server ready."""
+"""So many bytes before its end an answer is cut: within the last eighteen, which say that the COMMIT is through and the server ready."""
 
 
 @asynccontextmanager
@@ -111,6 +117,29 @@ async def test_a_session_may_be_cut_anywhere_while_it_begins(postgres_url: str) 
         assert lost > length // 2
 
 
+async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres_url: str) -> None:
+    """Behind its greeting, while the settings of the session are made, and while types are asked for."""
+    with line_to(postgres_url) as line:
+        wire = Wire(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
+        line.start_counting()
+        await wire.open()
+        greeting = line.received
+        await wire.describe(["SELECT CAST($1 AS bigint)"])
+        wire.close()
+        line.silent = True
+        for at in range(greeting - 40, greeting, 13):
+            line.start_counting(to_client=at)
+            with trio.fail_after(10), pytest.raises(ConnectionLost):
+                await wire.open()
+        line.start_counting()
+        await wire.open()
+        line.start_counting(to_client=5)
+        with trio.fail_after(10), pytest.raises(ConnectionLost):
+            await wire.describe(["SELECT CAST($1 AS bigint)"], 0.2)
+        assert not wire.is_open
+        line.deliver.set()
+
+
 async def test_a_session_that_is_lost_as_it_begins_is_no_session(postgres_url: str) -> None:
     class Ending(Database):
         def connect(self, role: Role) -> pq.abc.PGconn:
@@ -136,6 +165,81 @@ async def test_a_commit_whose_answer_is_lost_is_asked_for_and_not_repeated(postg
             assert line.cuts == 1
             assert len(here.commits) == 1
     assert len(stored(postgres_url)) == 6 + 4
+    check_whole(postgres_url)
+
+
+def add_event(tx: Transaction) -> None:
+    tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+
+
+async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_for(
+    postgres_url: str,
+) -> None:
+    """The session that asks may be with a standby that has taken over, and gives the same keys again."""
+    with line_to(postgres_url) as line:
+        async with warm(line) as (here, conversations):
+            for _ in range(3):
+                line.start_counting()
+                await here.post(conversations[0])
+            line.start_counting(to_client=line.received - LAST)
+            await here.post(conversations[0])
+            assert here.store.shared.found_stored == 1
+            keys = "SELECT max(rowid), pg_sequence_last_value('conversations_rowid_seq') FROM conversations"
+            [(_, given)] = rows(postgres_url, keys)
+            await here.new_conversation("another")
+            [(made, _)] = rows(postgres_url, keys)
+    assert made > given
+
+
+async def test_a_lane_that_could_not_be_opened_is_opened_by_the_next_job(postgres_url: str) -> None:
+    async with node(postgres_url) as here:
+        await here.store.write(Brief(add_event))
+        lone = here.store._writer._lones[0]
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("ALTER TABLE lanes RENAME TO away")
+            refused = await trio.to_thread.run_sync(lone.carry_out, Job(add_event, True, print))
+            connection.execute("ALTER TABLE away RENAME TO lanes")
+        assert refused.refused
+        done = await trio.to_thread.run_sync(lone.carry_out, Job(add_event, True, print))
+        assert not done.refused
+    assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]
+
+
+async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_nothing(
+    postgres_url: str,
+) -> None:
+    """The bytes of the last round are held up on their way, and what they would store is stored by another batch."""
+    with line_to(postgres_url) as line:
+        async with node(line.url) as here:
+            await here.store.write(Brief(add_event))
+            line.late = 1  # the piece behind the one that locks the head
+            with trio.fail_after(30):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(here.store.write, Brief(add_event))
+                    # The next batch waits for the head, which the session has that is cut off: the outcome is decided.
+                    await until_one_waits(postgres_url)
+                    line.deliver.set()
+            assert (here.store.shared.found_lost, here.store.shared.found_stored) == (1, 0)
+            assert len(here.commits) == 2
+            await here.store.write(Brief(add_event))
+    assert rows(postgres_url, "SELECT count(*) FROM events") == [(3,)]
+    check_whole(postgres_url)
+
+
+async def test_a_commit_that_is_under_way_while_it_is_asked_for_is_waited_for(postgres_url: str) -> None:
+    with line_to(postgres_url) as line:
+        async with node(line.url) as here:
+            await here.store.write(Brief(add_event))
+            with trio.fail_after(30), psycopg.connect(postgres_url) as other:
+                other.execute("SELECT 1 FROM lanes WHERE lane = 0 FOR UPDATE")
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(here.store.write, Brief(add_event))
+                    await until_one_waits(postgres_url)
+                    line.cut()  # all of it has reached the server
+                    await until_one_waits(postgres_url, 2)
+                    other.commit()
+            assert (here.store.shared.found_lost, here.store.shared.found_stored) == (0, 1)
+    assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]
     check_whole(postgres_url)
 
 
@@ -171,8 +275,6 @@ async def test_a_server_may_be_restarted(how: signal.Signals) -> None:
     try:
         await trio.to_thread.run_sync(server.create)
         await trio.to_thread.run_sync(server.start)
-        from deskwire.storage.postgres.migrations.apply import migrate
-
         await trio.to_thread.run_sync(migrate, server.url())
         async with node(server.url(), patience_s=30) as here:
             conversation = await here.new_conversation()

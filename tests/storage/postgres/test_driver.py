@@ -14,10 +14,11 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline
 from deskwire.storage.postgres.commit.buffer import Write
 from deskwire.storage.postgres.commit.merging import shape_of
-from deskwire.storage.postgres.commit.rounds import Planner, grouped, single
+from deskwire.storage.postgres.commit.rounds import PARENTS, Planner, grouped
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.codec import rows_of
 from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.recall import single
 from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.wire import Statement, Wire
@@ -122,6 +123,41 @@ def test_rows_of_one_statement_come_together_and_pass_nothing_of_their_table() -
         ("INSERTb", [(2,)]),
         ("INSERTa", [(4,)]),
     ]
+
+
+def test_no_row_comes_before_the_one_that_it_refers_to() -> None:
+    contact, conversation = (
+        "INSERT INTO contacts (rowid) VALUES (?)",
+        "INSERT INTO conversations (c) VALUES (?)",
+    )
+    tag, word = "INSERT INTO conversation_tags (c) VALUES (?)", "INSERT INTO contact_words (c) VALUES (?)"
+    groups = grouped(
+        [
+            *(_write(conversation, 1), _write(tag, 1)),
+            *(_write(contact, 2), _write(word, 2), _write(conversation, 2), _write(tag, 2)),
+            *(_write(conversation, 3), _write(tag, 3)),
+            *(_write(contact, 4), _write(word, 4), _write(conversation, 4), _write(tag, 4)),
+        ]
+    )
+    assert [(text.split()[2], [values[0] for values in found]) for text, found in groups] == [
+        ("conversations", [1]),
+        ("conversation_tags", [1]),
+        ("contacts", [2, 4]),
+        ("contact_words", [2]),
+        ("conversations", [2, 3, 4]),
+        ("conversation_tags", [2, 3, 4]),
+        ("contact_words", [4]),
+    ]
+
+
+def test_what_others_refer_to_is_known_in_order(postgres_url: str) -> None:
+    found = rows(
+        postgres_url,
+        "SELECT DISTINCT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint WHERE contype = 'f'",
+    )
+    for child, parent in found:
+        assert parent in PARENTS
+        assert child not in PARENTS or PARENTS.index(parent) < PARENTS.index(child)
 
 
 async def test_many_rows_are_written_as_each_by_itself(empty_postgres_url: str) -> None:
@@ -232,6 +268,30 @@ async def test_one_who_spoils_an_exchange_spoils_it_for_himself(postgres_url: st
             for sql in ("SELECT 1", "SELECT 1 / 0", "SELECT 2"):
                 nursery.start_soon(ask, sql)
         assert sorted(map(str, outcomes)) == ["(1,)", "(2,)", "storage_failed"]
+
+
+async def test_looks_of_one_statement_and_of_several_share_an_exchange(postgres_url: str) -> None:
+    def one(reader: Any) -> Any:
+        return reader.conn.execute("SELECT 1").fetchone()
+
+    def several(reader: Any) -> Any:
+        return [reader.conn.execute(sql).fetchone() for sql in ("SELECT 2", "SELECT 3")]
+
+    sessions = "SELECT pid, backend_start FROM pg_stat_activity WHERE application_name LIKE 'deskwire/look/%'"
+    async with node(postgres_url) as here:
+        await here.store.read(Inline(several))
+        before = rows(postgres_url, sessions)
+        found: list[Any] = []
+
+        async def look(query: Any) -> None:
+            for _ in range(5):
+                found.append(await here.store.read(Inline(query)))
+
+        async with trio.open_nursery() as nursery:
+            for query in (one, several) * 4:
+                nursery.start_soon(look, query)
+        assert sorted(map(str, found)) == ["(1,)"] * 20 + ["[(2,), (3,)]"] * 20
+        assert rows(postgres_url, sessions) == before, "none of them has spoiled it for the others"
 
 
 async def test_a_look_that_asks_for_a_lot_gets_a_connection_of_its_own(postgres_url: str) -> None:

@@ -122,9 +122,8 @@ async def test_a_reader_is_shown_what_another_node_commits_and_the_topics_with_i
 async def test_own_commits_go_straight_in_and_tell_where_the_heads_are() -> None:
     async with nodes(1) as (a,):
         await a.log.open(P)
-        receipts = []
         for number in range(5):
-            receipts.append(await a.actors.create(PROJECT, create(f"user-{number}", message=post())))
+            await a.actors.create(PROJECT, create(f"user-{number}", message=post()))
         assert (a.follower.counters.own, a.follower.counters.read) == (len(a.commits) - 1, 0) == (5, 0)
         advances = [commit.advances for commit in a.commits[1:]]
         ends = [(before.events, after.events) for ((before, after),) in advances]
@@ -200,7 +199,7 @@ async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus:
                 if not event.internal
             ]
             wanted = {P: everybody, OTHER_PROJECT.rowid: others, Agents(P): agents}
-            deadline = trio.current_time() + 10
+            deadline = trio.current_time() + 30
             for (_, source), mine in found.items():
                 while len(mine) < len(wanted[source]) and trio.current_time() < deadline:  # noqa: ASYNC110  # of all readers
                     await trio.sleep(0.05)  # looks again: nothing announces it

@@ -21,11 +21,15 @@ SQLITE_ALONE = {"search_source", "search_changes", "search_upkeep", "ticket_sear
 DIFFERENT = {"event_window": {"pruned_id", "spent_position", "spent_id"}}
 """Columns of SQLite's whose place on PostgreSQL is in the projects' heads."""
 NEXT = Migration("m9001_next", "m0001_baseline", "ALTER TABLE teams ADD COLUMN next bigint")
-BEHIND = Migration(
-    "m9002_behind",
+INDEX = Migration(
+    "m9002_index",
     "m0001_baseline",
-    "ALTER TABLE teams ADD COLUMN behind bigint",
-    ("CREATE INDEX CONCURRENTLY IF NOT EXISTS teams_behind ON teams (behind)",),
+    indexes=("CREATE INDEX CONCURRENTLY IF NOT EXISTS teams_next ON teams (next)",),
+)
+UNIQUE = Migration(
+    "m9002_unique",
+    "m0001_baseline",
+    indexes=("CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS doomed_once ON doomed_files (sha256)",),
 )
 HARD = Migration("m9003_hard", "m9003_hard", "ALTER TABLE teams DROP COLUMN name")
 
@@ -41,16 +45,20 @@ def test_a_database_is_made_ours_once(empty_postgres_url: str) -> None:
     require_migrated(empty_postgres_url)
 
 
-def test_of_nodes_that_start_together_one_does_it_and_the_others_wait(empty_postgres_url: str) -> None:
+@pytest.mark.parametrize("beyond", [(), (NEXT, INDEX)], ids=["baseline", "index"])
+def test_of_nodes_that_start_together_one_does_it_and_the_others_wait(
+    empty_postgres_url: str, beyond: tuple[Migration, ...]
+) -> None:
+    wanted = (*MIGRATIONS, *beyond)
     together = threading.Barrier(4)
 
     def start() -> list[str]:
         together.wait()
-        return migrate(empty_postgres_url)
+        return migrate(empty_postgres_url, wanted)
 
     with ThreadPoolExecutor(4) as pool:
         done = [each.result() for each in [pool.submit(start) for _ in range(4)]]
-    assert sorted(done, key=len) == [[], [], [], [each.name for each in MIGRATIONS]]
+    assert sorted(done, key=len) == [[], [], [], [each.name for each in wanted]]
 
 
 def test_every_table_and_column_of_sqlite_is_there(postgres_url: str) -> None:
@@ -93,10 +101,10 @@ def test_an_addition_is_applied_with_its_index_and_is_no_matter_to_an_older_prog
     postgres_url: str,
 ) -> None:
     before = applied(postgres_url)
-    assert migrate(postgres_url, (*MIGRATIONS, NEXT, BEHIND)) == [NEXT.name, BEHIND.name]
+    assert migrate(postgres_url, (*MIGRATIONS, NEXT, INDEX)) == [NEXT.name, INDEX.name]
     with psycopg.connect(postgres_url) as connection:
-        assert connection.execute("SELECT to_regclass('teams_behind')::text").fetchone() == ("teams_behind",)
-    assert applied(postgres_url) == [*before, NEXT.name, BEHIND.name]
+        assert connection.execute("SELECT to_regclass('teams_next')::text").fetchone() == ("teams_next",)
+    assert applied(postgres_url) == [*before, NEXT.name, INDEX.name]
     assert migrate(postgres_url) == []  # an older program
 
 
@@ -107,6 +115,25 @@ def test_a_migration_that_failed_leaves_nothing_and_is_tried_again(postgres_url:
         migrate(postgres_url, (*MIGRATIONS, broken))
     assert applied(postgres_url) == before
     assert migrate(postgres_url, (*MIGRATIONS, NEXT)) == [NEXT.name]
+
+
+def test_an_index_that_failed_half_way_is_made_anew(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("INSERT INTO doomed_files (project, sha256) VALUES (1, 'a'), (1, 'a')")
+    with pytest.raises(DatabaseUnusableError, match="could not create unique index"):
+        migrate(postgres_url, (*MIGRATIONS, UNIQUE))
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("DELETE FROM doomed_files")
+    assert migrate(postgres_url, (*MIGRATIONS, UNIQUE)) == [UNIQUE.name]
+    with psycopg.connect(postgres_url) as connection:
+        row = connection.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = 'doomed_once'::regclass")
+        assert row.fetchone() == (True,)
+
+
+def test_a_migration_is_of_one_kind() -> None:
+    for sql, indexes in (("", ()), (NEXT.sql, INDEX.indexes)):
+        with pytest.raises(AssertionError):
+            Migration("m9001_both", "m0001_baseline", sql, indexes)
 
 
 def test_a_program_too_old_for_the_schema_is_refused(postgres_url: str) -> None:

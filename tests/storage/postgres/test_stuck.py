@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any, Final
 
 import psycopg
 import pytest
 import trio
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Transaction
 from deskwire.storage.postgres.commit.jobs import Job
@@ -17,11 +19,15 @@ from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.wire import Statement, Wire
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.operating.watchdog import end_stuck, watch, watch_waits
-from tests.support.builders import endpoint
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, create, endpoint
 from tests.support.postgres import PostgresServer
-from tests.support.postgres_nodes import check_whole, node, rows
+from tests.support.postgres_nodes import check_whole, node, rows, until_found, until_one_waits
 
 HEAD: Final = "SELECT 1 FROM project_heads WHERE project = 1 FOR UPDATE"
+STOPPED: Final = (
+    "SELECT 1 FROM pg_stat_activity "
+    "WHERE application_name = 'deskwire/batch/stopped' AND datname = current_database()"
+)
 
 
 async def test_who_stops_in_a_transaction_is_ended_by_the_server_and_others_go_on(postgres_url: str) -> None:
@@ -41,13 +47,7 @@ async def test_who_stops_in_a_transaction_is_ended_by_the_server_and_others_go_o
 async def test_the_watchdog_ends_who_stops_in_the_middle_of_a_pipeline(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
-        stopped = Wire(Database(postgres_url, "stopped"), "batch")
-        await stopped.open()
-        connection: Any = stopped._opened()
-        for text in (b"BEGIN", HEAD.encode()):
-            connection.send_query_params(text, None)
-        connection.send_flush_request()
-        assert connection.flush() == 0  # and no Sync: to the server it is active, not idle
+        stopped = await stop_in_a_pipeline(postgres_url)
         watch = BlockingConnection(Database(postgres_url, "watch"), "beat")
         young = end_stuck(watch)
 
@@ -64,7 +64,7 @@ async def test_the_watchdog_ends_who_stops_in_the_middle_of_a_pipeline(postgres_
 
 
 async def stop_in_a_pipeline(url: str) -> Wire:
-    """A batch's session that holds the head, and is active to the server: no Sync follows."""
+    """A batch's session that holds the head, and is active to the server, not idle: no Sync follows."""
     stopped = Wire(Database(url, "stopped"), "batch")
     await stopped.open()
     connection: Any = stopped._opened()
@@ -72,6 +72,7 @@ async def stop_in_a_pipeline(url: str) -> Wire:
         connection.send_query_params(text, None)
     connection.send_flush_request()
     assert connection.flush() == 0
+    await until_found(url, f"{STOPPED} AND query LIKE '%FOR UPDATE' AND wait_event = 'ClientRead'")
     return stopped
 
 
@@ -81,14 +82,17 @@ async def test_nodes_watch_by_themselves(postgres_url: str, who: str) -> None:
         conversation = await here.new_conversation()
         database = here.store.database
         assert here.store.waited_s() == 0
+        stopped = await stop_in_a_pipeline(postgres_url)
         if who == "a node that waits":
             nursery.start_soon(watch_waits, database, here.store.waited_s, 0.3, 0.5)
         else:
             nursery.start_soon(watch, database, 0.2, 0.5)
-        stopped = await stop_in_a_pipeline(postgres_url)
         began = trio.current_time()
         await here.post(conversation)
         assert trio.current_time() - began < 5, "the server alone ends it after ten seconds, the younger ones"
+        await until_found(
+            postgres_url, f"SELECT 1 WHERE NOT EXISTS ({STOPPED})"
+        )  # that is why the head was free
         stopped.close()
         nursery.cancel_scope.cancel()
     check_whole(postgres_url)
@@ -110,8 +114,7 @@ async def test_a_node_that_does_not_wait_does_not_watch(postgres_url: str) -> No
         stopped = await stop_in_a_pipeline(postgres_url)
         await watch_waits(here.store.database, waited_s, 0.2, 0.0)
     assert looks == 3
-    alive = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'deskwire/batch/stopped'"
-    assert rows(postgres_url, alive) == [(1,)]
+    assert rows(postgres_url, STOPPED) == [(1,)]
     stopped.close()
 
 
@@ -124,7 +127,7 @@ async def test_who_changes_an_endpoint_locks_the_head_before_the_epoch(postgres_
             batch.execute(HEAD)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.store.write, change_url)
-                await trio.to_thread.run_sync(until_one_waits, postgres_url)
+                await until_one_waits(postgres_url)
                 batch.execute("SET LOCAL lock_timeout = '200ms'")  # less than a deadlock is noticed in
                 batch.execute("UPDATE installation SET epoch = epoch + 1")
                 batch.commit()
@@ -132,13 +135,32 @@ async def test_who_changes_an_endpoint_locks_the_head_before_the_epoch(postgres_
     assert rows(postgres_url, "SELECT url FROM endpoints") == [("https://example.com/b",)]
 
 
+async def test_pruning_locks_the_heads_behind_everything_that_it_waits_for(postgres_url: str) -> None:
+    """Else a batch that has a delivery of the second project, and wants the first one's head, and it wait for each other."""
+    async with node(postgres_url) as here:
+        for project in (PROJECT, OTHER_PROJECT):
+            await here.store.write(partial(insert_endpoint, project))
+            for user in ("ada", "bob"):
+                await here.actors.create(project, create(user, project=project))
+        with psycopg.connect(postgres_url) as batch:
+            batch.execute("SELECT 1 FROM deliveries WHERE position >> 40 = 2 FOR UPDATE")
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(here.store.write, lambda tx: tx.prune_events(2 * NOON, 500, NOON))
+                await until_one_waits(postgres_url)
+                batch.execute(HEAD + " NOWAIT")
+                batch.commit()
+    assert rows(postgres_url, "SELECT project, pruned_position > 0 FROM project_heads ORDER BY 1") == [
+        (1, True),
+        (2, True),
+    ]
+
+
+def insert_endpoint(project: Project, tx: Transaction) -> None:
+    tx.insert_endpoint(endpoint(project))
+
+
 def change_url(tx: Any) -> None:
     tx.conn.execute("UPDATE endpoints SET url = 'https://example.com/b'")
-
-
-def until_one_waits(url: str) -> None:
-    while not rows(url, "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
-        threading.Event().wait(0.02)
 
 
 async def test_of_two_that_wait_for_each_other_both_are_done_in_the_end(postgres_url: str) -> None:

@@ -131,8 +131,11 @@ async def test_no_row_has_a_word_of_what_was_erased(kept: Kept) -> None:
     assert await found(kept, "clandestine")
     await kept.actors.ask(PROJECT, command.conversation_id, Delete("manual"))
     assert not await found(kept, "clandestine")  # at once: the conversation is gone
+    with psycopg.connect(kept.store.database.url) as connection:
+        connection.execute("UPDATE event_window SET scrub_due = 0")  # as behind a vacuum between the two
     await kept.take_in()
     with psycopg.connect(kept.store.database.url) as connection:
+        assert connection.execute("SELECT scrub_due FROM event_window").fetchone() == (1,)
         rows = connection.execute("SELECT word FROM search_postings").fetchall()
         rows += connection.execute("SELECT body || title FROM search_words").fetchall()
     assert rows

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from hashlib import sha256
+from socket import IPPROTO_TCP, TCP_KEEPIDLE, TCP_USER_TIMEOUT, socket
 
 import psycopg
 import pytest
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage import s3 as bucket
-from deskwire.storage.postgres.files import DatabaseFiles
+from deskwire.storage.postgres.files import AT_ONCE, DatabaseFiles
 from deskwire.storage.postgres.schema.files import PART_BYTES
 from deskwire.storage.s3 import S3Files
 from tests.storage.uploads.conftest import Shelves
@@ -181,3 +184,35 @@ def test_a_file_whose_entry_went_meanwhile_is_not_kept_and_no_error() -> None:
         draft.discard()
         assert files.size(content) is None
         files.close()
+
+
+def test_files_in_the_database_are_read_by_four_sessions_at_once_and_the_others_wait() -> None:
+    with fresh_database() as url, ThreadPoolExecutor(12) as pool:
+        files = DatabaseFiles(url)
+        content = Shelves(files, lambda content: _entered(url, content).entry).put(b"kept")
+        with psycopg.connect(url) as holder, psycopg.connect(url, autocommit=True) as beside:
+            holder.execute("LOCK TABLE upload_parts IN ACCESS EXCLUSIVE MODE")
+            reading = [pool.submit(files.read, content, 0, 4) for _ in range(12)]
+            while _sessions(beside, "AND wait_event_type = 'Lock'") < AT_ONCE:
+                time.sleep(0.01)  # looks again: nothing announces it
+            holder.rollback()
+            assert {each.result() for each in reading} == {b"kept"}
+            assert _sessions(beside) == AT_ONCE
+        files.close()
+
+
+def _sessions(connection: psycopg.Connection, condition: str = "") -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        f"AND application_name LIKE 'deskwire/files%' {condition}".encode()
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_session_for_files_notices_that_its_server_has_died() -> None:
+    with fresh_database() as url:
+        files = DatabaseFiles(url)
+        with files._connected() as connection, socket(fileno=os.dup(connection.fileno())) as line:
+            assert line.getsockopt(IPPROTO_TCP, TCP_KEEPIDLE) == 2
+            assert line.getsockopt(IPPROTO_TCP, TCP_USER_TIMEOUT) == 5_000

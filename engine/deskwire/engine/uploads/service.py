@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 from typing import Final
 
 import structlog
@@ -42,6 +43,9 @@ AT_ONCE: Final = 32
 
 BATCH: Final = 200
 """The rows that are looked at or removed in one go."""
+
+SWEEP_S: Final = 6 * 3_600.0
+"""The time between two looks at all files for what crashes have left."""
 
 _RETRY_S: Final = 1.0
 
@@ -186,8 +190,8 @@ class UploadService:
     async def run(self, interval_s: float, cluster: Cluster = Alone()) -> None:  # noqa: B008  # it has no state
         """Remove what nothing refers to, until cancelled.
 
-        What this node's commits erase goes at once. Whoever has the duties removes at the start whatever crashes have left,
-        and every `interval_s` seconds what was never attached, and what other nodes did not come to.
+        What this node's commits erase goes at once. Whoever has the duties removes at the start and now and then whatever
+        crashes have left, and every `interval_s` seconds what was never attached, and what other nodes did not come to.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(cluster.on_duty, partial(self._tidy, interval_s))
@@ -198,9 +202,12 @@ class UploadService:
 
     async def _tidy(self, interval_s: float) -> None:
         forward = SetForward(self.clock)
-        await _until_done(lambda: self._shelf.sweep(self.clock()))
+        sweep_at = -inf
         while True:
             if not forward.noticed():
+                if trio.current_time() >= sweep_at:
+                    await _until_done(lambda: self._shelf.sweep(self.clock()))
+                    sweep_at = trio.current_time() + SWEEP_S
                 await _until_done(self._expire)
             await _until_done(self._remove_doomed)
             await trio.sleep(interval_s)

@@ -16,8 +16,9 @@ from deskwire.engine.core.errors import BadRequest, Forbidden, Unauthenticated, 
 from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.ports import Reader
+from deskwire.http.api.calls import Caller
 from deskwire.http.api.input.headers import Fields
-from deskwire.http.api.routing import Access, Caller
+from deskwire.http.api.routing import Access
 from deskwire.http.api.services import Services
 from deskwire.http.metrics.scraper import Scraping
 

@@ -20,8 +20,9 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.idempotency.once import Once
+from deskwire.http.api.calls import Answer, Call, Replayed
 from deskwire.http.api.input.headers import Fields
-from deskwire.http.api.routing import Answer, Call, Replayed, Route
+from deskwire.http.api.routing import Route
 
 HEADER: Final = "Idempotency-Key"
 _FIELD: Final = HEADER.lower()

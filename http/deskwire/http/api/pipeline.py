@@ -33,6 +33,7 @@ from deskwire.engine.core.record import changed, value
 from deskwire.engine.core.tasks.failure import survived
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
 from deskwire.http.api.authentication import admit, require_permission
+from deskwire.http.api.calls import NO_CONTENT, Answer, Call, Caller, Page, RawJson, Replayed, Streamed
 from deskwire.http.api.idempotency import REPLAYED, answered, key_of
 from deskwire.http.api.input.client_address import client_address
 from deskwire.http.api.input.decoding import decoded
@@ -42,17 +43,7 @@ from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_bod
 from deskwire.http.api.output.packing import LEAST, PACKED, VARY, packed, takes_gzip
 from deskwire.http.api.problems import PROBLEM, problem, refusal
 from deskwire.http.api.rate_limits import refusal_of
-from deskwire.http.api.routing import (
-    NO_CONTENT,
-    Answer,
-    Call,
-    Caller,
-    Page,
-    RawJson,
-    Replayed,
-    Route,
-    Streamed,
-)
+from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
 from deskwire.http.server.connections import Place
 

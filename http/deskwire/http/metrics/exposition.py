@@ -11,8 +11,9 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, ProcessCollector, genera
 from prometheus_client.metrics_core import Metric as Family
 
 from deskwire.engine.core.counters import Room
+from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import SCRAPER, Answer, Call, Media, Page, Routes, Tag
+from deskwire.http.api.routing import SCRAPER, Media, Routes, Tag
 from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape

@@ -8,9 +8,10 @@ from typing import Final
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.core.errors import NotFound
+from deskwire.http.api.calls import Answer, Call, Page, Streamed
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.output.static import Static, pieces
-from deskwire.http.api.routing import OPEN, Answer, Call, Media, Page, Routes, Streamed, Tag
+from deskwire.http.api.routing import OPEN, Media, Routes, Tag
 from deskwire.http.pages.web_files import PAGE, Tree
 
 routes = Routes(

@@ -10,9 +10,10 @@ from typing import Any, Final
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.core.errors import NotFound
+from deskwire.http.api.calls import Answer, Call, Page, Streamed
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.output.static import Once, Static, pieces
-from deskwire.http.api.routing import BASE, OPEN, Answer, Call, Media, Page, Routes, Streamed, Tag
+from deskwire.http.api.routing import BASE, OPEN, Media, Routes, Tag
 
 routes = Routes(
     Tag("API description", "The description of this API, and a page to explore it and try it out."),

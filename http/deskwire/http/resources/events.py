@@ -13,8 +13,9 @@ from deskwire.engine.core.ids import is_id
 from deskwire.engine.events.log import Chunk
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import STORED
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
-from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import S2S, Routes, Tag
 from deskwire.http.resources.conversations.operations import raw_list
 from deskwire.http.schemas.base import page_of
 from deskwire.http.schemas.events import Event

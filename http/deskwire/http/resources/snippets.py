@@ -26,9 +26,10 @@ from deskwire.engine.snippets.snippet import (
     SnippetReader,
     snippet_view,
 )
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
 from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import snippets as shapes
 from deskwire.http.schemas.base import Deleted, page_of

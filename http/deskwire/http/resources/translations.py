@@ -21,9 +21,10 @@ from deskwire.engine.translations.translation import (
     parse_entry_id,
     translation_view,
 )
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, few
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard
 from deskwire.http.schemas import content as shapes
 from deskwire.http.schemas.base import page_of
 

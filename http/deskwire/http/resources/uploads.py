@@ -13,10 +13,11 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.uploads.service import find_upload
 from deskwire.engine.uploads.shelf import Job
 from deskwire.engine.uploads.upload import Upload
+from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.multipart import boundary_of, read_file
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.output.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
-from deskwire.http.api.routing import OPEN, Answer, Call, Media, Routes, Streamed, Tag, either
+from deskwire.http.api.routing import OPEN, Media, Routes, Tag, either
 from deskwire.http.schemas import tickets as shapes
 from deskwire.http.schemas.base import Deleted
 from deskwire.http.server.steady_body import Steady, too_slow

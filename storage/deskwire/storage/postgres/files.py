@@ -6,6 +6,7 @@ import errno
 from collections.abc import Callable, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
+from threading import BoundedSemaphore
 from typing import IO, Any, Final, TypeAlias, TypeVar
 
 import psycopg
@@ -13,12 +14,14 @@ from psycopg import errors
 
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.drafts import SpooledDraft
+from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.schema.files import PART_BYTES
 
 T = TypeVar("T")
 _Connection: TypeAlias = psycopg.Connection[Any]
 
-CONNECT_S: Final = 5
+AT_ONCE: Final = 4
+"""The sessions that are open at most."""
 
 _READ: Final = f"""
 SELECT substr(data, greatest(0, %(start)s - number * {PART_BYTES}) + 1,
@@ -32,8 +35,9 @@ class DatabaseFiles:
     """`uploads.ports.Files` in a PostgreSQL database; connections are opened when they are wanted, and used again."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self._database = Database(url, "")
         self._idle: SimpleQueue[_Connection] = SimpleQueue()
+        self._places = BoundedSemaphore(AT_ONCE)
 
     def close(self) -> None:
         """See `Files.close`."""
@@ -94,14 +98,15 @@ class DatabaseFiles:
     def _on_connection(self, work: Callable[[_Connection], T]) -> T:
         """Do something that may be done twice, on a connection that nobody uses. Raises OSError, and IntegrityError."""
         try:
-            used = self._unused()
-            try:
-                return self._done(used or self._connected(), work)
-            except psycopg.OperationalError:
-                if used is None:
-                    raise
-                self.close()  # whatever has ended this one has ended the others
-                return self._done(self._connected(), work)
+            with self._places:
+                used = self._unused()
+                try:
+                    return self._done(used or self._connected(), work)
+                except psycopg.OperationalError:
+                    if used is None:
+                        raise
+                    self.close()  # whatever has ended this one has ended the others
+                    return self._done(self._connected(), work)
         except psycopg.IntegrityError:
             raise
         except psycopg.Error as error:
@@ -125,13 +130,7 @@ class DatabaseFiles:
                 return connection
 
     def _connected(self) -> _Connection:
-        return psycopg.connect(
-            self._url,
-            autocommit=True,
-            application_name="deskwire/files",
-            connect_timeout=CONNECT_S,
-            target_session_attrs="read-write",
-        )
+        return psycopg.connect(self._database.options("files").decode(), autocommit=True)
 
 
 def _copy(content: Content, file: IO[bytes], connection: _Connection) -> None:

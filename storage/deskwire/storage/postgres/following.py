@@ -10,7 +10,6 @@ from typing import Any, Final
 from deskwire.engine.events.ports import ProjectHead, Stretch
 from deskwire.engine.events.types import ERASURE
 from deskwire.storage.connection import Connection
-from deskwire.storage.postgres.commit.heads import listed
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 
 _HEADS: Final = "SELECT project, position, delivery FROM project_heads WHERE project IN (SELECT unnest(CAST(? AS bigint[])))"
@@ -32,7 +31,7 @@ class HeadReads:
     conn: Connection
 
     def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
-        rows = self.conn.execute(_HEADS, (listed(projects),)).fetchall()
+        rows = self.conn.execute(_HEADS, (tuple(projects),)).fetchall()
         return [ProjectHead(*row) for row in rows]
 
     def is_other(self, project: int, position: int, event_id: str) -> bool:
@@ -47,7 +46,7 @@ class HeadReads:
 
     def _behind(self, sql: str, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
         projects, positions = zip(*after, strict=True)
-        rows = self.conn.execute(sql, (listed(projects), listed(positions), limit)).fetchall()
+        rows = self.conn.execute(sql, (projects, positions, limit)).fetchall()
         return [_stretch([*some], limit) for _, some in groupby(rows, itemgetter(0))]
 
 

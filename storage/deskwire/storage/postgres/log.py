@@ -35,6 +35,13 @@ SELECT h.project, e.position, e.id, e.conversation IS NULL AND e.internal = 0 FR
 WHERE e.created_at < :older_than
 AND EXISTS (SELECT 1 FROM events n WHERE n.position > e.position AND n.position < (h.project + 1) << 40) LIMIT :limit
 """
+_OLD_DELIVERIES: Final = """
+SELECT d.position FROM project_heads h CROSS JOIN LATERAL
+    (SELECT v.position, v.created_at, v.status FROM deliveries v
+    WHERE v.position > h.project << 40 AND v.position < (h.project + 1) << 40
+    ORDER BY v.position LIMIT :limit) AS d
+WHERE d.created_at < :older_than AND d.status <> 'pending' LIMIT :limit
+"""
 _WITHOUT_EVENT: Final = (
     "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
     "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
@@ -75,19 +82,25 @@ class LogWrites(EventWrites, DeliveryWrites):
         last: dict[int, tuple[int, str]] = {}
         for project, position, event_id, _ in rows:
             last[project] = max(last.get(project, (0, "")), (position, event_id))
-        for project, (upto, event_id) in sorted(last.items()):
-            self._prune(project, upto, event_id, older_than, at)
+        pruned = sorted(last.items())
+        for project, (upto, _) in pruned:
+            self._prune(project, upto, older_than, at)
         if any(row[3] for row in rows):  # deletions, each with the user id of a contact
             self.want_scrub()
+        for project, (upto, event_id) in pruned:  # heads are locked behind everything else
+            self.conn.execute(
+                "UPDATE project_heads SET pruned_position = ?, pruned_id = ? WHERE project = ?",
+                (upto, event_id, project),
+            )
         return len(rows)
 
-    def _prune(self, project: int, upto: int, event_id: str, older_than: int, at: int) -> None:
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        rows = self.conn.execute(_OLD_DELIVERIES, {"older_than": older_than, "limit": limit}).fetchall()
+        return self._delete([position for (position,) in rows])
+
+    def _prune(self, project: int, upto: int, older_than: int, at: int) -> None:
         self.conn.execute(
             "DELETE FROM events WHERE position > CAST(? AS bigint) << 40 AND position <= ? AND created_at < ?",
             (project, upto, older_than),
         )
         self.conn.execute(_WITHOUT_EVENT, (NOT_STORED, at, upto, project))
-        self.conn.execute(
-            "UPDATE project_heads SET pruned_position = ?, pruned_id = ? WHERE project = ?",
-            (upto, event_id, project),
-        )

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-import orjson
-
 from deskwire.engine.search.ports import Behind, Found, Shown
 from deskwire.storage.search.blocks import BITS, SIZE, Conversations, common, count, newest, united
 from deskwire.storage.search.postings import length_for
@@ -113,9 +111,5 @@ class SearchReads(ConversationReads):
         return list(islice(matching, limit))
 
     def _by_activity(self, project: int, conversations: Sequence[int], limit: int) -> list[int]:
-        values = (self.list_of(conversations), project, limit)
+        values = (self.dialect.listed(conversations), project, limit)
         return [row[0] for row in self.conn.execute(self.listed, values)]
-
-    def list_of(self, conversations: Sequence[int]) -> object:
-        """Return the value for the list of `listed`."""
-        return orjson.dumps(list(conversations)).decode()

@@ -8,6 +8,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import Mint
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import ROW_COLUMNS, EventWrites, event_at, event_row
 from deskwire.storage.tables.webhooks.deliveries import (
@@ -23,6 +24,11 @@ _NEWEST: Final = (
 )
 """The newest position ever given and its id, also if that event was erased."""
 _INSERT_EVENT: Final = f"INSERT INTO events ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_WITHOUT_EVENT: Final = (
+    "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
+    "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
+    "WHERE NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event))"
+)
 
 
 class LogReads(Queries):
@@ -153,5 +159,11 @@ class LogWrites(EventWrites, DeliveryWrites):
             self.conn.execute("UPDATE event_window SET pruned_id = ?", (last[1],))
             if any(row[3] for row in old):  # deletions, each with the user id of a contact
                 self.want_scrub()
-            self.drop_without_event(last[0], at)
+            self.conn.execute(_WITHOUT_EVENT, (NOT_STORED, at, last[0]))
         return len(old)
+
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        rows = self.conn.execute(
+            "SELECT position, created_at, status FROM deliveries ORDER BY position LIMIT ?", (limit,)
+        ).fetchall()
+        return self._delete([row[0] for row in rows if row[1] < older_than and row[2] != "pending"])

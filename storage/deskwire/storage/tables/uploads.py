@@ -163,6 +163,7 @@ class UploadWrites(UploadReads, Changes):
 
     def forget_content(self, entry: int) -> None:
         self.conn.execute("DELETE FROM contents WHERE rowid = ? AND going = 1", (entry,))
+        self.want_scrub()  # the rows with its bytes went behind the commit that removed its last upload
 
     def _delete_upload(self, rowid: int) -> None:
         project, sha256, size = self.conn.execute(

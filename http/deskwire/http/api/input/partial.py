@@ -13,8 +13,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from deskwire.engine.core.errors import DomainError, Invalid, Problem
+from deskwire.http.api.calls import Call
 from deskwire.http.api.input.unknown_fields import Unknown, without_null, without_unknown
-from deskwire.http.api.routing import Call, Route
+from deskwire.http.api.routing import Route
 
 B = TypeVar("B", bound=BaseModel)
 

@@ -12,9 +12,10 @@ from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.audit.trail import AuditFilter, AuditRecord, Deed, record_view
 from deskwire.engine.core.store import Brief, Store
+from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import Answer, Call, Media, Routes, Streamed, Tag, in_organisation
+from deskwire.http.api.routing import Media, Routes, Tag, in_organisation
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.schemas import audit as shapes
 from deskwire.http.schemas.base import page_of

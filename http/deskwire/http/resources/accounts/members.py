@@ -14,9 +14,10 @@ from deskwire.engine.accounts.roles import MANAGE, Actor
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import Answer, Call, Routes, Tag, in_organisation
+from deskwire.http.api.routing import Routes, Tag, in_organisation
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.resources.accounts.requests import AccountList, MemberBody, RoleBody
 from deskwire.http.resources.accounts.tokens import hash_password

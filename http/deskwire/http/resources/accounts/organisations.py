@@ -5,9 +5,10 @@ from __future__ import annotations
 from deskwire.engine.accounts.members import membership_view, organisation_view
 from deskwire.engine.accounts.people import Organisation
 from deskwire.engine.accounts.ports import OrganisationTransaction
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag, in_organisation
+from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, in_organisation
 from deskwire.http.resources.accounts.requests import AccountList, NameBody
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of

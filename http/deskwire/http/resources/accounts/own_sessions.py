@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from deskwire.engine.accounts.sessions import end_own_session, session_view
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes
+from deskwire.http.api.routing import SIGNED_IN, Routes
 from deskwire.http.resources.accounts import users
 from deskwire.http.resources.accounts.requests import AccountList
 from deskwire.http.schemas import people as shapes

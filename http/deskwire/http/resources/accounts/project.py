@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import S2S, Routes, Tag
 from deskwire.http.schemas import webhooks as shapes
 
 routes = Routes(Tag("Project of a server key", "The project that a server key belongs to."), S2S)

@@ -16,18 +16,10 @@ from deskwire.engine.accounts.projects import key_view, project_view, with_langu
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import TAG_MAX
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import (
-    MEDIUM,
-    SIGNED_IN,
-    Answer,
-    Call,
-    Routes,
-    Tag,
-    in_organisation,
-    in_project,
-)
+from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, Tag, in_organisation, in_project
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.resources.accounts.requests import AccountList, KeyBody, Name
 from deskwire.http.schemas import people as shapes

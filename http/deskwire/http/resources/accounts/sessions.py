@@ -24,9 +24,10 @@ from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.record import value
 from deskwire.engine.ports import Transaction
+from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pipeline import JSON
-from deskwire.http.api.routing import OPEN, VISITOR, Answer, Call, Page, Routes
+from deskwire.http.api.routing import OPEN, VISITOR, Routes
 from deskwire.http.resources.accounts import tokens
 from deskwire.http.resources.accounts.tokens import LoginBody, checked_user
 from deskwire.http.schemas import people as shapes

@@ -10,7 +10,7 @@ from deskwire.engine.accounts.people import User
 from deskwire.engine.audit.deeds import sign_in_failed, signed_in
 from deskwire.engine.core.errors import DomainError, TooManyRequests, Unavailable
 from deskwire.engine.core.limits.network import network_of
-from deskwire.http.api.routing import Call
+from deskwire.http.api.calls import Call
 
 log: Final = structlog.get_logger(__name__)
 

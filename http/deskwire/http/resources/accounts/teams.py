@@ -12,9 +12,10 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, TeamReader, TeamTransaction, team_view
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
 from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import tickets as shapes
 from deskwire.http.schemas.base import Deleted, page_of

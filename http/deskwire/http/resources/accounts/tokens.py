@@ -26,8 +26,9 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.limits.network import party_of
 from deskwire.engine.core.store import Inline
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import OPEN, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import OPEN, Routes, Tag
 from deskwire.http.api.services import Services
 from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword
 from deskwire.http.resources.accounts.sign_ins import record_failure, record_sign_in

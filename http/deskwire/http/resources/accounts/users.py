@@ -10,8 +10,9 @@ from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.roles import Scope, role_at
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.store import Inline
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import SIGNED_IN, Routes, Tag
 from deskwire.http.resources.accounts.requests import GivenPassword, NameBody, NewPassword
 from deskwire.http.resources.accounts.sessions import begin, with_cookie
 from deskwire.http.resources.accounts.tokens import change_password, check_password, token_view

@@ -12,8 +12,9 @@ from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.listing import ConversationFilter
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.store import Inline
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Flag, Query
-from deskwire.http.api.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import MEDIUM, S2S, Routes, Tag
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import ConversationList, Identity
 from deskwire.http.schemas import conversations as shapes

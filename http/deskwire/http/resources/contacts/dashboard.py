@@ -15,9 +15,10 @@ from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Transaction
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
-from deskwire.http.api.routing import MEDIUM, Answer, Call, Routes, dashboard
+from deskwire.http.api.routing import MEDIUM, Routes, dashboard
 from deskwire.http.resources.contacts.contacts import CONTACTS
 from deskwire.http.resources.conversations.requests import Identity
 from deskwire.http.schemas import conversations as shapes

@@ -10,8 +10,9 @@ from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.privacy.export import Export, Subject
+from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import S2S, Answer, Call, Routes, Streamed, dashboard
+from deskwire.http.api.routing import S2S, Routes, dashboard
 from deskwire.http.resources.contacts.contacts import CONTACTS
 from deskwire.http.schemas.exports import ContactExport
 

@@ -15,7 +15,7 @@ from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilt
 from deskwire.engine.core.clock import iso
 from deskwire.engine.tickets.ports import Sort, TicketFilter, TicketReader
 from deskwire.engine.tickets.ticket import ticket_view
-from deskwire.http.api.routing import Answer, Call
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations.operations import conversation_id, find
 
 OTHERS: Final = 5

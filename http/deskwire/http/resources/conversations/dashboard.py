@@ -11,9 +11,10 @@ from deskwire.engine.conversations.activity import Activity, activity_view
 from deskwire.engine.conversations.commands import Close, Delete, MarkRead, Reopen
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
+from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import LIMIT_MAX, Paged, page
-from deskwire.http.api.routing import LARGE, Answer, Call, RawJson, Routes, Tag, dashboard
+from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
 from deskwire.http.resources.conversations import inbox, lists, operations, starting, writing
 from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (

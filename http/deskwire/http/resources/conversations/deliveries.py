@@ -10,9 +10,10 @@ from pydantic import Field
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.outcome import Outcome, Sequences, outcome_view
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Positive
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import Answer, Call, Routes, dashboard
+from deskwire.http.api.routing import Routes, dashboard
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.dashboard import FOR_AGENTS
 from deskwire.http.schemas.base import page_of

@@ -11,7 +11,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.store import Inline
-from deskwire.http.api.routing import Answer, Call
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations.operations import (
     BACK,
     conversation_id,

@@ -23,9 +23,9 @@ from deskwire.engine.conversations.listing import (
 )
 from deskwire.engine.conversations.tags import normal_tag
 from deskwire.engine.core.ids import is_id
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
-from deskwire.http.api.routing import Answer, Call
 from deskwire.http.resources.fields import StatusName
 
 View = Literal["agent"]

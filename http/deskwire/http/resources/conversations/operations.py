@@ -33,9 +33,9 @@ from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.workflow import Published
+from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import given_fields
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import Answer, Call, RawJson
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
     AssigneeRef,

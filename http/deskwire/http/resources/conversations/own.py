@@ -12,8 +12,9 @@ from deskwire.engine.conversations.conversation import Conversation, no_such_con
 from deskwire.engine.conversations.inbox import InboxReader, counters
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.errors import Invalid, Problem
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import Answer, Call, Routes, Tag, dashboard
+from deskwire.http.api.routing import Routes, Tag, dashboard
 from deskwire.http.resources.conversations.context import context_of
 from deskwire.http.resources.conversations.operations import conversation_id, find
 from deskwire.http.schemas import inbox as shapes

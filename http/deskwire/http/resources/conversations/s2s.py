@@ -28,8 +28,9 @@ from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.workflows.definition import Buttons, Form
+from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import LARGE, NOTHING, S2S, Routes, Tag
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import (
     AssignBody,

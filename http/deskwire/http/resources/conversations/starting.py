@@ -18,8 +18,8 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body
-from deskwire.http.api.routing import Answer, Call
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
 from deskwire.http.resources.fields import Title, UserId

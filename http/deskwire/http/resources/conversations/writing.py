@@ -20,8 +20,8 @@ from deskwire.engine.conversations.tags import LENGTH_MAX, TAGS_MAX, normal_tag,
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Forbidden, Invalid, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, given_fields
-from deskwire.http.api.routing import Answer, Call
 from deskwire.http.resources.conversations import inbox, operations
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, ConversationPatch
 from deskwire.http.resources.fields import Time

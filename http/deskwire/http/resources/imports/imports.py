@@ -19,11 +19,12 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import Kind, Record, Refusal
 from deskwire.engine.ports import Reader
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.headers import Fields, mimetype_of
 from deskwire.http.api.input.ndjson import Line, Lines
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.problems import cut, named
-from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import S2S, Routes, Tag
 from deskwire.http.resources.imports.lines import (
     LINE_BYTES,
     ExternalId,

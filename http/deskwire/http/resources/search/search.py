@@ -15,8 +15,9 @@ from deskwire.engine.search.hits import Hit
 from deskwire.engine.search.ports import Behind, SearchReader
 from deskwire.engine.search.search import Part, Result, search
 from deskwire.engine.tickets.ticket import ticket_view
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
-from deskwire.http.api.routing import Answer, Call, Routes, Tag, dashboard
+from deskwire.http.api.routing import Routes, Tag, dashboard
 from deskwire.http.schemas import search as shapes
 
 T = TypeVar("T")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from werkzeug.http import parse_accept_header
 
+from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import OPEN, Answer, Call, Page, Routes, Tag
+from deskwire.http.api.routing import OPEN, Routes, Tag
 from deskwire.http.schemas import service as shapes
 
 routes = Routes(

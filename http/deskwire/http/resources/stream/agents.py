@@ -14,18 +14,9 @@ from deskwire.engine.agents.presence import VIEWED_MAX, View
 from deskwire.engine.agents.rights import PERMISSION, Viewer
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.ids import is_id
+from deskwire.http.api.calls import NO_CONTENT, Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, bad_query
-from deskwire.http.api.routing import (
-    NO_CONTENT,
-    NOTHING,
-    Answer,
-    Call,
-    Media,
-    Routes,
-    Streamed,
-    Tag,
-    dashboard,
-)
+from deskwire.http.api.routing import NOTHING, Media, Routes, Tag, dashboard
 from deskwire.http.schemas.base import ConversationId
 from deskwire.http.stream.sse import EVENT_STREAM, Pieces
 

@@ -12,8 +12,9 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader
 from deskwire.engine.stream import token
 from deskwire.engine.stream.channel import Channel, open_channel
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import S2S, Routes, Tag
 from deskwire.http.resources.contacts.contacts import find as find_contact
 from deskwire.http.resources.conversations.operations import find as find_conversation
 from deskwire.http.resources.stream.authorization import parse_authorization

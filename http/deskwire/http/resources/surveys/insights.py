@@ -15,8 +15,9 @@ from deskwire.engine.surveys.insights.insights import Insights, insights_view
 from deskwire.engine.surveys.insights.progress import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Positive, Query, few
-from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import WHOLE, Routes, Tag
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
 

@@ -21,9 +21,10 @@ from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
+from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed, Tag
+from deskwire.http.api.routing import LARGE, S2S, Media, Routes, Tag
 from deskwire.http.resources.conversations.operations import contact_key
 from deskwire.http.resources.conversations.s2s import ContactBody
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ

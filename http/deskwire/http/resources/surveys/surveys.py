@@ -21,9 +21,10 @@ from deskwire.engine.surveys.survey import (
     version_view,
 )
 from deskwire.engine.surveys.validation.validate import definition_errors
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import S2S, WHOLE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.api.routing import S2S, WHOLE, Routes, Tag, dashboard
 from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import surveys as shapes
 from deskwire.http.schemas.base import Deleted, page_of

@@ -13,9 +13,10 @@ from deskwire.engine.tickets.change import change_all, find_ticket, resolve
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter, TicketLooks
 from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import ticket_view
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
-from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
 from deskwire.http.resources.conversations.operations import contact_key
 from deskwire.http.resources.tickets.requests import (
     NULLABLE,

@@ -7,8 +7,9 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from deskwire.engine.voice.prompts import Mode
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import MEDIUM, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.api.routing import MEDIUM, Routes, Tag, dashboard
 from deskwire.http.schemas.tickets import VoiceReply
 
 routes = Routes(

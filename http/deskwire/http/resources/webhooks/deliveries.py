@@ -24,9 +24,10 @@ from deskwire.engine.webhooks.delivery import (
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ports import DeliveryReader
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import S2S, Routes, Tag
 from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of
 from deskwire.http.schemas import webhooks as shapes
 from deskwire.http.schemas.base import page_of

@@ -20,8 +20,9 @@ from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, 
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.retry.circuit import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
-from deskwire.http.api.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
+from deskwire.http.api.routing import MEDIUM, S2S, Routes, Tag
 from deskwire.http.schemas import webhooks as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 

@@ -100,7 +100,7 @@ class BatchTransaction(PostgresTransaction):
             self.runs_due,
             self.wakings_due,
         )
-        self._mark = 0
+        self._mark = self._size = 0
         self._marks: tuple[int, ...] = ()
         self._taken: list[tuple[str, int]] = []
 
@@ -110,7 +110,7 @@ class BatchTransaction(PostgresTransaction):
         """Begin a job, and keep what the one before has written."""
         self._laid.begin()
         self._taken.clear()
-        self._mark = len(self.buffer.writes)
+        self._mark, self._size = len(self.buffer.writes), self.buffer.size
         self._marks = tuple(map(len, self._lists))
 
     def cut(self) -> None:
@@ -120,8 +120,17 @@ class BatchTransaction(PostgresTransaction):
             table, rowid = self._taken.pop()
             self._fetched.rowids[table].append(rowid)
         self.buffer.cut(self._mark)
+        self.buffer.size = self._size
         for each, length in zip(self._lists, self._marks, strict=True):
             del each[length:]
+
+    def seal(self, heads: Mapping[int, Head]) -> dict[int | str, int | str]:
+        """Give all events and deliveries their places, under the locked heads; return these by their stand-ins."""
+        real = self.unsealed.seal(heads)
+        self._heads.update(heads)
+        self.published += self.unsealed.published()
+        self.deliveries += self.unsealed.pending()
+        return real
 
     def changed_conversations(self) -> list[Saved]:
         """Return what becomes of conversations that are stored already."""

@@ -23,6 +23,7 @@ from deskwire.engine.core.counters import SharedCommits
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
+from deskwire.storage.postgres.commit.buffer import Write
 from deskwire.storage.postgres.commit.course import Carried, Course
 from deskwire.storage.postgres.commit.heads import SAVE, Head
 from deskwire.storage.postgres.commit.jobs import Job
@@ -41,12 +42,12 @@ from deskwire.storage.postgres.commit.rounds import (
     note_rows,
     save,
     saved_rows,
-    single,
     waits_for_nobody,
 )
 from deskwire.storage.postgres.commit.sealing import sealed, waits
 from deskwire.storage.postgres.driver.codec import rows_of
 from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.recall import single
 from deskwire.storage.postgres.driver.refusals import (
     LANE_TAKEN,
     ConnectionLost,
@@ -134,7 +135,7 @@ class Batcher:
         if not self._wire.is_open:
             self._rowids.clear()  # a standby that has taken over may give the keys again
         if not self._open:
-            await self._wire.exchange([single(_OPEN_TEXT, self._lane.key())], self._patience_s)
+            await self._wire.exchange([single(_OPEN_TEXT, self._lane.opened())], self._patience_s)
             self._open = True
         fetched = Fetched(self._rowids)
         tx = BatchTransaction(fetched, self._routes)
@@ -165,7 +166,7 @@ class Batcher:
         if rowids and self._begun:
             keys = {**dict.fromkeys(fetched.rows), **keys}
         several = [key[0] for key in keys if key[1]]
-        await self._planner.learn(self._wire, [text for text in several if several.count(text) > 1])
+        await self._learn([text for text in several if several.count(text) > 1])
         queries = self._planner.queries(keys)
         locking = locks(rowids) if rowids else []
         early = early and bool(rowids) and not any(" FOR " in text for text, _ in keys)
@@ -197,7 +198,7 @@ class Batcher:
         late = [write for write in writes if waits(write.values)]
         early = grouped([write for write in writes if not waits(write.values)] if late else writes)
         saved = saved_rows(conversations)
-        await self._learn([*early, *saved.items()])
+        await self._learn(_several([*early, *saved.items()]))
         sent = [self._planner.many(text, rows) for text, rows in early]
         sent += [save(self._planner, text, rows) for text, rows in saved.items()]
         if projects:
@@ -207,10 +208,10 @@ class Batcher:
             sent += await self._sealed(tx, {project: heads[project] for project in projects}, late)
         changes = await self._end([*sent, _CHANGES])
         self._routes.update(tx.routes)
-        return _commit_of(tx, changes)
+        return tx.commit(changes)
 
     async def _sealed(
-        self, tx: BatchTransaction, heads: Mapping[int, Head], late: Sequence[Any]
+        self, tx: BatchTransaction, heads: Mapping[int, Head], late: Sequence[Write]
     ) -> list[Statement]:
         """Return the statements of the last round, for which the heads are locked. Raises EndpointsMoved."""
         unsealed = tx.unsealed
@@ -223,17 +224,17 @@ class Batcher:
             for project in moved:
                 self._routes.pop(project, None)
             raise EndpointsMoved
-        real = unsealed.seal(heads)
+        real = tx.seal(heads)
         groups: list[tuple[str, list[Sequence[Any]]]] = [(_EVENT_TEXT, unsealed.event_rows())]
         if unsealed.deliveries:
             groups.append((_DELIVERY_TEXT, unsealed.delivery_rows()))
-        groups += [(write.text, [sealed(write.values, real)]) for write in late]
+        groups += grouped([Write(write.text, sealed(write.values, real), write.shape) for write in late])
         groups.append((_SAVE_TEXT, [head.saved() for head in heads.values()]))
-        await self._learn(groups)
+        await self._learn(_several(groups))
         return [self._planner.many(text, rows) for text, rows in groups if rows]
 
-    async def _learn(self, groups: Sequence[tuple[str, list[Sequence[Any]]]]) -> None:
-        await self._planner.learn(self._wire, [text for text, rows in groups if len(rows) > 1])
+    async def _learn(self, texts: Sequence[str]) -> None:
+        await self._planner.learn(self._wire, texts, 3 * self._patience_s)
 
     async def _exchange(self, round_: str, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
         """Exchange within the transaction, which is begun with the first statements."""
@@ -267,8 +268,9 @@ class Batcher:
 
     async def _asked(self) -> bool:
         """Find out by a write whether the lane's last commit is stored. Raises Unavailable if nobody answers."""
+        self._rowids.clear()  # a standby that has taken over may answer, and give the keys again
         until = trio.current_time() + self._patience_s
-        asking = [BEGIN, single(_ASK_TEXT, self._lane.key()), COMMIT]
+        asking = [BEGIN, single(_ASK_TEXT, self._lane.asked()), COMMIT]
         while True:
             try:
                 answers = await self._wire.exchange(asking, self._patience_s)
@@ -298,17 +300,6 @@ ALL_CHANGES: Final = "callers people"
 """Told for a commit whose answer is lost, with what it has changed: whoever remembers anything forgets it."""
 
 
-def _commit_of(tx: BatchTransaction, changes: str | None) -> Commit:
-    words = (changes or "").split()
-    return Commit(
-        tx.unsealed.published(),
-        tx.unsealed.pending(),
-        frozenset(),
-        tuple(tx.due),
-        tuple(tx.runs_due),
-        tuple(tx.wakings_due),
-        "callers" in words,
-        tuple(word.partition(":")[2] for word in words if word.startswith("session:")),
-        "people" in words,
-        tx.unsealed.advances,
-    )
+def _several(groups: Sequence[tuple[str, list[Sequence[Any]]]]) -> list[str]:
+    """Return the statements of which there are several rows."""
+    return [text for text, rows in groups if len(rows) > 1]

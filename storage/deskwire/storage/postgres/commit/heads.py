@@ -96,11 +96,6 @@ def head_of(row: Sequence[Any]) -> Head:
     return Head(project, Counter("evt", position, last_id), Counter("dlv", delivery, delivery_id), version)
 
 
-def listed(projects: Sequence[int]) -> str:
-    """Return storage keys as PostgreSQL reads an array of them."""
-    return f"{{{','.join(map(str, projects))}}}"
-
-
 def lock_head(conn: Connection, project: int) -> Head:
     """Lock a project's head, which it has from its begin, and return it."""
-    return head_of(conn.execute(LOCK, (listed([project]),)).fetchone())
+    return head_of(conn.execute(LOCK, ((project,),)).fetchone())

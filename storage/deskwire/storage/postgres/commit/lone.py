@@ -91,7 +91,7 @@ class Lone:
                 time.sleep(_PAUSE_S)
             except DatabaseError as error:
                 self._undo()
-                self._open = error.sqlstate != LANE_TAKEN
+                self._open = self._open and error.sqlstate != LANE_TAKEN
                 tries += 1
                 if tries >= _TRIES or not (error.again or error.sqlstate == UNIQUE_VIOLATION):
                     log.error("storage.commit_failed", error=str(error), jobs=1)
@@ -107,7 +107,7 @@ class Lone:
         """Run a job and commit what it has written. Raises DatabaseError, StaleState, and Unavailable for an unknown end."""
         conn = self._conn
         if not self._open:
-            conn.execute(OPEN, self._lane.key())
+            conn.execute(OPEN, self._lane.opened())
             self._open = True
         conn.command("BEGIN")
         if not brief:
@@ -161,7 +161,7 @@ class Lone:
         while True:
             try:
                 self._conn.command("BEGIN")
-                row = self._conn.execute(ASK, self._lane.key()).fetchone()
+                row = self._conn.execute(ASK, self._lane.asked()).fetchone()
                 self._conn.command("COMMIT", self._patience_s)
             except DatabaseError as error:
                 self._undo()

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any, Final
 
 from psycopg import pq
 
 from deskwire.storage.postgres.commit.batch import CLAIMED, LOCKED, Fetched
 from deskwire.storage.postgres.commit.buffer import Write
-from deskwire.storage.postgres.commit.heads import LOCK, LOCK_OF, Head, head_of, listed
+from deskwire.storage.postgres.commit.heads import LOCK, LOCK_OF, Head, head_of
 from deskwire.storage.postgres.commit.laid import Saved
 from deskwire.storage.postgres.commit.merging import each_of, shape_of, with_columns
 from deskwire.storage.postgres.driver.arrays import ARRAY_OF, INT8, array_of
-from deskwire.storage.postgres.driver.codec import encoded, formats, rows_of
+from deskwire.storage.postgres.driver.codec import rows_of
 from deskwire.storage.postgres.driver.marks import translated
-from deskwire.storage.postgres.driver.recall import Key, statement_of
+from deskwire.storage.postgres.driver.recall import Key, single
 from deskwire.storage.postgres.driver.wire import Statement, Wire
 from deskwire.storage.tables.conversations.columns import update
 
@@ -26,6 +27,23 @@ COMMIT: Final = Statement("COMMIT")
 ROLLBACK: Final = Statement("ROLLBACK")
 _KEYED: Final = re.compile(r"UPDATE .* WHERE \w+ = \$(\d+)(?: AND status = 'pending')?", re.DOTALL)
 """An UPDATE of one row by its key, which may be merged with others if none has the same key."""
+
+PARENTS: Final = (
+    "organisations",
+    "projects",
+    "users",
+    "teams",
+    "contacts",
+    "conversations",
+    "workflow_versions",
+    "entries",
+    "surveys",
+    "uploads",
+    "tickets",
+    "contents",
+)
+"""Tables to whose rows those of others refer; of two of them the second may refer to the first."""
+_GENERATIONS: Final = {table: number for number, table in enumerate(PARENTS)}
 
 Types = dict[str, tuple[int, ...]]
 """PostgreSQL's numbers of the types of a statement's values, by its text."""
@@ -37,11 +55,11 @@ class Planner:
     def __init__(self) -> None:
         self._types: Types = {}
 
-    async def learn(self, wire: Wire, texts: Iterable[str]) -> None:
+    async def learn(self, wire: Wire, texts: Iterable[str], patience_s: float = inf) -> None:
         """Ask for the types of the statements that are not known yet. Raises DatabaseError."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self._types]
         if unknown:
-            self._types.update(zip(unknown, await wire.describe(unknown), strict=True))
+            self._types.update(zip(unknown, await wire.describe(unknown, patience_s), strict=True))
 
     def many(self, text: str, rows: Sequence[Sequence[Any]]) -> Statement:
         """Return the statement for these rows; one that has been learned if there are several."""
@@ -60,17 +78,12 @@ class Planner:
         for text, alike in by_text.items():
             width = len(alike[0][1])
             if len(alike) == 1 or not width or any(isinstance(each, tuple) for each in alike[0][1]):
-                found += [(statement_of(key), [key]) for key in alike]
+                found += [(single(*key), [key]) for key in alike]
                 continue
             alike.sort(key=lambda key: key[1] if "FOR UPDATE" in key[0] else ())
             rows = [key[1] for key in alike]
             found.append((with_columns(each_of(text, width), self._types[text], rows), alike))
         return found
-
-
-def single(text: str, values: Sequence[Any]) -> Statement:
-    """Return the statement for one row."""
-    return Statement(text, [encoded(each) for each in values], formats(values))
 
 
 def locks(rowids: Sequence[int]) -> list[Statement]:
@@ -99,7 +112,7 @@ def note_rows(fetched: Fetched, keys: Sequence[Key], answer: pq.abc.PGresult) ->
 
 
 def grouped(writes: Sequence[Write]) -> list[tuple[str, list[Sequence[Any]]]]:
-    """Put rows of one statement together where no other change of the same tables is between them."""
+    """Put rows of one statement together where no other change of the same tables is between them, nor one they may refer to."""
     groups: list[tuple[str, list[Sequence[Any]]]] = []
     open_: dict[str, list[Sequence[Any]]] = {}
     keys: dict[str, set[Any]] = {}
@@ -111,7 +124,7 @@ def grouped(writes: Sequence[Write]) -> list[tuple[str, list[Sequence[Any]]]]:
         else:
             if shape.many is None or (place is None and not text.startswith("INSERT")):
                 open_.clear()  # whatever it is, nothing moves past it
-            for other in [each for each in open_ if not shape_of(each).tables.isdisjoint(shape.tables)]:
+            for other in [each for each in open_ if _stays_behind(each, text)]:
                 del open_[other]
             rows = [values]
             groups.append((text, rows))
@@ -120,6 +133,18 @@ def grouped(writes: Sequence[Write]) -> list[tuple[str, list[Sequence[Any]]]]:
         if place is not None and text in keys:
             keys[text].add(values[place])
     return groups
+
+
+def _stays_behind(later: str, earlier: str) -> bool:
+    """Tell whether rows of one statement may not be sent before another: it is of the same tables, or adds what they may refer to."""
+    ours, theirs = shape_of(later).tables, shape_of(earlier).tables
+    if not ours.isdisjoint(theirs):
+        return True
+    return earlier.startswith("INSERT") and _generation(ours) > _generation(theirs)
+
+
+def _generation(tables: Iterable[str]) -> int:
+    return max(_GENERATIONS.get(table, len(PARENTS)) for table in tables)
 
 
 @lru_cache(maxsize=2_048)
@@ -167,7 +192,7 @@ def _counted(text: str, place: int) -> str:
 
 def lock_heads(projects: Sequence[int]) -> Statement:
     """Return the statement that locks the heads of these projects."""
-    return single(translated(LOCK)[0], (listed(projects),))
+    return single(translated(LOCK)[0], (tuple(projects),))
 
 
 def lock_heads_of(rowids: Sequence[int]) -> Statement:

@@ -100,8 +100,9 @@ def _copied(order: Order, source: Source, connection: psycopg.Connection[Any]) -
         order.told(table)
         columns = _columns(source, table, target.tables[table])
         done.rows[table] = _copy_table(source, target, table, columns, key)
-        if "rowid" in columns:
-            target.continue_keys(table, source.used_key(table))
+        key_column = next((each for each in ("rowid", "position") if each in columns), None)
+        if key_column is not None:
+            target.continue_keys(table, key_column, source.used_key(table))
     target.continue_lines(*source.lines(), source.window())
     order.told("words of tickets")
     target.index_tickets()

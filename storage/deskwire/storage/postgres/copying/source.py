@@ -29,7 +29,7 @@ def _shifted(column: str, project: str) -> str:
     return f"t.{column} + ({project} << {SHIFT})"
 
 
-_DATA: Final = "json_extract(CAST(t.body AS TEXT), '$.data.conversation."
+_DATA: Final = "json_extract(CAST(t.body AS TEXT), '$.data."
 _OUTLIVES: Final = "CASE WHEN t.conversation IS NULL AND t.project > 0 THEN "
 _OF_EVENT: Final = (
     "(CASE WHEN t.project > 0 THEN t.project "
@@ -40,8 +40,8 @@ _CHANGED: Final[Mapping[str, _Changed]] = {
     "events": _Changed(
         {
             "position": _shifted("position", _OF_EVENT),
-            "about_conversation": f"{_OUTLIVES}{_DATA}id') END",
-            "about_user": f"{_OUTLIVES}{_DATA}contact.userId') END",
+            "about_conversation": f"{_OUTLIVES}{_DATA}conversation.id') END",
+            "about_user": f"{_OUTLIVES}coalesce({_DATA}conversation.contact.userId'), {_DATA}contact.userId')) END",
         }
     ),
     "deliveries": _Changed(
@@ -68,7 +68,9 @@ _CHANGED: Final[Mapping[str, _Changed]] = {
 }
 """The tables that are not taken as they are."""
 
-LEFT_OUT: Final = frozenset({"event_window", "contents", "search_changes", "nodes", "leases", "couriers"})
+LEFT_OUT: Final = frozenset(
+    {"event_window", "contents", "search_changes", "installation", "nodes", "duties", "couriers"}
+)
 """Tables of both that say something of the database itself, or of who runs on it."""
 
 

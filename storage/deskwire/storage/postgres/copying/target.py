@@ -70,12 +70,12 @@ class Target:
             copy.set_types([*columns.values()])
             yield from copy.rows()
 
-    def continue_keys(self, table: str, used: int) -> None:
-        """Give new rows of a table keys behind those that were ever used."""
-        sequence = "pg_get_serial_sequence(%s, 'rowid')"
+    def continue_keys(self, table: str, column: str, used: int) -> None:
+        """Give new rows of a table keys behind those that were ever used, if it is the database that gives them."""
         if used:
             self._connection.execute(
-                f"SELECT setval({sequence}, %s) WHERE {sequence} IS NOT NULL".encode(), (table, used, table)
+                "SELECT setval(sequence, %s) FROM pg_get_serial_sequence(%s, %s) AS sequence WHERE sequence IS NOT NULL",
+                (used, table, column),
             )
 
     def continue_lines(self, events: Line, deliveries: Line, pruned: tuple[int, str | None]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import psycopg
@@ -30,7 +30,7 @@ def opened(options: bytes) -> pq.abc.PGconn:
         options: as libpq takes them; hosts are tried in their order, each at all of its addresses.
     """
     given = conninfo.conninfo_to_dict(options.decode())
-    seconds = float(given.get("connect_timeout") or _TIMEOUT_S)
+    seconds = _seconds(given)
     reasons: list[str] = []
     for address in _addresses(given, reasons):
         try:
@@ -38,6 +38,34 @@ def opened(options: bytes) -> pq.abc.PGconn:
         except ConnectionLost as lost:
             reasons.append(str(lost))
     raise ConnectionLost("; ".join(dict.fromkeys(reasons)) or "no server is named")
+
+
+def prepare(connection: pq.abc.PGconn, statements: Sequence[bytes], options: bytes) -> None:
+    """Carry out statements on a new session, whether or not they are refused. Raises ConnectionLost.
+
+    Args:
+        options: those it was opened with; all statements together have the time for one address.
+    """
+    seconds = _seconds(conninfo.conninfo_to_dict(options.decode()))
+    until = time.monotonic() + seconds
+    readable = select.poll()
+    readable.register(connection.socket, select.POLLIN)
+    try:
+        for statement in statements:
+            connection.send_query(statement)
+            answered = False
+            while not answered:
+                while connection.is_busy():
+                    if not readable.poll(max(0.0, until - time.monotonic()) * 1_000):
+                        raise ConnectionLost(f"no answer within {seconds:g} s")
+                    connection.consume_input()
+                answered = connection.get_result() is None
+    except psycopg.Error as error:
+        raise ConnectionLost(str(error)) from error
+
+
+def _seconds(given: dict[str, Any]) -> float:
+    return float(given.get("connect_timeout") or _TIMEOUT_S)
 
 
 def _addresses(given: dict[str, Any], reasons: list[str]) -> Iterator[dict[str, Any]]:

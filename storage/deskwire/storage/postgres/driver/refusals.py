@@ -10,7 +10,7 @@ from deskwire.engine.core.errors import Unavailable
 
 UNIQUE_VIOLATION: Final = "23505"
 LANE_TAKEN: Final = "22P02"
-"""What a commit is refused with whose lane is another process's by now."""
+"""What a commit is refused with whose lane is another process's by now, or that comes when it was found not to be stored."""
 
 QUERY_CANCELED: Final = "57014"
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import psycopg
 from psycopg import conninfo, pq
 
-from deskwire.storage.postgres.driver.opening import opened
+from deskwire.storage.postgres.driver.opening import opened, prepare
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
 
-Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "setup"]
+Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "files", "setup"]
 
 PREFIX: Final = "deskwire"
 """Begins the name by which the server knows a session; the watchdog ends such sessions alone."""
@@ -39,6 +38,7 @@ _SETTINGS: Final[dict[Role, dict[str, str]]] = {
     "read": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
     "bus": {"synchronous_commit": "off"},
     "beat": dict(_LOCKS),
+    "files": {"TimeZone": "UTC"},
     "setup": {"TimeZone": "UTC"},
 }
 _LATER: Final[dict[Role, dict[str, tuple[int, str]]]] = {
@@ -80,12 +80,12 @@ class Database:
 
     def connect(self, role: Role) -> pq.abc.PGconn:
         """Open a session, from a thread. Raises ConnectionLost."""
-        connection = opened(self.options(role))
+        options = self.options(role)
+        connection = opened(options)
         connection.notice_handler = None
         try:
-            for statement in self.later(role, connection.server_version):
-                connection.exec_(statement)
-        except psycopg.Error as error:
+            prepare(connection, self.later(role, connection.server_version), options)
+        except ConnectionLost:
             connection.finish()
-            raise ConnectionLost(str(error)) from error
+            raise
         return connection

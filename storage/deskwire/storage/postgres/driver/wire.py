@@ -93,23 +93,26 @@ class Wire:
                 await self._flush()
                 refused = await self._receive(statements, names, answers)
             if patience.cancelled_caught:
-                raise ConnectionLost(f"no answer within {patience_s:g} s")
+                raise _unanswered(patience_s)
         if refused is not None:
             raise refused
         return answers
 
-    async def describe(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the numbers of the types of each statement's values. Raises DatabaseError."""
+    async def describe(self, texts: Sequence[str], patience_s: float = inf) -> list[tuple[int, ...]]:
+        """Return the numbers of the types of each statement's values. Raises DatabaseError as `exchange` does."""
         await self.open()
         answers: list[pq.abc.PGresult] = []
         with self._whole():
             connection = self._opened()
-            for text in texts:
-                connection.send_prepare(b"", text.encode())
-                connection.send_describe_prepared(b"")
-            connection.pipeline_sync()
-            await self._flush()
-            refused = await self._receive([_NOTHING] * (2 * len(texts)), {}, answers)
+            with trio.move_on_after(patience_s) as patience:
+                for text in texts:
+                    connection.send_prepare(b"", text.encode())
+                    connection.send_describe_prepared(b"")
+                connection.pipeline_sync()
+                await self._flush()
+                refused = await self._receive([_NOTHING] * (2 * len(texts)), {}, answers)
+            if patience.cancelled_caught:
+                raise _unanswered(patience_s)
         if refused is not None:
             raise refused
         return [tuple(each.param_type(at) for at in range(each.nparams)) for each in answers[1::2]]
@@ -209,6 +212,10 @@ class Wire:
 
     def _noted(self, notice: pq.abc.PGresult) -> None:
         self.notices.append((notice.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode())
+
+
+def _unanswered(patience_s: float) -> ConnectionLost:
+    return ConnectionLost(f"no answer within {patience_s:g} s")
 
 
 class _Whole:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -15,6 +16,12 @@ from deskwire.storage.postgres.operating.advice import place
 from deskwire.storage.postgres.operating.preflight import connected, require_fit
 
 _LOCK: Final = 0x6465736B77697265  # "deskwire"
+_LOOK_S: Final = 0.05
+_INVALID: Final = r"""
+SELECT quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace AND %s ~ ('\m' || c.relname || '\M')
+"""
+"""The index that a statement names, if an attempt at it was cut off."""
 _RECORDS: Final = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     name text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), oldest_program text COLLATE "C" NOT NULL
@@ -33,7 +40,9 @@ def migrate(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]
     with _opened(url) as connection:
         if not _pending(connection, migrations):
             return []
-        connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))  # let go of with the connection
+        # Asked for again and again: who waits within a statement keeps a snapshot, which CREATE INDEX CONCURRENTLY waits for.
+        while connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() != (True,):
+            time.sleep(_LOOK_S)  # it is let go of with the connection
         pending = _pending(connection, migrations)
         if pending and _applied(connection):
             _require_no_nodes(connection, pending)
@@ -53,14 +62,16 @@ def require_migrated(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> 
 
 
 def _apply(connection: psycopg.Connection, migration: Migration) -> None:
-    with connection.transaction():
-        connection.execute(migration.sql.encode(), prepare=False)
-        if not migration.indexes:
-            _record(connection, migration)
     if migration.indexes:
         for statement in migration.indexes:
+            for (name,) in connection.execute(_INVALID, (statement,)).fetchall():
+                connection.execute(f"DROP INDEX CONCURRENTLY {name}".encode())
             connection.execute(statement.encode())
         _record(connection, migration)
+    else:
+        with connection.transaction():
+            connection.execute(migration.sql.encode(), prepare=False)
+            _record(connection, migration)
 
 
 def _record(connection: psycopg.Connection, migration: Migration) -> None:

@@ -10,13 +10,13 @@ from deskwire.storage.postgres.schema import cluster, files, main, order, search
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step from a schema to the next.
+    """One step from a schema to the next: of `sql` and `indexes` it has one.
 
     Attributes:
         name: what a database records; never another one. Names sort in the order of the list.
         sql: is run in one transaction, together with the record.
         indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which hold up no writer; each is run outside of
-            a transaction, behind `sql` and before the record, so it may be run again.
+            a transaction, and before the record, so it may be run again. What one that failed has left is dropped first.
         oldest_program: the newest migration that the oldest program knows which may run beside the new schema. With its own
             name no other program may: all nodes have to be stopped.
     """
@@ -25,6 +25,10 @@ class Migration:
     oldest_program: str
     sql: str = ""
     indexes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Make sure that nothing is committed before the record that may not be run again."""
+        assert bool(self.sql) != bool(self.indexes), self.name
 
     @property
     def additive(self) -> bool:

@@ -35,7 +35,7 @@ _ADVICE: Final = (
     ),
     (
         r"too many (connections|clients)|remaining connection slots",
-        "has no session left. A node takes up to ten: raise max_connections, or the user's CONNECTION LIMIT",
+        "has no session left. A node takes up to 14: raise max_connections, or the user's CONNECTION LIMIT",
     ),
     (
         r"starting up|shutting down|not yet accepting connections|in recovery mode",
@@ -52,7 +52,7 @@ _ADVICE: Final = (
         r"unsupported startup parameter",
         (
             "is behind a pooler that does not pass a session's settings on, as PgBouncer. Name PostgreSQL itself in "
-            "DESKWIRE_DATABASE_URL: a node keeps its ten sessions open and needs no pooler"
+            "DESKWIRE_DATABASE_URL: a node keeps its sessions open and needs no pooler"
         ),
     ),
     (

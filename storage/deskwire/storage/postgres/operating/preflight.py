@@ -21,8 +21,8 @@ OLDEST_SERVER: Final = 15
 CLOCK_WARNED_S: Final = 1.0
 CLOCK_REFUSED_S: Final = 5.0
 CONNECT_S: Final = 10
-SESSIONS: Final = 10
-"""Sessions that a node keeps open."""
+SESSIONS: Final = 14
+"""Sessions that a node keeps open at most: ten, and those for uploads that are kept in the database."""
 _NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS} sessions open and needs no pooler."
 _MARK: Final = "deskwire.settings_arrive"
 """A setting that means nothing to the server."""
@@ -149,7 +149,7 @@ def _clock_offset_s(connection: psycopg.Connection[Any], now: Callable[[], float
 
 
 def _settings(connection: psycopg.Connection[Any]) -> dict[str, str]:
-    names = ("fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names", "data_checksums")
+    names = ("fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names")
     rows = connection.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", (list(names),))
     return {"synchronous_standby_names": "", **dict(rows.fetchall())}
 

@@ -22,8 +22,10 @@ _TABLES: Final = """
 SELECT quote_ident(relname), pg_total_relation_size(oid) FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY 2
 """
-_TAKEN: Final = "UPDATE event_window SET scrub_due = 0 WHERE scrub_due = 1 RETURNING 1"
-_GIVEN_BACK: Final = "UPDATE event_window SET scrub_due = 1"
+_MARK: Final = "2 + pg_backend_pid() % 32766"
+_BEGUN: Final = f"UPDATE event_window SET scrub_due = {_MARK} WHERE scrub_due <> 0"
+_DONE: Final = f"UPDATE event_window SET scrub_due = 0 WHERE scrub_due = {_MARK}"
+"""What is due stays so until the session that has begun with it is through; an erasure meanwhile writes 1, which is due anew."""
 _LOOK_S: Final = 600.0
 _SHARE: Final = 0.5
 """The part of the promised time after which what is due is begun with."""
@@ -36,10 +38,11 @@ def rewrite(url: str) -> Iterator[tuple[str, int]]:
     """
     try:
         with connected(url, "scrub") as connection:
+            connection.execute(_BEGUN)
             for table, size in connection.execute(_TABLES).fetchall():
                 connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
                 yield table, size
-            connection.execute("UPDATE event_window SET scrub_due = 0")
+            connection.execute(_DONE)
     except psycopg.Error as error:
         raise DatabaseUnusableError(
             f"The tables can't be rewritten: {' '.join(str(error).split())}"
@@ -81,21 +84,16 @@ class Vacuums:
         with connected(self._url, "vacuum") as connection:
             if not self._is_time(connection):
                 return False
-            connection.execute(_TAKEN)
-            done = False
-            try:
-                for table, _ in connection.execute(_TABLES).fetchall():
-                    connection.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
-                done = True
-            finally:
-                if not done and not connection.closed:
-                    connection.execute(_GIVEN_BACK)
+            connection.execute(_BEGUN)
+            for table, _ in connection.execute(_TABLES).fetchall():
+                connection.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
+            connection.execute(_DONE)
             self.due_since = None
             log.info("storage.vacuumed")
             return True
 
     def _is_time(self, connection: psycopg.Connection[Any]) -> bool:
-        if connection.execute("SELECT 1 FROM event_window WHERE scrub_due = 1").fetchone() is None:
+        if connection.execute("SELECT 1 FROM event_window WHERE scrub_due <> 0").fetchone() is None:
             self.due_since = None
             return False
         if self.due_since is None:

@@ -86,28 +86,30 @@ class IndexChanges:
         places = changes.places()
         for start in range(0, len(places), AT_ONCE):
             self._write_postings(places[start : start + AT_ONCE], changes)
+        if gone:  # a vacuum may have come between the erasure's commit and this one; last, as erasures wait for this row
+            self._connection.execute("UPDATE event_window SET scrub_due = 1")
 
     def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, Words]]:
         rows = self._connection.execute(
             "SELECT conversation, project, body, title FROM search_words "
             "WHERE conversation = ANY(CAST(? AS bigint[])) ORDER BY conversation",
-            (numbers(conversations),),
+            (tuple(conversations),),
         )
         return {row[0]: (row[1], Words(split(row[2]), split(row[3]))) for row in rows}
 
     def _write_words(self, put: dict[int, tuple[int, Words]], gone: list[int]) -> None:
         if put:
             values = (
-                numbers(put),
-                numbers(project for project, _ in put.values()),
-                _texts(joined(words.body) for _, words in put.values()),
-                _texts(joined(words.title) for _, words in put.values()),
+                tuple(put),
+                tuple(project for project, _ in put.values()),
+                tuple(joined(words.body) for _, words in put.values()),
+                tuple(joined(words.title) for _, words in put.values()),
             )
             self._connection.execute(_WRITE_WORDS, values)
         gone += [conversation for conversation, (_, words) in put.items() if words == NONE]
         if gone:
             self._connection.execute(
-                "DELETE FROM search_words WHERE conversation = ANY(CAST(? AS bigint[]))", (numbers(gone),)
+                "DELETE FROM search_words WHERE conversation = ANY(CAST(? AS bigint[]))", (tuple(gone),)
             )
 
     def _write_postings(self, places: Sequence[Place], changes: PostingChanges) -> None:
@@ -124,19 +126,8 @@ class IndexChanges:
             self._connection.execute(_DELETE, _columns(empty))
 
 
-def _columns(places: Sequence[Place]) -> tuple[str, str, str, str]:
-    projects, lengths, words, blocks = zip(*places, strict=True)
-    return numbers(projects), numbers(lengths), _texts(words), numbers(blocks)
-
-
-def numbers(values: Iterable[int]) -> str:
-    """Return an array of numbers as PostgreSQL reads it."""
-    return "{" + ",".join(map(str, values)) + "}"
-
-
-def _texts(values: Iterable[str]) -> str:
-    """Return an array of words, which have neither a quote nor a backslash: both end a word."""
-    return '{"' + '","'.join(values) + '"}'
+def _columns(places: Sequence[Place]) -> tuple[tuple[int | str, ...], ...]:
+    return tuple(zip(*places, strict=True))
 
 
 def _blocks(values: Iterable[bytes]) -> str:

@@ -8,7 +8,6 @@ from typing import Final
 
 from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.search.ports import Shown
-from deskwire.storage.postgres.search.changes import numbers
 from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.tables.conversations.conversations import (
     MESSAGE,
@@ -40,12 +39,9 @@ class PostgresSearchReads(SearchReads, SearchSourceReads):
         "ORDER BY c.activity DESC, c.rowid DESC LIMIT ?"
     )
 
-    def list_of(self, conversations: Sequence[int]) -> object:
-        return numbers(conversations)
-
     def shown(self, rows: Sequence[int], messages: int) -> Sequence[Shown]:
         """See `SearchReader.shown`: two statements for all of them, as each is a round trip."""
-        keys = numbers(rows)
+        keys = tuple(rows)
         found = [conversation_with_contact(row) for row in self.conn.execute(_CONVERSATIONS, (keys,))]
         texts: defaultdict[int, list[Message]] = defaultdict(list)
         for row in self.conn.execute(_NEWEST, (keys, messages)):

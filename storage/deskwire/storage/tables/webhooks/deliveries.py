@@ -9,7 +9,6 @@ from typing import Any, Final
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus, HeldBack
 from deskwire.engine.webhooks.endpoint import disabled_reason
-from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
@@ -280,22 +279,6 @@ class DeliveryWrites(Changes):
         self.deliveries[:] = [
             delivery for delivery in self.deliveries if delivery.ordering_key != conversation
         ]
-
-    def drop_without_event(self, upto: int, at: int) -> None:
-        """Drop what is pending for events up to this position that are no longer there."""
-        self.conn.execute(
-            "UPDATE deliveries SET status = 'dropped', reason = ?3, ended_at = ?1 "
-            "WHERE position IN (SELECT d.position FROM endpoints e JOIN deliveries d "
-            "ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ?2 "
-            "WHERE NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event))",
-            (at, upto, NOT_STORED),
-        )
-
-    def prune_deliveries(self, older_than: int, limit: int) -> int:
-        rows = self.conn.execute(
-            "SELECT position, created_at, status FROM deliveries ORDER BY position LIMIT ?", (limit,)
-        ).fetchall()
-        return self._delete([row[0] for row in rows if row[1] < older_than and row[2] != "pending"])
 
     def _insert_attempt(self, position: int, attempt: Attempt) -> None:
         """Store an attempt, in place of the one that it repeats."""

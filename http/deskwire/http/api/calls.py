@@ -1,0 +1,226 @@
+"""The checked call that a handler is given, with its caller, and the answers that it can give."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from deskwire.engine.accounts.people import Organisation, Project, Role, ServerKey, User
+from deskwire.engine.accounts.sessions import Session
+from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
+from deskwire.engine.core.record import value
+from deskwire.engine.events.internal import Setting
+from deskwire.engine.events.telling import Telling
+from deskwire.engine.idempotency.once import Keeping, Once
+from deskwire.engine.ports import Transaction
+from deskwire.http.api.input.headers import Fields
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.services import Services
+
+T = TypeVar("T")
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+_TOLD: Final = 1_000
+"""Projects of an organisation whose agents are told of a change to its members, at the most: the newest."""
+_NEWEST: Final = (1 << 63) - 1
+
+
+class Incoming(Protocol):
+    """The request as it comes in, for what the route's checks leave to its handler."""
+
+    @property
+    def id(self) -> str:
+        """The request's own, `req_…`."""
+
+    @property
+    def method(self) -> str:
+        """The method as in the request line."""
+
+    @property
+    def headers(self) -> Fields:
+        """The request's headers, all of them."""
+
+    @property
+    def secure(self) -> bool:
+        """True if the request came by TLS."""
+
+    @property
+    def body(self) -> AsyncIterable[bytes]:
+        """The pieces of the body, if the route is `streamed`; otherwise they have been read."""
+
+    def drop(self) -> None:
+        """End the connection at once, whatever waits in it."""
+
+    def expect_reader(self) -> None:
+        """Have the connection ended when its peer is gone without a word: a response is to last for long."""
+
+
+@value
+class Call(Generic[B, Q]):
+    """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
+
+    With `once` it has an `Idempotency-Key`, and what it does must be done by `commit`, or within `around`.
+    """
+
+    services: Services
+    access: Caller
+    path: Mapping[str, str]
+    query: Q
+    body: B
+    raw: bytes
+    incoming: Incoming
+    address: str | None = None
+    once: Once | None = None
+
+    async def commit(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Mapping[str, Any]:
+        """Write, and answer with what `shown` makes of the result; see `around`."""
+        return shown(await self.services.store.write(self.around(job, shown, subject)))
+
+    def keeping(
+        self, shown: Callable[[T], Mapping[str, Any]], subject: str | None = None
+    ) -> Keeping[T] | None:
+        """Return what a commit needs around it under an `Idempotency-Key`, None without one; see `Keeping`."""
+        return None if self.once is None else Keeping(self.once, shown, subject)
+
+    def around(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Callable[[Transaction], T]:
+        """The job, which under an `Idempotency-Key` is carried out once; see `Once.around`."""
+        return job if self.once is None else self.once.around(job, shown, subject)
+
+    @property
+    def by(self) -> By:
+        """The author, in the audit trail, of what this call does."""
+        return By(self.access.actor, self.services.clock(), self.address, self.incoming.id)
+
+    def telling(self, what: Setting, object_id: str | None) -> Call[B, Q]:
+        """Return the same call, whose store tells the agents of its projects that this has changed."""
+        services, owner, project = self.services, self.access.organisation, self.access.project
+
+        def concerned(tx: Transaction) -> Sequence[Project]:
+            if project is not None:
+                return (project,)
+            return () if owner is None else tx.projects(owner.rowid, None, _NEWEST, _TOLD)
+
+        store = Telling(services.store, services.clock, what, concerned, object_id)
+        return replace(self, services=replace(services, store=store))
+
+    def signed(self, user: User | None = None) -> Call[B, Q]:
+        """Return the same call, whose store writes in its name; or in that of a user who has just proved to be one."""
+        by = self.by if user is None else replace(self.by, actor=Actor("user", user.id))
+        return replace(self, services=self.services.signed(by))
+
+    @property
+    def project(self) -> Project:
+        """The project of the credential or the `project` header."""
+        assert self.access.project is not None, "the route's access has no project"
+        return self.access.project
+
+    @property
+    def organisation(self) -> Organisation:
+        """The organisation in the path, or that of the project in the path."""
+        assert self.access.organisation is not None, "the route's access has no organisation"
+        return self.access.organisation
+
+    @property
+    def role(self) -> Role:
+        """The signed-in user's role in that organisation."""
+        assert self.access.role is not None, "the route's access has no role"
+        return self.access.role
+
+    @property
+    def user(self) -> User:
+        """The signed-in user."""
+        assert self.access.user is not None, "the route's access has no user"
+        return self.access.user
+
+
+@value
+class Caller:
+    """The caller, as far as the route's access tells.
+
+    Args:
+        named_project: the header `project` as it came.
+        credential: what the caller is known by, a server key or a user with a project; the same for each call.
+        session: the browser's session that stands for the user; None if an access token does. Its id is what a commit
+            tells when it ends (`SessionCommit`), for what lasts longer than a call.
+    """
+
+    project: Project | None = None
+    user: User | None = None
+    organisation: Organisation | None = None
+    role: Role | None = None
+    key: ServerKey | None = None
+    named_project: str | None = None
+    credential: str = ""
+    session: Session | None = None
+
+    @property
+    def actor(self) -> Actor:
+        """The caller as the audit trail names it."""
+        if self.key is not None:
+            return Actor("server_key", self.key.id)
+        return ANONYMOUS if self.user is None else Actor("user", self.user.id)
+
+    @property
+    def tenant(self) -> Hashable:
+        """The party whose share of the service the call takes from; None for one without a credential."""
+        if self.project is not None:
+            return self.project.rowid
+        return None if self.user is None else ("user", self.user.rowid)
+
+
+@dataclass(frozen=True, slots=True)
+class RawJson:
+    """A response that is JSON bytes already."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A response that is there as bytes, with headers of its own."""
+
+    body: bytes
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A response that is made while it is sent, however long that takes; a client that stops reading ends it."""
+
+    pieces: AsyncIterator[bytes]
+    content_type: str
+    headers: Mapping[str, str]
+    status: int = 200
+
+
+NO_CONTENT: Final = RawJson(b"")
+"""A response of 204 without a body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A response that was given before, as it was."""
+
+    body: bytes
+
+
+Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed
+
+Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
+
+Look = Callable[[Call[Any, Any]], Awaitable[None]]
+"""Raises Invalid with what it finds wrong; what of the body does not fit its model is None (`partial.what_fits`)."""

@@ -1,0 +1,334 @@
+"""A call of each route that the audit trail records, and what its record says."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+
+from tests.api.events.test_channels_agree import register
+from tests.support.api.browsers import PAGE, browser, enter, staff
+from tests.support.api.service import Service
+from tests.support.api.staff import PASSWORD, client, hire, organisation_of, sign_in
+from tests.support.log_leaks import plant
+
+CLIENT: Final = "203.0.113.7"
+"""Where all of them come from."""
+NEW_PASSWORD: Final = plant("another long password")
+
+
+@dataclass
+class Stage:
+    """A service with a webhook receiver; what calls have answered."""
+
+    service: Service
+    receiver: str
+
+    @property
+    def backend(self) -> httpx.AsyncClient:
+        return self.service.http
+
+    @property
+    def owner(self) -> httpx.AsyncClient:
+        return self.service.dashboard
+
+    async def endpoint(self) -> str:
+        return f"/s2s/webhooks/{(await register(self.service, self.receiver))['id']}"
+
+    async def project(self) -> str:
+        path = f"/organisations/{await organisation_of(self.service)}/projects"
+        return f"/projects/{(await self.owner.post(path, json={'name': 'P'})).json()['id']}"
+
+    async def key(self) -> str:
+        path = f"/projects/{self.service.demo['projectId']}/keys"
+        made = (await self.owner.post(path, json={"label": "L"})).json()
+        plant(made["key"])
+        return f"{path}/{made['id']}"
+
+    async def members(self) -> str:
+        return f"/organisations/{await organisation_of(self.service)}/members"
+
+    async def contact(self) -> dict[str, Any]:
+        answer: dict[str, Any] = (await self.backend.put("/s2s/contacts/u1", json={"name": "Ada"})).json()
+        return answer
+
+    async def delivery(self) -> tuple[str, str]:
+        path = await self.endpoint()
+        return path, (await self.backend.post(f"{path}/test")).json()["id"]
+
+
+Call = Callable[[], Awaitable[httpx.Response]]
+Prepare = Callable[[Stage], Awaitable[tuple[Call, str, dict[str, Any]]]]
+"""Makes what a call needs; the call, the actor it is made by, and what its record must have."""
+
+
+def done(call: Call, actor: str, **expected: Any) -> tuple[Call, str, dict[str, Any]]:
+    return call, actor, expected
+
+
+async def rename(stage: Stage) -> Any:
+    path = f"/organisations/{await organisation_of(stage.service)}"
+    return done(
+        lambda: stage.owner.patch(path, json={"name": "Other"}),
+        "user",
+        changes={"name": {"before": "Demo organisation", "after": "Other"}},
+    )
+
+
+async def create_project(stage: Stage) -> Any:
+    path = f"/organisations/{await organisation_of(stage.service)}/projects"
+    return done(lambda: stage.owner.post(path, json={"name": "P"}), "user")
+
+
+async def change_project(stage: Stage) -> Any:
+    path = f"/projects/{stage.service.demo['projectId']}"
+    body = {"settings": {"archivedRetentionDays": 9, "memoryEnabled": False}}
+    changes = {
+        "archivedRetentionDays": {"before": 365, "after": 9},
+        "memoryEnabled": {"before": True, "after": False},
+    }
+    return done(lambda: stage.owner.patch(path, json=body), "user", changes=changes)
+
+
+async def delete_project(stage: Stage) -> Any:
+    path = await stage.project()
+    return done(lambda: stage.owner.delete(path), "user")
+
+
+async def create_key(stage: Stage) -> Any:
+    path = f"/projects/{stage.service.demo['projectId']}/keys"
+    changes = {"label": {"before": None, "after": "CRM"}}
+    return done(lambda: stage.owner.post(path, json={"label": "CRM"}), "user", changes=changes)
+
+
+async def revoke_key(stage: Stage) -> Any:
+    path = await stage.key()
+    return done(lambda: stage.owner.post(f"{path}/revoke"), "user")
+
+
+async def add_member(stage: Stage) -> Any:
+    path, body = await stage.members(), {"email": "ada@example.com", "role": "agent"}
+    changes = {"role": {"before": None, "after": "agent"}}
+    return done(lambda: stage.owner.post(path, json=body), "user", changes=changes)
+
+
+async def change_member(stage: Stage) -> Any:
+    path = f"{await stage.members()}/{(await hire(stage.service, 'agent'))['id']}"
+    changes = {"role": {"before": "agent", "after": "admin"}}
+    return done(lambda: stage.owner.patch(path, json={"role": "admin"}), "user", changes=changes)
+
+
+async def remove_member(stage: Stage) -> Any:
+    path = f"{await stage.members()}/{(await hire(stage.service, 'agent'))['id']}"
+    changes = {"role": {"before": "agent", "after": None}}
+    return done(lambda: stage.owner.delete(path), "user", changes=changes)
+
+
+async def change_me(stage: Stage) -> Any:
+    changes = {"name": {"before": "Demo owner", "after": "Ada"}}
+    return done(lambda: stage.owner.patch("/users/me", json={"name": "Ada"}), "user", changes=changes)
+
+
+async def delete_me(stage: Stage) -> Any:
+    hired = await hire(stage.service, "agent")
+    token = (await sign_in(stage.service, hired["email"], hired["password"], PASSWORD)).json()["token"]
+
+    async def leave() -> httpx.Response:
+        async with client(stage.service, token) as http:
+            return await http.delete("/users/me")
+
+    return done(leave, "user", address=None)  # hers is gone with her
+
+
+async def set_password(stage: Stage) -> Any:
+    body = {"password": stage.service.demo["user"]["password"], "newPassword": NEW_PASSWORD}
+
+    async def change() -> httpx.Response:
+        answer = await stage.owner.post("/users/me/password", json=body)
+        stage.owner.headers["Authorization"] = f"Bearer {answer.json()['token']}"  # the old one has ended
+        return answer
+
+    return done(change, "user")
+
+
+async def issue_token(stage: Stage) -> Any:
+    user = stage.service.demo["user"]
+    return done(lambda: sign_in(stage.service, user["email"], user["password"]), "user")
+
+
+def page_of(stage: Stage, cookies: httpx.Cookies | None = None) -> httpx.AsyncClient:
+    """A browser with these cookies; use it as a context."""
+    page = browser(stage.service, {**PAGE, "X-Forwarded-For": CLIENT})
+    page.cookies.update(cookies)
+    return page
+
+
+async def session_of(stage: Stage, email: str, password: str = PASSWORD) -> httpx.Cookies:
+    """The cookies of somebody who has signed in with a browser."""
+    async with page_of(stage) as page:
+        assert (await enter(page, email, password)).status_code == 200
+        return page.cookies
+
+
+async def owners_session(stage: Stage) -> httpx.Cookies:
+    user = stage.service.demo["user"]
+    return await session_of(stage, user["email"], user["password"])
+
+
+async def start_session(stage: Stage) -> Any:
+    user = stage.service.demo["user"]
+
+    async def start() -> httpx.Response:
+        async with page_of(stage) as page:
+            return await enter(page, user["email"], user["password"])
+
+    return done(start, "user")
+
+
+async def end_session(stage: Stage) -> Any:
+    cookies = await owners_session(stage)
+
+    async def end() -> httpx.Response:
+        async with page_of(stage, cookies) as page:
+            return await page.delete("/auth/session")
+
+    return done(end, "user")
+
+
+async def end_session_by_id(stage: Stage) -> Any:
+    await owners_session(stage)
+    (session,) = (await stage.owner.get("/users/me/sessions")).json()["items"]
+    return done(lambda: stage.owner.delete(f"/users/me/sessions/{session['id']}"), "user")
+
+
+async def end_sessions(stage: Stage) -> Any:
+    await owners_session(stage)
+    cookies = await owners_session(stage)
+
+    async def end() -> httpx.Response:
+        async with page_of(stage, cookies) as page:
+            return await page.delete("/users/me/sessions", params={"others": "true"})
+
+    return done(end, "user")
+
+
+async def end_member_sessions(stage: Stage) -> Any:
+    hired = await staff(stage.service, "agent")
+    await session_of(stage, hired["email"])
+    path = f"{await stage.members()}/{hired['id']}/sessions"
+    return done(lambda: stage.owner.delete(path), "user")
+
+
+async def create_endpoint(stage: Stage) -> Any:
+    url, _, _ = stage.receiver.partition("?")
+    body = {"url": f"{url}?token=hidden", "description": "CRM"}
+    changes = {
+        "url": {"before": None, "after": f"{url}?…"},
+        "events": {"before": None, "after": []},
+        "description": {"before": None, "after": "CRM"},
+        "catchUp": {"before": None, "after": "automatic"},
+    }
+    return done(lambda: stage.backend.post("/s2s/webhooks", json=body), "server_key", changes=changes)
+
+
+async def change_endpoint(stage: Stage) -> Any:
+    path = await stage.endpoint()
+    changes = {"description": {"before": None, "after": "x"}}
+    return done(lambda: stage.backend.patch(path, json={"description": "x"}), "server_key", changes=changes)
+
+
+async def rotate_secret(stage: Stage) -> Any:
+    path = await stage.endpoint()
+    return done(lambda: stage.backend.post(f"{path}/rotate-secret"), "server_key", changes={})
+
+
+async def delete_endpoint(stage: Stage) -> Any:
+    path = await stage.endpoint()
+    return done(lambda: stage.backend.delete(path), "server_key", details={"pendingDropped": 0})
+
+
+async def redeliver(stage: Stage) -> Any:
+    _, delivery = await stage.delivery()
+    path = f"/s2s/deliveries/{delivery}/redeliver"
+    return done(lambda: stage.backend.post(path), "server_key", details={"deliveries": 1})
+
+
+async def recover(stage: Stage) -> Any:
+    path = await stage.endpoint()
+    await stage.backend.patch(path, json={"status": "disabled"})
+    await stage.service.create("u1", message={"text": "Hello"})
+    await stage.backend.patch(path, json={"status": "enabled"})
+    body = {"since": "2026-01-01T00:00:00Z"}
+    return done(
+        lambda: stage.backend.post(f"{path}/recover", json=body), "server_key", details={"deliveries": 2}
+    )
+
+
+async def delete_contact(stage: Stage) -> Any:
+    await stage.contact()
+    return done(lambda: stage.backend.delete("/s2s/contacts/u1"), "server_key")
+
+
+async def export_contact(stage: Stage) -> Any:
+    await stage.contact()
+    return done(lambda: stage.backend.get("/s2s/contacts/u1/export"), "server_key")
+
+
+async def export_contact_with_notes(stage: Stage) -> Any:
+    path = f"/contacts/{(await stage.contact())['id']}/export"
+    return done(lambda: stage.owner.get(path), "user")
+
+
+async def import_history(stage: Stage) -> Any:
+    lines = (
+        b'{"type":"conversation","externalId":"a","contact":{"userId":"u9"},"createdAt":"2024-01-01T00:00:00Z"}\n'
+        b'{"type":"message","externalId":"b","conversation":"a","author":{"type":"contact"},"text":"x",'
+        b'"createdAt":"2024-01-01T00:00:00Z"}\n'
+    )
+    headers = {"Content-Type": "application/x-ndjson"}
+    return done(
+        lambda: stage.backend.post("/s2s/import", content=lines, headers=headers),
+        "server_key",
+        details={"conversations": 1, "messages": 1},
+    )
+
+
+async def export_audit_records(stage: Stage) -> Any:
+    path = f"/organisations/{await organisation_of(stage.service)}/audit.ndjson"
+    return done(lambda: stage.owner.get(path), "user")
+
+
+CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
+    "changeOrganisation": (rename, "organisation.changed"),
+    "createProject": (create_project, "project.created"),
+    "changeProject": (change_project, "project.changed"),
+    "deleteProject": (delete_project, "project.deleted"),
+    "createKey": (create_key, "key.created"),
+    "revokeKey": (revoke_key, "key.revoked"),
+    "addMember": (add_member, "member.added"),
+    "changeMember": (change_member, "member.role_changed"),
+    "removeMember": (remove_member, "member.removed"),
+    "changeMe": (change_me, "account.changed"),
+    "deleteMe": (delete_me, "member.removed"),
+    "setPassword": (set_password, "account.password_changed"),
+    "issueToken": (issue_token, "sign_in.succeeded"),
+    "startSession": (start_session, "sign_in.succeeded"),
+    "endSession": (end_session, "account.sessions_ended"),
+    "endSessionById": (end_session_by_id, "account.sessions_ended"),
+    "endSessions": (end_sessions, "account.sessions_ended"),
+    "endMemberSessions": (end_member_sessions, "account.sessions_ended"),
+    "createEndpoint": (create_endpoint, "webhook.created"),
+    "changeEndpoint": (change_endpoint, "webhook.changed"),
+    "rotateSecret": (rotate_secret, "webhook.secret_rotated"),
+    "deleteEndpoint": (delete_endpoint, "webhook.deleted"),
+    "redeliver": (redeliver, "webhook.replayed"),
+    "recover": (recover, "webhook.replayed"),
+    "deleteContact": (delete_contact, "contact.erased"),
+    "exportContact": (export_contact, "contact.exported"),
+    "exportContactWithNotes": (export_contact_with_notes, "contact.exported"),
+    "importHistory": (import_history, "history.imported"),
+    "exportAuditRecords": (export_audit_records, "audit.exported"),
+}
+"""A call of every recorded route, and the action that it leaves."""

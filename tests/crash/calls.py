@@ -1,0 +1,63 @@
+"""What clients of an installation that fails ask of its API, and how they look at what is there in the end."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Final
+
+import httpx
+import orjson
+
+from deskwire.commands.demo.clients.api import Api
+from tests.crash.ledger import Ask
+
+_AUTHORS: Final = ("contact", "agent", "bot")
+
+
+def request_of(ask: Ask, chance: random.Random) -> tuple[str, str, Any]:
+    """The method, the path below that of the conversations, and the body."""
+    match ask.kind:
+        case "create":
+            return "POST", "", {"contact": {"userId": ask.mark, "name": "Ada"}}
+        case "message":
+            author = {"type": chance.choice(_AUTHORS)}
+            return "POST", f"/{ask.conversation}/messages", {"text": ask.mark, "author": author}
+        case "patch":
+            return "PATCH", f"/{ask.conversation}", {"title": ask.mark}
+        case _:
+            return "POST", f"/{ask.conversation}/{ask.kind}", None
+
+
+def note(ask: Ask, answer: httpx.Response | None) -> None:
+    """Keep in the ledger how it has ended; None: nobody can say."""
+    if answer is None:
+        ask.outcome = "unknown"
+    elif answer.status_code == httpx.codes.OK:
+        ask.outcome, ask.answer = "acknowledged", answer.content
+    else:
+        ask.outcome, ask.detail = "refused", f"{answer.status_code} {answer.text}"
+
+
+async def all_of(api: Api, path: str) -> list[dict[str, Any]]:
+    """Return every item of a list, page by page."""
+    items: list[dict[str, Any]] = []
+    query = "?limit=200"
+    while True:
+        page = await get(api, path + query)
+        items += page["items"]
+        if page["nextCursor"] is None:
+            return items
+        query = f"?limit=200&cursor={page['nextCursor']}"
+
+
+async def get(api: Api, path: str) -> dict[str, Any]:
+    """Return what is there now."""
+    reply = await api.call("GET", path, repeatable=True)
+    assert reply.outcome == "acknowledged", reply.detail
+    answer: dict[str, Any] = reply.body
+    return answer
+
+
+def id_of(envelope: bytes) -> str:
+    """The event's id."""
+    return str(orjson.loads(envelope)["id"])

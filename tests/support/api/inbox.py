@@ -1,0 +1,80 @@
+"""What agents write to the inbox, and what they see of it, by the API."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import trio
+
+from tests.support.api.service import Service
+from tests.support.stores import beside
+
+
+def later(seconds: float) -> str:
+    """A time from now, as the API writes it."""
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
+def told(service: Service) -> list[dict[str, Any]]:
+    """What agents alone were told, in order."""
+    with beside(service.directory) as connection:
+        rows = connection.execute("SELECT body FROM events WHERE internal = 1 ORDER BY position").fetchall()
+    return [orjson.loads(row[0]) for row in rows]
+
+
+async def until_awake(service: Service, conversation: dict[str, Any]) -> None:
+    """Return when the conversation is not snoozed any more."""
+    with trio.fail_after(10):
+        while True:
+            if (await view(service, conversation))["snoozedUntil"] is None:
+                return
+            await trio.sleep(0.05)  # looks again: nothing announces it
+
+
+async def view(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:
+    """The conversation as an agent sees it."""
+    answer = await service.dashboard.get(f"/conversations/{conversation['id']}", params={"view": "agent"})
+    assert answer.status_code == 200, answer.text
+    seen: dict[str, Any] = answer.json()
+    return seen
+
+
+async def patch(service: Service, conversation: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """The conversation after an agent's change."""
+    path = f"/conversations/{conversation['id']}"
+    answer = await service.dashboard.patch(path, json=fields, params={"view": "agent"})
+    assert answer.status_code == 200, answer.text
+    changed: dict[str, Any] = answer.json()
+    return changed
+
+
+async def reply(service: Service, conversation: dict[str, Any], key: str | None = None, **body: Any) -> Any:
+    """The answer to an agent's message."""
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return await service.dashboard.post(
+        f"/conversations/{conversation['id']}/messages", json={"text": "Hi", **body}, headers=headers
+    )
+
+
+async def activity(service: Service, conversation: dict[str, Any], **params: str) -> dict[str, Any]:
+    """A page of who did what."""
+    answer = await service.dashboard.get(f"/conversations/{conversation['id']}/activity", params=params)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def tags(service: Service, **params: str) -> dict[str, Any]:
+    """A page of the project's tags."""
+    answer = await service.dashboard.get("/tags", params=params)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def pointers(answer: Any) -> dict[str, str]:
+    """The problems of a refusal: code by pointer."""
+    assert answer.status_code == 422, answer.text
+    return {each["pointer"]: each["code"] for each in answer.json()["errors"]}
