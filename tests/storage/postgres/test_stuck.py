@@ -146,7 +146,7 @@ async def test_pruning_locks_the_heads_behind_everything_that_it_waits_for(postg
             batch.execute("SELECT 1 FROM deliveries WHERE position >> 40 = 2 FOR UPDATE")
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.store.write, lambda tx: tx.prune_events(2 * NOON, 500, NOON))
-                await trio.to_thread.run_sync(until_one_waits, postgres_url)
+                await until_one_waits(postgres_url)
                 batch.execute(HEAD + " NOWAIT")
                 batch.commit()
     assert rows(postgres_url, "SELECT project, pruned_position > 0 FROM project_heads ORDER BY 1") == [
