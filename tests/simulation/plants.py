@@ -111,9 +111,9 @@ def _hold_up_all_for_one(patch: Patch) -> None:
     places = trio.Semaphore(1)
     post = EndpointWorker._post
 
-    async def queued(self: Any, delivery: Any) -> Any:
+    async def queued(self: Any, delivery: Any, may_send: Any) -> Any:
         async with places:
-            return await post(self, delivery)
+            return await post(self, delivery, may_send)
 
     patch.setattr(EndpointWorker, "_post", queued)
 

@@ -304,8 +304,8 @@ class Server:
         self.dispatcher.commit_nowait(commit.deliveries, commit.erased)
         for finding in self.over_bounds():
             self._world.judge.wrong(finding)
-        if self._waits is not None:
-            self._waits.note_nowait(commit.runs_due)
+        if self._waits is not None and commit.runs_due:
+            self._waits.look_again()
 
     # Its parts
 

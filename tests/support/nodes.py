@@ -9,6 +9,7 @@ import trio
 
 from deskwire.engine.cluster.membership import Membership
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.ports import Transaction
 from tests.support.builders import InlineStore
 
 T = TypeVar("T")
@@ -27,6 +28,11 @@ def with_clock(store: InlineStore) -> InlineStore:
 
 def database_clock() -> int:
     return _START + round(trio.current_time() * 1000)
+
+
+def advance_epoch(tx: Transaction) -> None:
+    """Have all nodes forget what they remember, as PostgreSQL's triggers do."""
+    tx.conn.execute("UPDATE installation SET epoch = epoch + 1")  # type: ignore[attr-defined]
 
 
 class Wires:

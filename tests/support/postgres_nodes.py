@@ -80,10 +80,10 @@ async def until_found(url: str, sql: str) -> None:
             await trio.sleep(0.01)  # looks again: nothing announces it
 
 
-async def until_one_waits(url: str) -> None:
-    """Return once a transaction waits for another one's lock."""
+async def until_one_waits(url: str, count: int = 1) -> None:
+    """Return once a transaction waits for another one's lock, or as many do."""
     where = "wait_event_type = 'Lock' AND datname = current_database()"
-    await until_found(url, f"SELECT 1 FROM pg_stat_activity WHERE {where}")
+    await until_found(url, f"SELECT 1 FROM pg_stat_activity WHERE {where} HAVING count(*) >= {count}")
 
 
 def check_whole(url: str) -> None:

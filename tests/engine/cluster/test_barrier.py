@@ -11,14 +11,14 @@ from deskwire.engine.cluster.membership import LEASE_S
 from deskwire.engine.core.errors import Unavailable
 from tests.engine.cluster.conftest import Starting
 from tests.support.builders import InlineStore
-from tests.support.nodes import ANode, Wires
+from tests.support.nodes import ANode, Wires, advance_epoch
 
 pytestmark = pytest.mark.sqlite
 
 
 async def change(node: ANode) -> float:
     """Change something that all nodes remember, and return how long it took until none does."""
-    await node.way.write(lambda tx: tx.advance_epoch())
+    await node.way.write(advance_epoch)
     began = trio.current_time()
     await node.membership.everywhere()
     return trio.current_time() - began
@@ -134,7 +134,7 @@ async def test_who_waits_is_told_when_it_can_not_be_known(autojump_clock: MockCl
     a, b = await start("a"), await start("b")
     await trio.sleep(6)
     b.before_forgetting = partial(trio.sleep, 60)
-    await a.way.write(lambda tx: tx.advance_epoch())
+    await a.way.write(advance_epoch)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(refused, a)
         await trio.sleep(0.5)

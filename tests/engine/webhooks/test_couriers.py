@@ -23,7 +23,7 @@ from deskwire.engine.webhooks.http.address import IPAddress, Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.signature import new_secret
 from tests.support.builders import PROJECT, InlineStore
-from tests.support.nodes import ANode, Wires, database_clock, with_clock
+from tests.support.nodes import ANode, Wires, advance_epoch, database_clock, with_clock
 from tests.support.sockets.receivers import SECRET, Receiver, Receivers, answering, resolving
 
 WORKING = answering("204 No Content")
@@ -346,7 +346,7 @@ async def test_behind_the_barrier_nothing_is_sent_to_a_removed_endpoint(
 
     def remove(tx: Transaction) -> None:
         tx.save_endpoint(replace(endpoint, status="removed"))
-        tx.advance_epoch()
+        advance_epoch(tx)
 
     await nodes.store.write(remove)
     other.couriers.remove(endpoint.rowid)

@@ -54,7 +54,7 @@ class Life:
             and receipt.state.run is not None
             and receipt.state.run.due_at is not None
         ):
-            self.timers.note_nowait([receipt.state.run.due_at])
+            self.timers.look_again()
         return receipt.state
 
 

@@ -134,8 +134,8 @@ class Node(Server):
         if commit.advances or commit.erased:
             self.follower.commit_nowait(commit)
             self.deliveries.commit_nowait(commit)
-        if self._waits is not None:
-            self._waits.note_nowait(commit.runs_due)
+        if self._waits is not None and commit.runs_due:
+            self._waits.look_again()
 
     async def _begin(self, actors: trio.Nursery) -> None:
         await actors.start(self.beat.run)

@@ -13,7 +13,7 @@ import trio
 
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Close, Delete
-from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound
+from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound, StaleState
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.events.types import Draft
@@ -438,3 +438,24 @@ async def test_rows_that_name_events_go_together_as_well(postgres_url: str) -> N
     )
     assert rows(postgres_url, named) == [(6, 6)]
     check_whole(postgres_url)
+
+
+async def test_a_job_that_is_decided_again_counts_once_however_often_it_is_run(postgres_url: str) -> None:
+    class Stale:
+        order = None
+
+        def needs(self) -> list[Callable[[Transaction], object]]:
+            return []
+
+        def __call__(self, tx: Transaction) -> int:
+            raise StaleState("another node was first")
+
+        def again(self, tx: Any) -> int:
+            (first,) = tx.conn.execute("SELECT CAST(? AS bigint)", (1,)).fetchone()
+            (second,) = tx.conn.execute("SELECT CAST(? AS bigint) + 1", (first,)).fetchone()
+            return int(second)
+
+    async with node(postgres_url) as here:
+        before = here.store.shared.decided_again
+        assert await at_once(here, [Stale()]) == [2]
+        assert here.store.shared.decided_again == before + 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -25,7 +24,7 @@ from deskwire.storage.postgres.driver.wire import Wire
 from deskwire.storage.postgres.migrations.apply import migrate
 from tests.support.builders import NOON, PROJECT
 from tests.support.postgres import PostgresServer, fresh_database
-from tests.support.postgres_nodes import Line, NodeHere, check_whole, line_to, node, rows
+from tests.support.postgres_nodes import Line, NodeHere, check_whole, line_to, node, rows, until_one_waits
 
 DURABLE: Final = {"fsync": "on"}
 STEPS: Final = 24
@@ -173,17 +172,6 @@ def add_event(tx: Transaction) -> None:
     tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
 
 
-WAITING: Final = (
-    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-)
-
-
-def until_waiting(url: str, count: int) -> None:
-    """Return once as many transactions wait for others' locks."""
-    while rows(url, WAITING) != [(count,)]:
-        time.sleep(0.01)  # looks again: nothing announces it
-
-
 async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_for(
     postgres_url: str,
 ) -> None:
@@ -229,7 +217,7 @@ async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_noth
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(here.store.write, Brief(add_event))
                     # The next batch waits for the head, which the session has that is cut off: the outcome is decided.
-                    await trio.to_thread.run_sync(until_waiting, postgres_url, 1)
+                    await until_one_waits(postgres_url)
                     line.deliver.set()
             assert (here.store.shared.found_lost, here.store.shared.found_stored) == (1, 0)
             assert len(here.commits) == 2
@@ -246,9 +234,9 @@ async def test_a_commit_that_is_under_way_while_it_is_asked_for_is_waited_for(po
                 other.execute("SELECT 1 FROM lanes WHERE lane = 0 FOR UPDATE")
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(here.store.write, Brief(add_event))
-                    await trio.to_thread.run_sync(until_waiting, postgres_url, 1)
+                    await until_one_waits(postgres_url)
                     line.cut()  # all of it has reached the server
-                    await trio.to_thread.run_sync(until_waiting, postgres_url, 2)
+                    await until_one_waits(postgres_url, 2)
                     other.commit()
             assert (here.store.shared.found_lost, here.store.shared.found_stored) == (0, 1)
     assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]

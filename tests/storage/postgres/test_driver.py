@@ -14,10 +14,11 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline
 from deskwire.storage.postgres.commit.buffer import Write
 from deskwire.storage.postgres.commit.merging import shape_of
-from deskwire.storage.postgres.commit.rounds import PARENTS, Planner, grouped, single
+from deskwire.storage.postgres.commit.rounds import PARENTS, Planner, grouped
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.codec import rows_of
 from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.recall import single
 from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.wire import Statement, Wire

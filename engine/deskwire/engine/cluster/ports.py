@@ -111,6 +111,3 @@ class ClusterTransaction(ClusterReader, Protocol):
 
     def leave(self, incarnation: int) -> None:
         """End this node's own lease, with all that it holds."""
-
-    def advance_epoch(self) -> None:
-        """Have all nodes forget what they remember; the database does so by itself where it knows of the change."""

@@ -20,7 +20,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.tasks.failure import contained
-from deskwire.storage.postgres.driver.codec import encoded, formats
+from deskwire.storage.postgres.driver.recall import single
 from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.wire import Statement, Wire
@@ -170,11 +170,7 @@ class PostgresBus:
         return False
 
     async def _notify(self, text: str) -> None:
-        values = (self._channel, text)
-        statement = Statement(
-            "SELECT pg_notify($1, $2)", [encoded(each) for each in values], formats(list(values))
-        )
-        await self._line.exchange([statement], _PATIENCE_S)
+        await self._line.exchange([single("SELECT pg_notify($1, $2)", (self._channel, text))], _PATIENCE_S)
 
     def _gathered(self) -> str:
         """Take messages that go as one, the oldest first."""

@@ -139,9 +139,6 @@ class ClusterWrites(ClusterReads, Changes):
     def forget_couriers(self) -> None:
         self.conn.execute("DELETE FROM couriers WHERE endpoint NOT IN (SELECT e.rowid FROM endpoints e)")
 
-    def advance_epoch(self) -> None:
-        self.conn.execute("UPDATE installation SET epoch = epoch + 1")
-
     def _has_duties(self, incarnation: int) -> bool:
         """Return whether a node holds the duties; it takes them if they are free."""
         (holder, generation) = self.conn.execute("SELECT incarnation, generation FROM duties").fetchone()

@@ -38,7 +38,7 @@ class Rate:
         """Return what each of so many nodes allows, so that together they allow this, or less than one more each."""
         if nodes == 1:
             return self
-        return Rate(max(1, -(-self.per_minute // nodes)), max(1, -(-self.burst // nodes)), self.minutes)
+        return Rate(-(-self.per_minute // nodes), -(-self.burst // nodes), self.minutes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ restart loses nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar, Final, Generic, TypeVar
 
 import structlog
@@ -59,17 +58,12 @@ class ScheduledTask(ABC, Generic[R, W]):
         """
         commits.subscribe(lambda _: self._wakeup.set(), part)
 
-    def note_nowait(self, due: Sequence[int]) -> None:
-        """Wake for what has become due at these times (ms), if there are any."""
-        if due:
-            self._wakeup.set()
-
     def expect_others(self) -> None:
         """Look more often from now on, as other nodes make things due as well."""
         self._look_s = _SHARED_LOOK_S
 
     def look_again(self) -> None:
-        """Look at once: another node says that it has made something due."""
+        """Look at once: something was made due, here or on another node."""
         self._wakeup.set()
 
     async def run(self) -> None:

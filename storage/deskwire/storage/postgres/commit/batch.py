@@ -124,6 +124,14 @@ class BatchTransaction(PostgresTransaction):
         for each, length in zip(self._lists, self._marks, strict=True):
             del each[length:]
 
+    def seal(self, heads: Mapping[int, Head]) -> dict[int | str, int | str]:
+        """Give all events and deliveries their places, under the locked heads; return these by their stand-ins."""
+        real = self.unsealed.seal(heads)
+        self._heads.update(heads)
+        self.published += self.unsealed.published()
+        self.deliveries += self.unsealed.pending()
+        return real
+
     def changed_conversations(self) -> list[Saved]:
         """Return what becomes of conversations that are stored already."""
         return [each for each in self._laid.saved.values() if each.before is not None]

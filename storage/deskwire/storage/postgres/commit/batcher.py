@@ -42,12 +42,12 @@ from deskwire.storage.postgres.commit.rounds import (
     note_rows,
     save,
     saved_rows,
-    single,
     waits_for_nobody,
 )
 from deskwire.storage.postgres.commit.sealing import sealed, waits
 from deskwire.storage.postgres.driver.codec import rows_of
 from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.recall import single
 from deskwire.storage.postgres.driver.refusals import (
     LANE_TAKEN,
     ConnectionLost,
@@ -208,7 +208,7 @@ class Batcher:
             sent += await self._sealed(tx, {project: heads[project] for project in projects}, late)
         changes = await self._end([*sent, _CHANGES])
         self._routes.update(tx.routes)
-        return _commit_of(tx, changes)
+        return tx.commit(changes)
 
     async def _sealed(
         self, tx: BatchTransaction, heads: Mapping[int, Head], late: Sequence[Write]
@@ -224,7 +224,7 @@ class Batcher:
             for project in moved:
                 self._routes.pop(project, None)
             raise EndpointsMoved
-        real = unsealed.seal(heads)
+        real = tx.seal(heads)
         groups: list[tuple[str, list[Sequence[Any]]]] = [(_EVENT_TEXT, unsealed.event_rows())]
         if unsealed.deliveries:
             groups.append((_DELIVERY_TEXT, unsealed.delivery_rows()))
@@ -303,19 +303,3 @@ ALL_CHANGES: Final = "callers people"
 def _several(groups: Sequence[tuple[str, list[Sequence[Any]]]]) -> list[str]:
     """Return the statements of which there are several rows."""
     return [text for text, rows in groups if len(rows) > 1]
-
-
-def _commit_of(tx: BatchTransaction, changes: str | None) -> Commit:
-    words = (changes or "").split()
-    return Commit(
-        tx.unsealed.published(),
-        tx.unsealed.pending(),
-        frozenset(),
-        tuple(tx.due),
-        tuple(tx.runs_due),
-        tuple(tx.wakings_due),
-        "callers" in words,
-        tuple(word.partition(":")[2] for word in words if word.startswith("session:")),
-        "people" in words,
-        tx.unsealed.advances,
-    )

@@ -88,7 +88,7 @@ class Buffer:
             self.writes.append(Write(text, given, shape))
             self._tables.update(shape.tables)
             return _ONE if self._one else _UNSENT
-        if not self._sure and not shape.tables.isdisjoint(+self._tables):
+        if not self._sure and any(self._tables[table] for table in shape.tables):
             raise NeedsAlone
         key = text, tuple([tuple(each) if isinstance(each, list) else each for each in given])
         rows = self._known.get(key)

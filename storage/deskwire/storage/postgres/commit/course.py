@@ -83,7 +83,7 @@ class Course:
                 continue
             tx.begin()
             try:
-                job.outcome = _outcome(job, tx, self._counters)
+                job.outcome, again = _outcome(job, tx)
             except (Wanted, NotLocked) as wish:
                 tx.cut()
                 if isinstance(wish, Wanted) or wish.rowid not in self.tried:
@@ -100,6 +100,7 @@ class Course:
             if self.wants:
                 tx.cut()
                 continue
+            self._counters.decided_again += again
             if isinstance(job.outcome, Exception):
                 tx.cut()
             self._decide(job, self.carried.done)
@@ -121,18 +122,17 @@ class Course:
             self.wants.rowids.add(wish.rowid)
 
 
-def _outcome(job: Job[Any], tx: Any, counters: SharedCommits) -> Any:
-    """Run a job, or have it decided again if it finds another state; return what it has returned or raised."""
+def _outcome(job: Job[Any], tx: Any) -> tuple[Any, bool]:
+    """Run a job, or have it decided again if it finds another state; return what it has returned or raised, and whether it was."""
     try:
-        return job.run(tx)
+        return job.run(tx), False
     except StaleState as stale:
         if job.again is None:
-            return stale
+            return stale, False
     except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
-        return error
+        return error, False
     tx.cut()
-    counters.decided_again += 1
     try:
-        return job.again(tx)
+        return job.again(tx), True
     except Exception as error:  # noqa: BLE001  # as above
-        return error
+        return error, True

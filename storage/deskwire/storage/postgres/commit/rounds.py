@@ -16,9 +16,9 @@ from deskwire.storage.postgres.commit.heads import LOCK, LOCK_OF, Head, head_of
 from deskwire.storage.postgres.commit.laid import Saved
 from deskwire.storage.postgres.commit.merging import each_of, shape_of, with_columns
 from deskwire.storage.postgres.driver.arrays import ARRAY_OF, INT8, array_of
-from deskwire.storage.postgres.driver.codec import encoded, formats, rows_of
+from deskwire.storage.postgres.driver.codec import rows_of
 from deskwire.storage.postgres.driver.marks import translated
-from deskwire.storage.postgres.driver.recall import Key, statement_of
+from deskwire.storage.postgres.driver.recall import Key, single
 from deskwire.storage.postgres.driver.wire import Statement, Wire
 from deskwire.storage.tables.conversations.columns import update
 
@@ -78,17 +78,12 @@ class Planner:
         for text, alike in by_text.items():
             width = len(alike[0][1])
             if len(alike) == 1 or not width or any(isinstance(each, tuple) for each in alike[0][1]):
-                found += [(statement_of(key), [key]) for key in alike]
+                found += [(single(*key), [key]) for key in alike]
                 continue
             alike.sort(key=lambda key: key[1] if "FOR UPDATE" in key[0] else ())
             rows = [key[1] for key in alike]
             found.append((with_columns(each_of(text, width), self._types[text], rows), alike))
         return found
-
-
-def single(text: str, values: Sequence[Any]) -> Statement:
-    """Return the statement for one row."""
-    return Statement(text, [encoded(each) for each in values], formats(values))
 
 
 def locks(rowids: Sequence[int]) -> list[Statement]:

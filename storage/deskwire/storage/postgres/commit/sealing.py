@@ -11,7 +11,6 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.ports import Advance
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.postgres.commit.heads import Head, project_of
@@ -60,8 +59,6 @@ class Unsealed:
     def __init__(self) -> None:
         self.events: Final[list[_Event]] = []
         self.deliveries: Final[list[_Delivery]] = []
-        self.advances: tuple[Advance, ...] = ()
-        """The moves of the heads, once everything is sealed."""
         self._projects: dict[int, int] = {}
 
     @property
@@ -129,7 +126,6 @@ class Unsealed:
             position, delivery_id = heads[project].deliveries.next(delivery.created_at)
             real[delivery.position], real[delivery.id] = position, delivery_id
             delivery.position, delivery.id = position, delivery_id
-        self.advances = tuple([head.advance for head in heads.values()])
         return real
 
     def published(self) -> tuple[StoredEvent, ...]:

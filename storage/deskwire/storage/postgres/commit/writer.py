@@ -101,7 +101,7 @@ class Writer:
         """See `Store.submit`."""
         if self._stopped:
             raise _shutting_down()
-        if len(self._jobs) >= self._waiting_max or self.waiting >= self._waiting_max:
+        if self.waiting >= self._waiting_max:
             raise Unavailable("Too many changes wait for the database; nothing was done.", code="overloaded")
         self._jobs.append(job_of(job, ended))
         self._wakeup.set()

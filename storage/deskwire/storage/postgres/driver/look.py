@@ -18,7 +18,7 @@ from psycopg import pq
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import SharedReader
 from deskwire.storage.postgres.driver.codec import rows_of
-from deskwire.storage.postgres.driver.recall import Key, Recall, Wanted, statement_of
+from deskwire.storage.postgres.driver.recall import Key, Recall, Wanted, single
 from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError, unread
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.wire import Statement, Wire
@@ -46,7 +46,7 @@ class _Look:
     slot: OneShot[list[list[tuple[Any, ...]]]] = field(default_factory=OneShot)
 
     def statements(self) -> list[Statement]:
-        asked = [statement_of(key) for key in self.keys]
+        asked = [single(*key) for key in self.keys]
         return asked if len(asked) == 1 else [_BEGIN, *asked, _END]
 
     def take(self, answers: Sequence[pq.abc.PGresult]) -> None:

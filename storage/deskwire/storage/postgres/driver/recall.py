@@ -32,9 +32,8 @@ def key_of(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Key:
     return text, tuple(in_order(names, values))
 
 
-def statement_of(key: Key) -> Statement:
-    """Return the statement that fetches an answer."""
-    text, values = key
+def single(text: str, values: Sequence[Any]) -> Statement:
+    """Return a statement with its values."""
     return Statement(text, [encoded(each) for each in values], formats(values))
 
 
