@@ -18,6 +18,8 @@ _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._%-]*)(?::[0-9]{1,
 _OPTION: Final = re.compile(r"[a-z_]+=.*")
 _OURS: Final = frozenset({"application_name", "client_encoding", "target_session_attrs"})
 """Options of a connection that this program sets by itself."""
+_LONE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SECONDS: Final = re.compile(r"[1-9][0-9]{0,5}")
 _SECRET_OPTION: Final = re.compile(r"(?i)(?<=[?&])([a-z_]*(?:password|secret|token)[a-z_]*)=[^&]*")
 _NODE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,46}[A-Za-z0-9])?")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
@@ -31,14 +33,20 @@ def database_url(text: str) -> str:
             "must be a URL such as postgresql://user:password@host:5432/database, with what is special in a password "
             "written as %40 for @, %3A for :, %2F for /"
         )
+    if _LONE_PERCENT.search(text):
+        raise ValueError(
+            "must have % as %25, in a password as well, unless it begins a character's code such as %40"
+        )
     if not all(_HOST.fullmatch(host) for host in parts["hosts"].split(",")):
         raise ValueError("must have hosts as host:port, with commas between them")
     options = parts["query"].split("&") if parts["query"] else []
     if not all(_OPTION.fullmatch(option) for option in options):
         raise ValueError("must have its options as ?name=value&name=value, such as ?sslmode=verify-full")
-    for name in (option.partition("=")[0] for option in options):
+    for name, _, value in (option.partition("=") for option in options):
         if name in _OURS:
             raise ValueError(f"must be without the option {name}, which Deskwire sets itself")
+        if name == "connect_timeout" and _SECONDS.fullmatch(value) is None:
+            raise ValueError("must have whole seconds, at least 1, as its connect_timeout")
     return text
 
 

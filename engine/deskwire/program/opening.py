@@ -67,7 +67,7 @@ class Opened:
         files: the uploads'.
         index: the search's.
         scrubbing: whether bytes of something that was erased may still be where rows are kept.
-        scrub_delay: seconds for which the oldest of them have waited.
+        scrub_delay: seconds for which the oldest of them have waited, behind what is waited on purpose.
         room: the room on the disk; None if that is somebody else's. Raises OSError if it can't be said.
         shared: what its commits cost besides, None for a node that is alone.
         messages: the messages to and from other nodes.
@@ -195,7 +195,7 @@ async def _postgres(
                 files=files,
                 index=index,
                 scrubbing=lambda: vacuums.due_since is not None,
-                scrub_delay=lambda: vacuums.delay_s,
+                scrub_delay=lambda: vacuums.late_s,
                 room=lambda: None,
                 shared=store.shared,
                 messages=lambda: asdict(bus.counters),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import psycopg
 import pytest
@@ -15,7 +16,7 @@ from click.testing import CliRunner, Result
 from deskwire.cli import cli
 from deskwire.storage.postgres.operating import installation
 from deskwire.storage.postgres.operating.scrub import Vacuums
-from tests.storage.backup.conftest import FILE, SECRET, fill
+from tests.storage.backup.conftest import FILE, SECRET, back_up, fill
 from tests.support.postgres import PostgresServer, fresh_database, shared_server
 from tests.support.sockets.server_process import environment
 
@@ -56,11 +57,34 @@ def test_a_copied_installation_passes_the_check_with_its_files(copied: str) -> N
     assert "1 files" in checked.output
 
 
+OTHER = "another secret that is long enough for one"
+
+
+@pytest.mark.parametrize("what", ["directory", "secret apart", "backup", "backup with its secret"])
+def test_a_copy_with_another_secret_than_the_installations_is_refused(
+    tmp_path: Path, url: str, what: str
+) -> None:
+    source = tmp_path / "data"
+    trio.run(fill, source)
+    if what.startswith("backup"):
+        back_up(source, tmp_path / "try.tar", with_secret=what != "backup")
+        source = tmp_path / "try.tar"
+    elif what == "secret apart":
+        (source / "secret").unlink()
+    refused = run(url, "copy", "--from", str(source), secret=OTHER)
+    assert refused.exit_code == 1, refused.output
+    assert "DESKWIRE_SECRET" in refused.output
+    assert "Nothing was copied" in refused.output
+    assert rows(url, "SELECT to_regclass('schema_migrations')") == [(None,)]
+    done = run(url, "copy", "--from", str(source))
+    assert done.exit_code == 0, done.output
+
+
 def test_the_check_finds_what_is_wrong_with_rows_secret_and_files(copied: str) -> None:
     with psycopg.connect(copied) as connection:
         connection.execute("UPDATE conversations SET messages = 9")
         connection.execute("UPDATE upload_parts SET data = 'other'")
-    checked = run(copied, "check", "--files", secret="another secret that is long enough for one")
+    checked = run(copied, "check", "--files", secret=OTHER)
     assert checked.exit_code == 1
     for code in ("message_count", "upload_file", "secret_wrong"):
         assert code in checked.output
@@ -120,17 +144,40 @@ def test_after_a_scrub_the_tables_files_have_no_byte_of_what_was_erased(copied: 
     assert rows(copied, "SELECT scrub_due FROM event_window") == [(0,)]
 
 
+FILE_OF: Final = "SELECT pg_relation_filenode('theirs')"
+
+
+def test_a_scrub_rewrites_no_table_of_somebody_else(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE theirs (name text)")
+    before = rows(url, FILE_OF)
+    refused = run(url, "scrub")
+    assert refused.exit_code == 1
+    assert "The database lacks m0001_baseline" in refused.output
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE SCHEMA apart")
+        connection.execute("ALTER TABLE theirs SET SCHEMA apart")
+    assert run(url, "migrate").exit_code == 0
+    with psycopg.connect(url) as connection:
+        connection.execute("ALTER TABLE apart.theirs SET SCHEMA public")
+    done = run(url, "scrub")
+    assert done.exit_code == 0, done.output
+    assert "messages" in done.output
+    assert rows(url, FILE_OF) == before
+
+
 def test_tables_are_vacuumed_within_the_time_after_an_erasure_and_not_before(copied: str) -> None:
-    now = 0.0
-    vacuums = Vacuums(copied, within_s=100, clock=lambda: now)
-    assert not vacuums.vacuum_if_due()
+    assert not Vacuums(copied, within_s=1_000).vacuum_if_due()
     with psycopg.connect(copied) as connection:
-        connection.execute("UPDATE event_window SET scrub_due = 1")
+        connection.execute("UPDATE event_window SET scrub_due = clock_ms() - 300000")
+    vacuums = Vacuums(copied, within_s=1_000)
     assert not vacuums.vacuum_if_due()
-    now = 60.0
-    assert vacuums.delay_s == 60
+    assert 300 <= vacuums.delay_s < 400, "whoever looks knows when it was erased"
+    assert vacuums.late_s == 0
+    with psycopg.connect(copied) as connection:
+        connection.execute("UPDATE event_window SET scrub_due = clock_ms() - 600000")
     assert vacuums.vacuum_if_due()
-    assert vacuums.delay_s == 0
+    assert (vacuums.delay_s, vacuums.late_s) == (0, 0)
     assert rows(copied, "SELECT scrub_due FROM event_window") == [(0,)]
 
 
@@ -165,6 +212,24 @@ def test_the_url_is_shown_without_its_password() -> None:
     assert shown.exit_code == 0, shown.output
     assert PASSWORD not in shown.output
     assert "postgresql://deskwire:***@db/deskwire" in "".join(shown.output.split())
+
+
+@pytest.mark.parametrize(
+    ("password", "query", "words"),
+    [
+        ("", "?ssl_mode=require", "the option ssl_mode, which PostgreSQL's client library does not know"),
+        ("", "?connect_timeout=abc", "whole seconds, at least 1, as its connect_timeout"),
+        ("%", "", "must have % as %25"),
+        ("%00", "", "is written in a way that PostgreSQL's client library"),
+    ],
+)
+def test_a_url_that_can_not_be_read_is_refused_with_a_sentence_and_without_its_password(
+    password: str, query: str, words: str
+) -> None:
+    refused = run(f"postgresql://deskwire:{PASSWORD}{password}@127.0.0.1:9/x{query}", "migrate")
+    assert isinstance(refused.exception, SystemExit), refused.exception
+    assert words in " ".join(refused.output.split())
+    assert PASSWORD not in refused.output
 
 
 def test_without_the_driver_the_program_starts_and_says_what_to_install(tmp_path: Path) -> None:

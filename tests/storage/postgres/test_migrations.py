@@ -12,10 +12,11 @@ from sqlite_utils import Database
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate, require_migrated
-from deskwire.storage.postgres.migrations.list import MIGRATIONS, Migration
+from deskwire.storage.postgres.migrations.list import MIGRATIONS, TABLES, Migration
 from deskwire.storage.sqlite.migrations.list import migrations
 from tests.support.postgres import shared_server
 
+TABLE_NAMES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
 SQLITE_ALONE = {"search_source", "search_changes", "search_upkeep", "ticket_search"}
 """Tables whose work another one does on PostgreSQL, or nobody has to do."""
 DIFFERENT = {"event_window": {"pruned_id", "spent_position", "spent_id"}}
@@ -59,6 +60,20 @@ def test_of_nodes_that_start_together_one_does_it_and_the_others_wait(
     with ThreadPoolExecutor(4) as pool:
         done = [each.result() for each in [pool.submit(start) for _ in range(4)]]
     assert sorted(done, key=len) == [[], [], [], [each.name for each in wanted]]
+
+
+def test_a_database_with_tables_of_something_else_is_left_as_it_is(empty_postgres_url: str) -> None:
+    with psycopg.connect(empty_postgres_url) as connection:
+        connection.execute("CREATE TABLE users (name text)")
+    with pytest.raises(DatabaseUnusableError, match=r"tables of something else \(users\): name an empty one"):
+        migrate(empty_postgres_url)
+    with psycopg.connect(empty_postgres_url) as connection:
+        assert connection.execute(TABLE_NAMES).fetchall() == [("users",)]
+
+
+def test_the_tables_that_are_ours_are_known(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        assert {name for (name,) in connection.execute(TABLE_NAMES)} == TABLES
 
 
 def test_every_table_and_column_of_sqlite_is_there(postgres_url: str) -> None:

@@ -25,6 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
     made.run("CREATE ROLE locked LOGIN PASSWORD 'right'")
     made.run("CREATE ROLE few LOGIN CONNECTION LIMIT 0")
     made.run("CREATE ROLE apart LOGIN")
+    made.run("CREATE ROLE ten LOGIN CONNECTION LIMIT 10")
     made.run("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     made.run("CREATE DATABASE closed")
     made.run("REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
@@ -44,6 +45,11 @@ def test_a_server_that_fits_is_taken_and_what_is_doubtful_about_it_is_noted(serv
     assert not found.synchronous
     assert abs(found.clock_s) < 1
     assert [note.split()[0] for note in found.notes] == ["fsync", "full_page_writes"]
+
+
+def test_a_user_with_fewer_sessions_than_a_node_takes_is_noted(server: PostgresServer) -> None:
+    notes = examine(f"postgresql://ten@127.0.0.1:{server.port}/postgres").notes
+    assert any("CONNECTION LIMIT is 10, and each node takes up to 20" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 import psycopg
 import pytest
 
+from deskwire.engine.ports import Transaction
+from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.log import LogWrites
+from deskwire.storage.postgres.migrations.apply import migrate
+from deskwire.storage.postgres.operating import scrub
+from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.operating.scrub import Vacuums, rewrite
-from tests.support.postgres import fresh_database
+from deskwire.storage.postgres.search.index import PostgresIndex
+from deskwire.storage.postgres.store import open_postgres
+from tests.support.postgres import USER, fresh_database
+from tests.support.root import ROOT
+
+GUIDE: Final = ROOT / "docs" / "guide" / "nodes.md"
 
 DUE: Final = "SELECT scrub_due FROM event_window"
-ERASED: Final = "UPDATE event_window SET scrub_due = 1"
+ERASED: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() - 600 ELSE scrub_due END, erasures = erasures + 1"
 WAITING: Final = (
     "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' "
     "AND application_name IN ('deskwire/vacuum', 'deskwire/scrub')"
@@ -57,10 +69,10 @@ def due(url: str) -> int:
 
 @contextmanager
 def held_up(url: str) -> Iterator[psycopg.Connection]:
-    """Lock the largest table, so that the work comes to a stop before the last one; gives a session beside it."""
+    """Make one of the tables the largest and lock it, so that the work comes to a stop before the last one; gives a session beside it."""
     with psycopg.connect(url) as holder, psycopg.connect(url, autocommit=True) as beside:
-        beside.execute("CREATE TABLE largest AS SELECT generate_series(1, 100000)")
-        holder.execute("LOCK TABLE largest IN SHARE UPDATE EXCLUSIVE MODE")
+        beside.execute("INSERT INTO contact_erasures SELECT generate_series(1, 50000), 0")
+        holder.execute("LOCK TABLE contact_erasures IN SHARE UPDATE EXCLUSIVE MODE")
         yield beside
 
 
@@ -80,6 +92,62 @@ def test_what_is_due_stays_due_when_the_work_is_cut_off(url: str, work: Work) ->
         assert due(url)
         work(url)
         assert not due(url)
+
+
+@contextmanager
+def account(url: str, rights: str) -> Iterator[str]:
+    """Make an account that owns nothing, and has what the guide has granted; gives its URL."""
+    granted = re.findall(r"^ *(GRANT .*;)$", GUIDE.read_text(), re.MULTILINE)
+    assert len(granted) == 3
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("CREATE ROLE node LOGIN")
+        for grant in granted:
+            owner.execute(grant.replace(", MAINTAIN", rights).encode())
+        try:
+            yield url.replace(f"{USER}@", "node@")
+        finally:
+            owner.execute("DROP OWNED BY node")
+            owner.execute("DROP ROLE node")
+
+
+def test_an_account_that_may_not_vacuum_is_told_so_and_what_is_due_stays_due(url: str, work: Work) -> None:
+    with account(url, "") as other:
+        with pytest.raises(DatabaseUnusableError, match="GRANT MAINTAIN"):
+            work(other)
+        assert due(url)
+
+
+async def test_the_rights_in_the_guide_are_enough_for_a_node_and_its_vacuums(url: str, work: Work) -> None:
+    with account(url, ", MAINTAIN") as other:
+        assert migrate(other) == []
+        claim(other, Identity(["an-id"], "database"), "a")
+        with closing(PostgresIndex(Database(other, "a"))) as index:
+            await index.bound()
+            await index.write(lambda _: None)
+        work(other)
+        assert not due(url)
+
+
+@pytest.mark.parametrize("how", ["reads", "has written"])
+def test_what_a_transaction_from_before_still_sees_stays_due_and_it_is_named(
+    url: str, work: Work, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrub, "_HELD_S", 0.2)
+    with psycopg.connect(url, application_name="a report") as reader:
+        if how == "reads":
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            reader.execute("SELECT 1 FROM event_window")
+        else:
+            reader.execute("INSERT INTO contact_erasures VALUES (1, 0)")
+        with psycopg.connect(url) as beside:
+            beside.execute("DELETE FROM contact_erasures")
+            beside.execute(ERASED)
+        with pytest.raises(DatabaseUnusableError, match=r"session \d+ \(a report\)"):
+            work(url)
+        assert due(url)
+        reader.rollback()
+        work(url)
+    assert not due(url)
 
 
 def test_what_is_erased_meanwhile_is_due_behind_it(url: str, work: Work) -> None:
@@ -105,3 +173,25 @@ def test_of_two_at_once_the_first_one_to_end_leaves_what_was_erased_meanwhile_to
     for _ in others:
         pass
     assert not due(url)
+
+
+async def test_erasures_are_due_since_the_oldest_of_them(url: str) -> None:
+    def noted() -> tuple[int, int]:
+        with psycopg.connect(url) as connection:
+            row = connection.execute("SELECT scrub_due, erasures FROM event_window").fetchone()
+            assert row is not None
+            return row
+
+    def erase(tx: Transaction) -> None:
+        assert isinstance(tx, LogWrites)
+        tx.note_spent()
+
+    rewritten(url)
+    _, before = noted()
+    async with open_postgres(url, node="a", batch=16, readers=1, on_commit=lambda _: None) as store:
+        await store.write(erase)
+        first, count = noted()
+        assert count == before + 1
+        assert abs(first / 1_000 - time.time()) < 60
+        await store.write(erase)
+        assert noted() == (first, before + 2)

@@ -27,7 +27,9 @@ def migrate(url: str | None) -> None:
 @click.command("scrub")
 @url_option
 def scrub(url: str | None) -> None:
-    """Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased.
+    """Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased before.
+
+    Fails if a transaction that began before goes on, as PostgreSQL keeps what was erased for it, and names its session.
 
     Each table is locked while it is rewritten, and takes its room twice. WAL, standbys and backups keep what they have for as
     long as their retention says.
@@ -37,7 +39,7 @@ def scrub(url: str | None) -> None:
 
         for table, size in rewrite(given_url(url)):
             click.echo(f"{table}: {size:,} bytes", err=True)
-    click.echo("No table's file has a byte of what was erased.")
+    click.echo("No table's file has a byte of what was erased before the command began.")
 
 
 @click.command("restored")

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +92,11 @@ def _opened(source: Path, config: Config) -> Iterator[tuple[Path, Secrets]]:
         try:
             require_whole(source)
             migrate(source / FILE_NAME, lambda name: refuse_upgrade(source / FILE_NAME, name))
-            yield source, _known(present_secrets(source, config.secret, config.secret_previous), source)
+            given, own = _given(source, config), present_secrets(source, None)
+            if given is not None and own is not None and own.current not in given.known:
+                raise _wrong_secret(f"the one in {source / SECRET_FILE}")
+            _require_opened(source / FILE_NAME, given)
+            yield source, _known(given or own, source)
         finally:
             lock.release()
         return
@@ -102,14 +106,50 @@ def _opened(source: Path, config: Config) -> Iterator[tuple[Path, Secrets]]:
 
 def _unpacked(backup: Path, config: Config, into: Path) -> Secrets:
     from deskwire.storage.sqlite.backup.archive import DATABASE
+    from deskwire.storage.sqlite.backup.manifest import fitting
     from deskwire.storage.sqlite.backup.unpack import read_archive
     from deskwire.storage.sqlite.database import FILE_NAME, migrate
 
-    given = None if config.secret is None else present_secrets(into, config.secret, config.secret_previous)
+    given = _given(into, config)
     contents = read_archive(backup, given, into)
+    wanted = contents.manifest.secret_id
+    if given is not None and wanted is not None and fitting(given.known, wanted) is None:
+        raise _wrong_secret(f"that of the installation which {backup} is of")
     (into / DATABASE).rename(into / FILE_NAME)
     migrate(into / FILE_NAME)
+    _require_opened(into / FILE_NAME, given)
     return _known(Secrets.read(contents.secret) if contents.secret else given, backup)
+
+
+def _given(directory: Path, config: Config) -> Secrets | None:
+    """The secrets of the settings; None if they name none."""
+    return (
+        None if config.secret is None else present_secrets(directory, config.secret, config.secret_previous)
+    )
+
+
+def _wrong_secret(right: str) -> SecretError:
+    return SecretError(
+        f"DESKWIRE_SECRET is not {right}. With another one the webhooks' signing secrets can't be opened: set it to that one, or "
+        "unset it for the copy if the secret is in there. Nothing was copied."
+    )
+
+
+def _require_opened(database: Path, given: Secrets | None) -> None:
+    """Raise SecretError if the settings' secret does not open what the installation's has sealed."""
+    from deskwire.storage.check.check import broken_seals
+    from deskwire.storage.sqlite.backup.snapshot import opened
+
+    if given is None:
+        return
+    with closing(opened(database, writing=False)) as connection:
+        broken = list(broken_seals(connection, given))
+    if broken:
+        raise SecretError(
+            f"DESKWIRE_SECRET does not open the signing secrets of {len(broken):,} webhooks. Set it to the installation's secret, "
+            "and DESKWIRE_SECRET_PREVIOUS to the one before while a replacement is under way; remove webhooks whose secret is "
+            "lost before the copy. Nothing was copied."
+        )
 
 
 def _known(secrets: Secrets | None, source: Path) -> Secrets:

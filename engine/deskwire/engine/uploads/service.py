@@ -44,7 +44,7 @@ AT_ONCE: Final = 32
 BATCH: Final = 200
 """The rows that are looked at or removed in one go."""
 
-SWEEP_S: Final = 6 * 3_600.0
+_SWEEP_S: Final = 6 * 3_600.0
 """The time between two looks at all files for what crashes have left."""
 
 _RETRY_S: Final = 1.0
@@ -207,7 +207,7 @@ class UploadService:
             if not forward.noticed():
                 if trio.current_time() >= sweep_at:
                     await _until_done(lambda: self._shelf.sweep(self.clock()))
-                    sweep_at = trio.current_time() + SWEEP_S
+                    sweep_at = trio.current_time() + _SWEEP_S
                 await _until_done(self._expire)
             await _until_done(self._remove_doomed)
             await trio.sleep(interval_s)

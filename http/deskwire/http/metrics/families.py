@@ -234,7 +234,8 @@ METRICS: Final = (
     Metric(
         "log_position",
         "gauge",
-        "Position of the newest event; it grows by about one with each.",
+        "Position of the newest event that this node has in memory; without PostgreSQL that is the newest, and grows by about one with "
+        "each.",
         _one(lambda s: s.log.progress),
     ),
     Metric(
@@ -405,7 +406,8 @@ METRICS: Final = (
     Metric(
         "storage_scrub_delay_seconds",
         "gauge",
-        "Age of the oldest of these bytes; with continuous deletions it stays at about the time of one round.",
+        "Age of the oldest of these bytes; with continuous deletions it stays at about the time of one round. On PostgreSQL the time "
+        "for which a vacuum has been late: it begins when half of DESKWIRE_SCRUB_S is over.",
         _one(lambda s: s.measured.scrub_delay()),
     ),
     Metric(

@@ -42,6 +42,8 @@ SELECT d.position FROM project_heads h CROSS JOIN LATERAL
     ORDER BY v.position LIMIT :limit) AS d
 WHERE d.created_at < :older_than AND d.status <> 'pending' LIMIT :limit
 """
+_WANT_SCRUB: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() ELSE scrub_due END, erasures = erasures + 1"
+"""`scrub_due` is the time of the oldest erasure that no vacuum has covered."""
 _WITHOUT_EVENT: Final = (
     "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
     "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
@@ -73,6 +75,10 @@ class LogReads(Queries):
 
 class LogWrites(EventWrites, DeliveryWrites):
     """Changes of the logs of all projects."""
+
+    def want_scrub(self) -> None:
+        self.conn.execute(_WANT_SCRUB)
+        self.scrub_wanted = True
 
     def note_spent(self) -> None:
         self.want_scrub()  # no position is given again: the heads have them

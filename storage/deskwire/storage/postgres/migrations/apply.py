@@ -11,7 +11,7 @@ import psycopg
 from psycopg import errors
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.postgres.migrations.list import MIGRATIONS, Migration
+from deskwire.storage.postgres.migrations.list import MIGRATIONS, RECORDS, Migration
 from deskwire.storage.postgres.operating.advice import place
 from deskwire.storage.postgres.operating.preflight import connected, require_fit
 
@@ -22,11 +22,18 @@ SELECT quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.index
 WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace AND %s ~ ('\m' || c.relname || '\M')
 """
 """The index that a statement names, if an attempt at it was cut off."""
-_RECORDS: Final = """
-CREATE TABLE IF NOT EXISTS schema_migrations (
+_RECORDS: Final = f"""
+CREATE TABLE IF NOT EXISTS {RECORDS} (
     name text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), oldest_program text COLLATE "C" NOT NULL
 )
 """
+_OF_OTHERS: Final = f"""
+SELECT relname FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+AND relname <> '{RECORDS}' AND NOT EXISTS
+    (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+ORDER BY 1 LIMIT 3
+"""
+"""Tables that no extension has brought along."""
 
 
 def migrate(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
@@ -46,6 +53,8 @@ def migrate(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]
         pending = _pending(connection, migrations)
         if pending and _applied(connection):
             _require_no_nodes(connection, pending)
+        elif pending:
+            _require_empty(connection)
         connection.execute(_RECORDS)
         for migration in pending:
             _apply(connection, migration)
@@ -100,6 +109,14 @@ def _applied(connection: psycopg.Connection) -> dict[str, str]:
     if connection.execute("SELECT to_regclass('schema_migrations')").fetchone() == (None,):
         return {}
     return dict(connection.execute("SELECT name, oldest_program FROM schema_migrations").fetchall())
+
+
+def _require_empty(connection: psycopg.Connection) -> None:
+    """Raise DatabaseUnusableError if a database that is not ours yet is somebody else's."""
+    if found := connection.execute(_OF_OTHERS.encode()).fetchall():
+        raise DatabaseUnusableError(
+            f"The database has tables of something else ({', '.join(name for (name,) in found)}): name an empty one."
+        )
 
 
 def _require_no_nodes(connection: psycopg.Connection, pending: Sequence[Migration]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,3 +42,11 @@ _BASELINE: Final = (main, order, triggers, cluster, files, search)
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
 )
+
+RECORDS: Final = "schema_migrations"
+"""The table of what was applied."""
+
+TABLES: Final = frozenset(re.findall(r"CREATE TABLE (\w+)", "".join(each.sql for each in MIGRATIONS))) | {
+    RECORDS
+}
+"""Every table of ours that a database may have."""

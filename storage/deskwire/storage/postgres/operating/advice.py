@@ -6,7 +6,7 @@ libpq gives no code for a session that was not begun, only the server's words; t
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -35,7 +35,7 @@ _ADVICE: Final = (
     ),
     (
         r"too many (connections|clients)|remaining connection slots",
-        "has no session left. A node takes up to 14: raise max_connections, or the user's CONNECTION LIMIT",
+        "has no session left. A node takes up to 20, more with DESKWIRE_READ_CONNECTIONS: raise max_connections, or the user's CONNECTION LIMIT",
     ),
     (
         r"starting up|shutting down|not yet accepting connections|in recovery mode",
@@ -64,6 +64,7 @@ _ADVICE: Final = (
         "can't be reached. Look whether it runs, and at host and port in DESKWIRE_DATABASE_URL",
     ),
 )
+_UNKNOWN_OPTION: Final = re.compile(r'invalid (?:URI query parameter|connection option):? "([a-z_]+)"')
 
 
 def unreachable(url: str, error: psycopg.Error | str) -> DatabaseUnusableError:
@@ -73,9 +74,22 @@ def unreachable(url: str, error: psycopg.Error | str) -> DatabaseUnusableError:
     return DatabaseUnusableError(f"The PostgreSQL {place(url)} {advice}. It was said: {words}")
 
 
+def parts_of(url: str) -> dict[str, Any]:
+    """Return the parts of a URL. Raises DatabaseUnusableError, which repeats nothing of it but the name of an option."""
+    try:
+        return conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        unknown = _UNKNOWN_OPTION.search(str(error))
+    what = f"has the option {unknown[1]}, which" if unknown else "is written in a way that"
+    raise DatabaseUnusableError(
+        f"The URL of the PostgreSQL {what} PostgreSQL's client library does not know. Look at DESKWIRE_DATABASE_URL; it is not "
+        "repeated here, as a password may be in it."
+    )
+
+
 def place(url: str) -> str:
-    """Return where a database is, without who goes there."""
-    parts = conninfo_to_dict(url)
+    """Return where a database is, without who goes there. Raises DatabaseUnusableError as `parts_of` does."""
+    parts = parts_of(url)
     hosts = str(parts.get("host") or parts.get("hostaddr") or "on this machine")
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"{hosts}{port}/{parts.get('dbname') or parts.get('user') or ''}"

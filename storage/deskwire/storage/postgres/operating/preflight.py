@@ -12,18 +12,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.postgres.operating.advice import place, unreachable
+from deskwire.storage.postgres.operating.advice import parts_of, place, unreachable
 
 OLDEST_SERVER: Final = 15
 CLOCK_WARNED_S: Final = 1.0
 CLOCK_REFUSED_S: Final = 5.0
 CONNECT_S: Final = 10
-SESSIONS: Final = 14
-"""Sessions that a node keeps open at most: ten, and those for uploads that are kept in the database."""
-_NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS} sessions open and needs no pooler."
+SESSIONS: Final = 20
+"""Sessions that a node opens at most with four for reading, which DESKWIRE_READ_CONNECTIONS sets; four are for files, three for
+writes by themselves, four for watching, lanes and vacuum, and one each for batches, looks, beats, bus and search."""
+_NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS} sessions open, more with DESKWIRE_READ_CONNECTIONS, and needs no pooler."
+_LIMIT: Final = (
+    "SELECT CASE WHEN rolsuper THEN -1 ELSE rolconnlimit END FROM pg_roles WHERE rolname = current_user"
+)
 _MARK: Final = "deskwire.settings_arrive"
 """A setting that means nothing to the server."""
 
@@ -73,7 +76,10 @@ def examine(url: str, *, require_sync_standby: bool = False, now: Callable[[], f
                 "DESKWIRE_REQUIRE_SYNC_STANDBY is set. Set up a synchronous standby, or unset that."
             )
         return Found(
-            connection.info.server_version, synchronous, offset_s, tuple(_doubts(settings, offset_s))
+            connection.info.server_version,
+            synchronous,
+            offset_s,
+            (*_doubts(settings, offset_s), *_few_sessions(connection)),
         )
 
 
@@ -86,8 +92,8 @@ def connected(url: str, role: str, options: str = "") -> Iterator[psycopg.Connec
 
     Raises DatabaseUnusableError if it can't be begun.
     """
+    given = parts_of(url)
     try:
-        given = conninfo_to_dict(url)
         connection = psycopg.connect(
             url,
             autocommit=True,
@@ -168,6 +174,15 @@ def _doubts(settings: dict[str, str], offset_s: float) -> Iterator[str]:
         yield f"synchronous_commit is {settings['synchronous_commit']}: {lost} may lose what was acknowledged."
     if abs(offset_s) >= CLOCK_WARNED_S:
         yield f"The server's clock and this machine's differ by {abs(offset_s):.1f} s."
+
+
+def _few_sessions(connection: psycopg.Connection[Any]) -> Iterator[str]:
+    limit = int(_one(connection, _LIMIT))
+    if 0 <= limit < SESSIONS:
+        yield (
+            f"The user's CONNECTION LIMIT is {limit}, and each node takes up to {SESSIONS} sessions: without them requests wait in "
+            "vain. Raise it (`ALTER ROLE … CONNECTION LIMIT`)."
+        )
 
 
 def _one(connection: psycopg.Connection[Any], sql: str) -> Any:

@@ -6,7 +6,7 @@ VACUUM makes the room of deleted rows free, and mostly leaves their bytes until 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import psycopg
@@ -14,39 +14,94 @@ import structlog
 import trio
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.migrations.apply import require_migrated
+from deskwire.storage.postgres.migrations.list import TABLES
 from deskwire.storage.postgres.operating.preflight import connected
 
 log: Final = structlog.get_logger(__name__)
 
 _TABLES: Final = """
 SELECT quote_ident(relname), pg_total_relation_size(oid) FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY 2
+WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname = ANY(%s) ORDER BY 2
 """
-_MARK: Final = "2 + pg_backend_pid() % 32766"
-_BEGUN: Final = f"UPDATE event_window SET scrub_due = {_MARK} WHERE scrub_due <> 0"
-_DONE: Final = f"UPDATE event_window SET scrub_due = 0 WHERE scrub_due = {_MARK}"
-"""What is due stays so until the session that has begun with it is through; an erasure meanwhile writes 1, which is due anew."""
+_NOT_ALLOWED: Final = """
+SELECT c.relname FROM pg_class c, pg_database d WHERE d.datname = current_database()
+AND c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY(%s)
+AND NOT pg_has_role(c.relowner, 'USAGE') AND NOT pg_has_role(d.datdba, 'USAGE')
+"""
+_NOT_GRANTED: Final = "AND NOT has_table_privilege(c.oid, 'MAINTAIN')"
+_MAINTAIN_SINCE: Final = 170_000
+"""The server from which on others than the owner may be allowed to vacuum."""
+_BEGUN: Final = "UPDATE event_window SET erasures = erasures RETURNING erasures, clock_ms()"
+"""Waits for the erasures under way, and says how many there were, and what time it is behind them."""
+_DONE: Final = """
+UPDATE event_window SET scrub_due = CASE WHEN erasures = %s OR scrub_due = 0 THEN 0 ELSE greatest(scrub_due, %s) END
+"""
+"""What is due stays so until somebody is through who began behind it."""
+_WAITED: Final = "SELECT greatest(clock_ms() - scrub_due, 0) / 1000.0 FROM event_window WHERE scrub_due <> 0"
+_NEXT: Final = "SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid)"
+_HOLDERS: Final = """
+SELECT who FROM (
+    SELECT format('session %%s (%%s)', pid, coalesce(nullif(application_name, ''), backend_type)) AS who,
+    greatest(age(backend_xid), age(backend_xmin)) AS old FROM pg_stat_activity a
+    WHERE pid <> pg_backend_pid() AND (datname = current_database() OR backend_type = 'walsender')
+    AND application_name <> 'deskwire/vacuum' AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_vacuum v WHERE v.pid = a.pid)
+    UNION ALL SELECT 'the replication slot ' || slot_name, age(xmin) FROM pg_replication_slots
+    UNION ALL SELECT 'the prepared transaction ' || gid, age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+) AS holders WHERE old > age(CAST(%s AS xid)) ORDER BY old DESC LIMIT 3
+"""
+"""Those for whom VACUUM keeps what was deleted before a transaction. Other vacuums are not among them, nor catalogs' readers."""
+_HELD_S: Final = 30.0
+"""The time for which they are waited for: a standby that sends its oldest reader does so every ten seconds."""
+_HELD_LOOK_S: Final = 0.05
 _LOOK_S: Final = 600.0
 _SHARE: Final = 0.5
 """The part of the promised time after which what is due is begun with."""
 
 
 def rewrite(url: str) -> Iterator[tuple[str, int]]:
-    """Write all tables anew, one after the other, the smallest first; yields each name, and its size before.
+    """Write all tables of ours anew, one after the other, the smallest first; yields each name, and its size before.
 
     Raises DatabaseUnusableError.
     """
+    require_migrated(url)
     try:
         with connected(url, "scrub") as connection:
-            connection.execute(_BEGUN)
-            for table, size in connection.execute(_TABLES).fetchall():
+            _require_rights(connection)
+            begun = connection.execute(_BEGUN).fetchall()[0]
+            _require_no_readers(connection)
+            for table, size in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                 connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
                 yield table, size
-            connection.execute(_DONE)
+            connection.execute(_DONE, begun)
     except psycopg.Error as error:
         raise DatabaseUnusableError(
             f"The tables can't be rewritten: {' '.join(str(error).split())}"
         ) from error
+
+
+def _require_rights(connection: psycopg.Connection[Any]) -> None:
+    """Make sure that VACUUM does not skip a table, of which it would only warn. Raises DatabaseUnusableError."""
+    since = connection.info.server_version >= _MAINTAIN_SINCE
+    query = f"{_NOT_ALLOWED} {_NOT_GRANTED if since else ''} ORDER BY 1 LIMIT 1"
+    if found := connection.execute(query.encode(), (sorted(TABLES),)).fetchone():
+        raise DatabaseUnusableError(
+            f"This account may not vacuum the tables ({found[0]} for one), so bytes of what was erased stay in their files. Use "
+            "the account that owns the tables, or GRANT MAINTAIN on them to this one, which PostgreSQL knows from version 17 on."
+        )
+
+
+def _require_no_readers(connection: psycopg.Connection[Any]) -> None:
+    """Wait until nobody sees any more what was erased before. Raises DatabaseUnusableError, which names who still does."""
+    following = connection.execute(_NEXT).fetchall()[0][0]
+    until = time.monotonic() + _HELD_S
+    while found := connection.execute(_HOLDERS, (following,)).fetchall():
+        if time.monotonic() >= until:
+            raise DatabaseUnusableError(
+                f"The database keeps what was erased for {', '.join(who for (who,) in found)}, whose transaction began before. "
+                "Nothing was vacuumed: end it (`SELECT pg_terminate_backend(…)` ends a session), then try again."
+            )
+        time.sleep(_HELD_LOOK_S)
 
 
 class Vacuums:
@@ -56,46 +111,59 @@ class Vacuums:
         within_s: that time; 0 leaves it to PostgreSQL's autovacuum.
     """
 
-    def __init__(self, url: str, within_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, url: str, within_s: float) -> None:
         self._url = url
         self._within_s = within_s
-        self._clock = clock
         self.due_since: float | None = None
 
     @property
     def delay_s(self) -> float:
         """The seconds for which something that was erased has waited, as far as this node knows; 0 if nothing does."""
-        return 0 if self.due_since is None else self._clock() - self.due_since
+        return 0 if self.due_since is None else time.monotonic() - self.due_since
+
+    @property
+    def late_s(self) -> float:
+        """The seconds for which a vacuum should have begun; it waits for a while on purpose, to be one for many erasures."""
+        return max(0.0, self.delay_s - self._within_s * _SHARE)
 
     async def run(self) -> None:
         """Vacuum what is due, until cancelled."""
         if not self._within_s:
             await trio.sleep_forever()
         pause_s = min(_LOOK_S, self._within_s * _SHARE)
-        while True:
-            try:
-                await trio.to_thread.run_sync(self.vacuum_if_due, abandon_on_cancel=True)
-            except (psycopg.Error, DatabaseUnusableError) as error:
-                log.warning("storage.vacuum_failed", reason=" ".join(str(error).split()))
-            await trio.sleep(pause_s)
+        try:
+            while True:
+                await self._look()
+                await trio.sleep(pause_s)
+        finally:
+            self.due_since = None  # whoever has the duties next knows
+
+    async def _look(self) -> None:
+        try:
+            await trio.to_thread.run_sync(self.vacuum_if_due, abandon_on_cancel=True)
+        except (psycopg.Error, DatabaseUnusableError) as error:
+            log.warning("storage.vacuum_failed", reason=" ".join(str(error).split()))
 
     def vacuum_if_due(self) -> bool:
         """Vacuum all tables if something was erased long enough ago; tell whether it was. Raises DatabaseUnusableError, psycopg.Error."""
         with connected(self._url, "vacuum") as connection:
-            if not self._is_time(connection):
+            is_time = self._is_time(connection)
+            _require_rights(connection)
+            if not is_time:
                 return False
-            connection.execute(_BEGUN)
-            for table, _ in connection.execute(_TABLES).fetchall():
+            begun = connection.execute(_BEGUN).fetchall()[0]
+            _require_no_readers(connection)
+            for table, _ in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
                 connection.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
-            connection.execute(_DONE)
+            connection.execute(_DONE, begun)
             self.due_since = None
             log.info("storage.vacuumed")
             return True
 
     def _is_time(self, connection: psycopg.Connection[Any]) -> bool:
-        if connection.execute("SELECT 1 FROM event_window WHERE scrub_due <> 0").fetchone() is None:
+        waited = connection.execute(_WAITED).fetchone()
+        if waited is None:
             self.due_since = None
             return False
-        if self.due_since is None:
-            self.due_since = self._clock()
+        self.due_since = time.monotonic() - float(waited[0])
         return self.delay_s >= self._within_s * _SHARE - 1

@@ -167,8 +167,8 @@ CREATE INDEX deletions_by_conversation ON events (about_conversation, position) 
 CREATE INDEX deletions_by_contact ON events (about_user, position) WHERE about_user IS NOT NULL;
 CREATE INDEX erasures_of_events ON events (position) WHERE type = 'erasure';
 CREATE INDEX events_by_ticket ON events (ticket) WHERE ticket IS NOT NULL;
-CREATE TABLE event_window (one smallint PRIMARY KEY CHECK (one = 1), scrub_due smallint NOT NULL);
-INSERT INTO event_window VALUES (1, 0);
+CREATE TABLE event_window (one smallint PRIMARY KEY CHECK (one = 1), scrub_due bigint NOT NULL, erasures bigint NOT NULL);
+INSERT INTO event_window VALUES (1, 0, 0);
 CREATE TABLE consumers (
     rowid IDENTITY, project bigint NOT NULL REFERENCES projects, channel TEXT NOT NULL, consumer TEXT NOT NULL,
     generation bigint NOT NULL, position bigint NOT NULL, superseded TEXT NOT NULL, since bigint NOT NULL,
