@@ -18,4 +18,4 @@ def test_the_bytes_of_a_content_that_is_gone_are_overwritten_behind_its_removal_
     assert tx.conn.execute("SELECT scrub_due FROM event_window").fetchone()[0] == 0
     tx.forget_content(entry)
     assert tx.left_contents(NOON, 10) == []
-    assert tx.conn.execute("SELECT scrub_due FROM event_window").fetchone()[0] == 1
+    assert tx.conn.execute("SELECT scrub_due FROM event_window").fetchone()[0] > 0

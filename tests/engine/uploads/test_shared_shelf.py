@@ -95,6 +95,7 @@ class Life:
     """Nodes that put and remove the same few contents over and over."""
 
     def __init__(self, store: InlineStore, seed: int, name: Any = entry_of) -> None:
+        self.seed = seed
         self.dice = random.Random(seed)
         self.store = store
         self.store.before_write = self._wait
@@ -117,7 +118,9 @@ class Life:
         for _ in range(8):
             self.count += 1
             content = self.dice.choice(CONTENTS)
-            upload = Upload(f"upl_{self.count}", content.project, "a", "text/plain", 1, content.sha256, NOON)
+            upload = Upload(
+                f"upl_{self.seed}_{self.count}", content.project, "a", "text/plain", 1, content.sha256, NOON
+            )
             await shelf.keep(content, self.files.draft(), lambda tx, u=upload: tx.insert_upload(u, QUOTA))  # type: ignore[misc]
             await self.whole()
 

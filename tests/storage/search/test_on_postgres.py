@@ -135,7 +135,7 @@ async def test_no_row_has_a_word_of_what_was_erased(kept: Kept) -> None:
         connection.execute("UPDATE event_window SET scrub_due = 0")  # as behind a vacuum between the two
     await kept.take_in()
     with psycopg.connect(kept.store.database.url) as connection:
-        assert connection.execute("SELECT scrub_due FROM event_window").fetchone() == (1,)
+        assert connection.execute("SELECT scrub_due > 1 FROM event_window").fetchone() == (True,)
         rows = connection.execute("SELECT word FROM search_postings").fetchall()
         rows += connection.execute("SELECT body || title FROM search_words").fetchall()
     assert rows

@@ -42,7 +42,7 @@ SELECT d.position FROM project_heads h CROSS JOIN LATERAL
     ORDER BY v.position LIMIT :limit) AS d
 WHERE d.created_at < :older_than AND d.status <> 'pending' LIMIT :limit
 """
-_WANT_SCRUB: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() ELSE scrub_due END, erasures = erasures + 1"
+WANT_SCRUB: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() ELSE scrub_due END, erasures = erasures + 1"
 """`scrub_due` is the time of the oldest erasure that no vacuum has covered."""
 _WITHOUT_EVENT: Final = (
     "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
@@ -77,7 +77,7 @@ class LogWrites(EventWrites, DeliveryWrites):
     """Changes of the logs of all projects."""
 
     def want_scrub(self) -> None:
-        self.conn.execute(_WANT_SCRUB)
+        self.conn.execute(WANT_SCRUB)
         self.scrub_wanted = True
 
     def note_spent(self) -> None:

@@ -49,8 +49,8 @@ def prepare(connection: pq.abc.PGconn, statements: Sequence[bytes], options: byt
     seconds = _seconds(conninfo.conninfo_to_dict(options.decode()))
     until = time.monotonic() + seconds
     readable = select.poll()
-    readable.register(connection.socket, select.POLLIN)
     try:
+        readable.register(connection.socket, select.POLLIN)
         for statement in statements:
             connection.send_query(statement)
             answered = False

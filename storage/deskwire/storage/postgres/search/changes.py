@@ -9,6 +9,7 @@ from typing import Final
 
 from deskwire.engine.search.ports import Position
 from deskwire.storage.connection import Connection
+from deskwire.storage.postgres.log import WANT_SCRUB
 from deskwire.storage.search.blocks import changed
 from deskwire.storage.search.postings import NONE, Place, PostingChanges, Words, joined, split
 
@@ -87,7 +88,7 @@ class IndexChanges:
         for start in range(0, len(places), AT_ONCE):
             self._write_postings(places[start : start + AT_ONCE], changes)
         if gone:  # a vacuum may have come between the erasure's commit and this one; last, as erasures wait for this row
-            self._connection.execute("UPDATE event_window SET scrub_due = 1")
+            self._connection.execute(WANT_SCRUB)
 
     def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, Words]]:
         rows = self._connection.execute(
