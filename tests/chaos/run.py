@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
+import psycopg
 import trio
 from wsproto.utilities import LocalProtocolError
 
@@ -321,7 +322,7 @@ class Run:
     async def _one(self, stage: Stage, what: Happening) -> None:
         try:
             self._faults.append(await happen(stage, what, self._slack_s))
-        except OSError as error:
+        except (OSError, psycopg.OperationalError) as error:  # another fault was quicker
             self._notes.append(f"{what.__name__} could not be done: {error!r}")
 
     # What is there in the end

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.engine.cluster.cluster import Node
@@ -307,6 +308,40 @@ async def test_a_result_of_a_superseded_courier_is_not_stored(
     await trio.sleep(3)
     assert nodes.holder(endpoint)
     assert nodes.statuses() == ["delivered"], "by the courier with the new generation"
+
+
+@pytest.mark.parametrize("again", range(12))  # which task goes first is chance
+async def test_a_superseded_courier_ends_without_a_failure_whatever_comes_meanwhile(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock, again: int
+) -> None:
+    answer = trio.Event()
+
+    async def slow(stream: trio.abc.Stream, request: object) -> None:
+        await answer.wait()
+        await stream.send_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async def keep_sending() -> None:
+        for number in range(2, 2_000):
+            await nodes.send(number)
+            await trio.lowlevel.checkpoint()
+
+    await nodes.start("a")
+    receiver = await receivers(slow)
+    await nodes.endpoint(receiver)
+    await trio.sleep(2)
+    await nodes.send(1)
+    await receiver.wait(1)
+    await nodes.store.write(
+        lambda tx: tx.conn.execute("UPDATE couriers SET generation = generation + 1")  # type: ignore[attr-defined]
+    )
+    with capture_logs() as logs:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(keep_sending)
+            answer.set()
+            while not logs:
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+    assert [each["event"] for each in logs] == ["delivery.superseded"]
 
 
 async def test_a_change_at_any_node_reaches_the_courier_with_or_without_a_hint(

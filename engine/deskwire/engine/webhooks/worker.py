@@ -135,14 +135,20 @@ class EndpointWorker(Sender):
         """Give attempts their nursery and record them; return when stopped and nothing is under way."""
         with grace:
             async with trio.open_nursery() as self._attempts:
-                self._wakeup.set()
-                while (recorded := await self._recorder.next()) is not None:
-                    for result, kept in recorded.results:
-                        self._settle(result, kept)
-                    if recorded.released is not None and self.breaker.closed:
-                        self._outbox.release(recorded.released)
-                        self._outage.released(self.endpoint)
+                try:
                     self._wakeup.set()
+                    await self._record()
+                finally:
+                    self._attempts = None  # it takes no more, and the main task may have been woken
+
+    async def _record(self) -> None:
+        while (recorded := await self._recorder.next()) is not None:
+            for result, kept in recorded.results:
+                self._settle(result, kept)
+            if recorded.released is not None and self.breaker.closed:
+                self._outbox.release(recorded.released)
+                self._outage.released(self.endpoint)
+            self._wakeup.set()
 
     def _stop(self, grace: trio.CancelScope) -> None:
         self._stopping = True
@@ -171,7 +177,7 @@ class EndpointWorker(Sender):
         now = self._context.clock()
         if self._outbox.holds:
             if self.breaker.gate(now) == "probe" and self._attempts is not None:
-                await self._guarded(self._begin_probe(self._attempts, now))
+                await self._guarded(self._begin_probe(now))
         elif (batch := self._outbox.wants_batch(now)) is not None:
             if await self._guarded(self._outage.read(self.endpoint, batch)):
                 self._wakeup.set()
@@ -180,9 +186,10 @@ class EndpointWorker(Sender):
         elif self._outage.over:
             await self._guarded(self._outage.end(self.endpoint))
 
-    async def _begin_probe(self, attempts: trio.Nursery, now: int) -> None:
+    async def _begin_probe(self, now: int) -> None:
         delivery = await self._outage.next_probe(self.endpoint, now)
-        if delivery is None:
+        attempts = self._attempts
+        if delivery is None or attempts is None:
             return
         if self.breaker.begin(self._context.clock()):
             self._probe = delivery.position
