@@ -12,7 +12,7 @@ from deskwire.program.first_start import present_secrets
 from deskwire.storage.check.check import check
 from tests.crash.shim import Shim, missing
 from tests.crash.shimmed import made, service
-from tests.support.sockets.server_process import Server, seen
+from tests.support.sockets.server_process import EndedError, Server, seen
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")]
 
@@ -82,7 +82,7 @@ async def test_a_start_on_a_full_disk_says_why_and_the_next_one_goes_well(tmp_pa
     shim = Shim(tmp_path, tmp_path / "disk")
     shim.fail(writes=ENOSPC)
     server = Server(shim.root, environ=shim.environ)
-    with pytest.raises(AssertionError, match=r"Deskwire can't start: .* No space left on device"):
+    with pytest.raises(EndedError, match=r"Deskwire can't start: .* No space left on device"):
         await server.start()
     assert await server.stop() == 1
     assert "Traceback" not in server.log()
