@@ -43,6 +43,7 @@ from deskwire.storage.sqlite.migrations import (
     m0025_leases,
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
+    m0032_events_for_those_who_name_them,
 )
 
 SCRIPTS: Final = {
@@ -75,6 +76,7 @@ SCRIPTS: Final = {
         m0025_leases,
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
+        m0032_events_for_those_who_name_them,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
