@@ -17,6 +17,7 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
+from deskwire.engine.webhooks.health import HealthTransaction, tell
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.retry.circuit import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
@@ -283,7 +284,7 @@ def _insert(tx: DeliveryTransaction, endpoint: Endpoint) -> Endpoint:
     return tx.insert_endpoint(endpoint)
 
 
-def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+def _change(tx: HealthTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
     if problems := _internal_problems(body, before):  # another change has come first
         raise Invalid(*problems)
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
@@ -296,6 +297,15 @@ def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now:
         after = replace(after, status_reason=None if after.status == "enabled" else _BY_API)
     tx.save_endpoint(replace(after, updated_at=now))
     if after.url != before.url or (after.status == "enabled" and before.status != "enabled"):
-        tx.reset_circuit(after.rowid)
-        after = replace(after, circuit=CLOSED)
+        after = _with_closed_circuit(tx, after, now)
+    if after.status != before.status:
+        tell(tx, "enabled" if after.status == "enabled" else "disabled", after, now)
     return replace(after, updated_at=now)
+
+
+def _with_closed_circuit(tx: HealthTransaction, endpoint: Endpoint, now: int) -> Endpoint:
+    turns = tx.circuit_turns(endpoint.rowid, closed=True)
+    tx.reset_circuit(endpoint.rowid)
+    if turns:
+        tell(tx, "circuit.closed", endpoint, now)
+    return replace(endpoint, circuit=CLOSED)
