@@ -256,7 +256,8 @@ class Agents(NamedTuple):
     project: int
 
 
-class Named(NamedTuple):
+@value
+class Named:
     """All events of a project that whoever names their types may have: those of the contract, and those beyond it.
 
     Args:
