@@ -43,6 +43,7 @@ from deskwire.storage.sqlite.migrations import (
     m0025_leases,
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
+    m0032_events_for_those_who_name_them,
     m0035_comments_with_ratings,
 )
 
@@ -76,6 +77,7 @@ SCRIPTS: Final = {
         m0025_leases,
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
+        m0032_events_for_those_who_name_them,
         m0035_comments_with_ratings,
     )
 }
