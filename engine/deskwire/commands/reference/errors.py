@@ -361,6 +361,8 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "too_small": "The number is below its minimum.",
     "unchanged": "The new password is the present one.",
     "unknown": "The project has no object, or the organisation no user, with this id.",
+    "unknown_assignee": "The project has no such user or team to filter by.",
+    "unknown_contact": "The project has no such contact to filter by.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",
     "unknown_language": "The project, or the version of the survey, does not have this language.",

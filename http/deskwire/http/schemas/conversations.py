@@ -82,6 +82,12 @@ class Conversation(Shape):
     closed_at: Moment | None
 
 
+class ListedConversation(Conversation):
+    """A conversation, with its tags if `include=tags` asks for them."""
+
+    tags: Annotated[list[str], Field(examples=[["returns"]])] | None = None
+
+
 class Author(Shape):
     """The author of a message."""
 

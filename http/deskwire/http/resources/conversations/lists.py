@@ -17,7 +17,6 @@ from deskwire.engine.conversations.listing import (
     Order,
     Place,
     Sort,
-    SortKey,
 )
 from deskwire.engine.conversations.tags import normal_tag
 from deskwire.engine.core.ids import is_id
@@ -92,7 +91,7 @@ class ConversationLists(Paged):
     since: Time | None = None
     until: Time | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    sort: SortKey = "activity"
+    sort: Literal["activity", "waiting", "created"] = "activity"
     order: Order = "desc"
 
     @field_validator("team")
