@@ -29,7 +29,7 @@ async def pages(service: Service, **params: Any) -> AsyncIterator[dict[str, Any]
     """All pages of a list."""
     cursor = None
     while True:
-        more = {"cursor": cursor} if cursor else {}
+        more: dict[str, Any] = {"cursor": cursor} if cursor else {}
         answer = await service.http.get("/s2s/conversations", params={**params, **more})
         assert answer.status_code == 200, answer.text
         page = answer.json()
@@ -104,11 +104,11 @@ async def test_a_list_is_filtered_by_who_has_the_conversation(service: Service) 
 
 async def test_a_contact_and_an_assignee_of_nobody_are_refused_by_name(service: Service) -> None:
     await service.create("u1")
-    assert await refused(service, contact="nobody") == [("?contact", "unknown_contact")]
-    assert await refused(service, assignee="me") == [("?assignee", "unknown_assignee")]
-    assert await refused(service, team="none") == [("?team", "unknown_assignee")]
+    assert await refused(service, contact="nobody") == [("?contact", "unknown")]
+    assert await refused(service, assignee="me") == [("?assignee", "unknown")]
+    assert await refused(service, team="none") == [("?team", "unknown")]
     both = await refused(service, contact="con_00000000000000000000000000", assignee="usr_0")
-    assert both == [("?contact", "unknown_contact"), ("?assignee", "unknown_assignee")]
+    assert both == [("?contact", "unknown"), ("?assignee", "unknown")]
 
 
 async def test_conversations_of_somebody_who_has_left_are_still_found(service: Service) -> None:

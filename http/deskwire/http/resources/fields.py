@@ -15,6 +15,7 @@ from deskwire.engine.definitions.attributes import (
     TOO_DEEP,
     size_of,
 )
+from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import few
 
 
@@ -24,7 +25,7 @@ def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
         raise PydanticCustomError("too_deep", TOO_DEEP)
     if size > ATTRIBUTES_BYTES:
         raise ValueError(
-            f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"
+            f"All attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed."
         )
     return value
 
@@ -34,9 +35,9 @@ def _time(text: str) -> str:
     return text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Title = Annotated[str, Field(min_length=1, max_length=500)]
-UserId = Annotated[str, Field(min_length=1, max_length=255)]
+Name = Annotated[str, Field(min_length=1, max_length=200), SHOWING]
+Title = Annotated[str, Field(min_length=1, max_length=500), SHOWING]
+UserId = Annotated[str, Field(min_length=1, max_length=255), SHOWING]
 Attributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
     Field(max_length=ATTRIBUTES_MAX),

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Final, Literal, Protocol
 import orjson
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 
-from deskwire.engine.accounts.ports import AccountReader
-from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader
 from deskwire.engine.conversations.listing import (
+    NEWEST_FIRST,
     AttributeIs,
     ConversationFilter,
     Listed,
@@ -22,8 +21,7 @@ from deskwire.engine.conversations.listing import (
     Place,
     Sort,
 )
-from deskwire.engine.core.errors import Problem
-from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.errors import BadRequest, Problem
 from deskwire.engine.core.store import Inline
 from deskwire.engine.events.as_of import as_of
 from deskwire.http.api.calls import Answer, Call
@@ -31,6 +29,7 @@ from deskwire.http.api.input.validation import Flag, Query, Time, bad_query
 from deskwire.http.api.pagination import ByChange, list_number, page
 from deskwire.http.resources.conversations.lists import Statuses, Tags
 from deskwire.http.resources.conversations.operations import conversation_id, find
+from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
 
 _ATTRIBUTES_MAX: Final = 5
 """Attributes that one list may be filtered by."""
@@ -106,7 +105,7 @@ Include = Literal["tags"]
 """What a conversation is shown with besides the fields that it has everywhere."""
 
 
-class ListReader(InboxReader, AccountReader, Protocol):
+class ListReader(InboxReader, SomebodyReader, Protocol):
     """Queries on conversations, and on who can be assigned."""
 
 
@@ -193,15 +192,23 @@ async def get_conversation(call: Call[Any, BackendView]) -> Answer:
 
 def _filter(reader: ListReader, call: Call[Any, BackendConversationLists]) -> ConversationFilter:
     """Return the filter of a list. Raises BadRequest naming the contact and the assignee, if there are no such ones."""
-    query = call.query
-    contact = None if query.contact is None else _contact(reader, call.project.rowid, query.contact)
-    problems = []
-    if query.contact is not None and contact is None:
-        problems.append(Problem("?contact", "unknown_contact", "There is no such contact in this project."))
+    query, project = call.query, call.project
+    contact, problems = None, list[Problem]()
     name, assignee = ("assignee", query.assignee) if query.team is None else ("team", query.team)
-    if assignee is not None and not _is_assignee(reader, call, assignee):
-        said = f"There is no such {'team' if name == 'team' else 'user or team'} in this project."
-        problems.append(Problem(f"?{name}", "unknown_assignee", said))
+
+    def has_some() -> bool:
+        wanted = ConversationFilter(assignees=(assignee,))
+        return bool(reader.conversations(project.rowid, wanted, NEWEST_FIRST, None, 1))
+
+    try:
+        contact = None if query.contact is None else contact_named(reader, project, query.contact)
+    except BadRequest as refused:
+        problems += refused.problems
+    try:
+        if assignee is not None and (name, assignee) != ("assignee", "none"):
+            require_assignee(reader, project, name, assignee, has_some)
+    except BadRequest as refused:
+        problems += refused.problems
     if problems:
         raise bad_query(*problems)
     return ConversationFilter(
@@ -222,23 +229,3 @@ def _filter(reader: ListReader, call: Call[Any, BackendConversationLists]) -> Co
         rating=query.rating,
         attributes=query.attribute or (),
     )
-
-
-def _is_assignee(reader: ListReader, call: Call[Any, BackendConversationLists], assignee: str) -> bool:
-    """Tell whether conversations are, or could be, assigned to this id; those of a removed one still are."""
-    if assignee == "none" and call.query.team is None:
-        return True
-    project = call.project
-    if call.query.team is None and reader.member_name(project.organisation, assignee) is not None:
-        return True
-    if reader.team_name(project.rowid, assignee) is not None:
-        return True
-    return bool(
-        reader.conversations(project.rowid, ConversationFilter(assignees=(assignee,)), Sort(), None, 1)
-    )
-
-
-def _contact(reader: ContactReader, project: int, identifier: str) -> int | None:
-    by_id = is_id(identifier, "con")
-    contact = reader.contact_by_id(project, identifier) if by_id else reader.contact(project, identifier)
-    return None if contact is None else contact.rowid

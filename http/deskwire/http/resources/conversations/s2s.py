@@ -29,6 +29,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
+from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, NOTHING, S2S, Routes, Tag
 from deskwire.http.resources.conversations import backend_lists, operations
@@ -105,14 +106,14 @@ class RatingBody(Body):
 class NetworkRequest(Body):
     """A request that a customer's client made (contract 2.3). Only `request` and `response` can be null."""
 
-    url: str
-    type: str = ""
-    date: str = ""
+    url: PlainText
+    type: PlainText = ""
+    date: PlainText = ""
     duration: Annotated[float, Field(allow_inf_nan=False)] = 0
     success: bool = False
     request: Any = None
     response: Any = None
-    initiator_type: str = ""
+    initiator_type: PlainText = ""
 
 
 class NetworkLogsBody(Body):

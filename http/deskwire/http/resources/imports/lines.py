@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
+from deskwire.engine.core.nul import NUL
 from deskwire.engine.importing.records import (
     ContactRecord,
     ConversationRecord,
@@ -18,6 +19,7 @@ from deskwire.engine.importing.records import (
 from deskwire.http.api.input.decoding import Malformed, decoded
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.api.input.partial import what_fits
+from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, fitted
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
 from deskwire.http.resources.fields import Attributes, Closer, Name, StatusName, Title, UserId
@@ -43,7 +45,7 @@ def _moment(value: object) -> int:
 
 
 Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
-ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX)]
+ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX), SHOWING]
 
 
 class ImportedContact(Identity):
@@ -144,6 +146,11 @@ _AUTHOR_FIELDS: Final = frozenset({"type", "name"})
 _OTHERS: Final = frozenset({"agent", "bot", "system"})
 
 
+def _plain(text: str) -> bool:
+    """Tell whether a text begins with something to see and has no U+0000, as nearly all do."""
+    return text[0].isprintable() and text[0] != " " and NUL not in text
+
+
 def _plain_message(number: int, value: Any) -> MessageRecord | None:
     """Return the record of an ordinary message, without attachments; None for a line that needs a full check.
 
@@ -169,6 +176,7 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
             and 0 < len(text) <= _TEXT_MAX
             and 0 < len(identifier) <= _ID_MAX
             and 0 < len(conversation) <= _ID_MAX
+            and all(map(_plain, (text, identifier, conversation, name or "-")))
         ):
             return None
         at = milliseconds(value["createdAt"])
