@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -17,6 +17,9 @@ from deskwire.engine.definitions.attributes import (
 )
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import few
+
+RATING_COMMENT_MAX: Final = 2_000
+"""Characters of the words beside a rating."""
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
@@ -44,6 +47,7 @@ Attributes = Annotated[
     AfterValidator(_small_attributes),
     few(ATTRIBUTES_MAX),
 ]
+RatingComment = Annotated[str, Field(min_length=1, max_length=RATING_COMMENT_MAX), SHOWING]
 Time = Annotated[str, Field(max_length=40), AfterValidator(_time)]
 Closer = Literal["agent", "bot", "system"]
 StatusName = Literal["OPEN", "PENDING", "CLOSED"]

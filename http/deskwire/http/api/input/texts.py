@@ -1,4 +1,4 @@
-"""What every text of an input is held to: it shows something, and has no U+0000.
+"""The rules that every text of an input is held to: it shows something, and has no U+0000.
 
 A form that a text must have is said in a sentence; the pattern is for the description of the API.
 """

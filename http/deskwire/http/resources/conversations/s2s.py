@@ -44,7 +44,7 @@ from deskwire.http.resources.conversations.requests import (
     SequenceList,
     StartWorkflowBody,
 )
-from deskwire.http.resources.fields import Attributes, Closer, Name, Title, UserId
+from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, Title, UserId
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_as_of, page_of
 from deskwire.http.schemas.events import Event
@@ -98,9 +98,10 @@ class CloseBody(Body):
 
 
 class RatingBody(Body):
-    """The contact's rating of the conversation (CSAT)."""
+    """The contact's rating of the conversation (CSAT), perhaps with words beside it. Null removes these."""
 
     rating: Annotated[int, Field(ge=0, le=10)]
+    comment: RatingComment | None = None
 
 
 class NetworkRequest(Body):
@@ -302,11 +303,18 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
 
 @routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
-    """Record the contact's rating of a conversation, from 0 to 10."""
-    receipt = await operations.ask(call, Rate(call.body.rating))
-    assert receipt.state is not None
-    assert receipt.state.rated_at is not None
-    return {"rating": receipt.state.rating, "ratedAt": iso(receipt.state.rated_at)}
+    """Record the contact's rating of a conversation, from 0 to 10, with a comment if there is one.
+
+    Another rating without a comment removes the comment; the same one leaves it.
+    """
+    body = call.body
+    kept = "comment" not in body.model_fields_set
+    receipt = await operations.ask(call, Rate(body.rating, body.comment, keeps_comment=kept))
+    state = receipt.state
+    assert state is not None
+    assert state.rated_at is not None
+    rated = {"rating": state.rating, "ratedAt": iso(state.rated_at)}
+    return rated if state.rating_comment is None else {**rated, "comment": state.rating_comment}
 
 
 @routes.add(

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.storage.postgres.schema import cluster, files, main, order, search, triggers
+from deskwire.storage.postgres.schema import cluster, files, main, named, order, search, triggers
+from deskwire.storage.postgres.schema.types import typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,12 @@ MIGRATIONS: Final = (
         "m0002_lists_by_change",
         "m0001_baseline",
         indexes=(_BY_CHANGE,),
+    ),
+    Migration("m0006_named_events", "m0006_named_events", named.SQL),
+    Migration(
+        "m0009_comments_with_ratings",
+        "m0001_baseline",
+        typed("ALTER TABLE conversations ADD COLUMN rating_comment TEXT"),
     ),
 )
 
