@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.internal import SYSTEM, Actor, tell_agents, ticket_event
+from deskwire.engine.events.internal import Actor, tell_agents, ticket_event
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.ports import TicketTransaction
@@ -37,4 +37,4 @@ def _subject(ticket: Ticket) -> int | None:
 
 
 def _actor(by: By) -> Actor:
-    return SYSTEM if by.user_id is None else Actor("user", by.user_id, by.name)
+    return Actor(by.type, by.user_id, by.name)

@@ -121,6 +121,8 @@ class ConversationLists(Paged):
 async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
     """Return a page of conversations. Raises BadRequest for the cursor of another list."""
     query, list_id = call.query, _list_id(call)
+    if query.view is not None or query.unread is not None or query.assignee == "me":
+        call.access.require_person("a list with `view=agent`, `unread` or `assignee=me`")
     after = _place(query, list_id)
 
     def read(reader: InboxReader) -> Sequence[tuple[dict[str, Any], Place]] | None:
@@ -184,7 +186,7 @@ def _filter(reader: InboxReader, call: Call[Any, ConversationLists]) -> Conversa
         waiting=query.waiting,
         visible=query.visible,
         unread=query.unread,
-        user=call.user.rowid,
+        user=0 if query.unread is None else call.user.rowid,
         since=query.since,
         until=query.until,
         text=query.q,
