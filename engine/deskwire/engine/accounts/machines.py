@@ -95,7 +95,10 @@ class MachineTransaction(MachineReader, Protocol):
         """Store a new credential; its `rowid` is ignored."""
 
     def save_machine(self, machine: Machine) -> None:
-        """Store a credential's name, permissions, end and secrets."""
+        """Store a credential's name, permissions and end."""
+
+    def rotate_machine(self, machine: Machine, overlap_s: int) -> None:
+        """Store a credential's secrets, of which the former one is good for `overlap_s` more."""
 
     def revoke_machine(self, machine: int, at: int) -> None:
         """Let a credential be used no more, from `at` (ms) on."""
@@ -216,7 +219,7 @@ def rotate_machine(
         previous_hash=before.hash,
         previous_expires_at=at + overlap_s * 1000,
     )
-    tx.save_machine(after)
+    tx.rotate_machine(after, overlap_s)
     return after
 
 

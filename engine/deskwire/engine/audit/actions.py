@@ -78,8 +78,8 @@ _ALL: Final = (
     Action(
         "credential.rotated",
         "machine_credential",
-        "It has another secret; the one before is good until `previousExpiresAt`.",
-        ("previousExpiresAt",),
+        "It has another secret; the one before is good for so long.",
+        ("overlapSeconds",),
     ),
     Action("credential.revoked", "machine_credential", "It can be used no more, and its streams ended."),
     Action("webhook.created", "webhook", "An endpoint was registered."),

@@ -10,7 +10,7 @@ from deskwire.engine.accounts.machines import Machine
 from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.accounts.projects import settings_view
 from deskwire.engine.audit.trail import Changes, Deed
-from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.webhooks.endpoint import Endpoint
 
 _QUERY_LEFT_OUT: Final = "?…"
@@ -38,16 +38,14 @@ def machine_made(machine: Machine) -> Deed:
 
 
 def machine_changed(before: Machine, after: Machine) -> list[Deed]:
-    """Return the deeds of a change of a machine credential."""
-    deeds = []
+    """Return the deeds of a change of a machine credential's name, permissions or end."""
     changes = differences(_machine_fields(before), _machine_fields(after))
-    if changes:
-        deeds.append(_machine("credential.changed", after, changes))
-    if after.hash != before.hash:
-        assert after.previous_expires_at is not None, "a rotation says until when the secret before is good"
-        until = iso(after.previous_expires_at)
-        deeds.append(_machine("credential.rotated", after, {}, previousExpiresAt=until))
-    return deeds
+    return [_machine("credential.changed", after, changes)] if changes else []
+
+
+def machine_rotated(machine: Machine, overlap_s: int) -> Deed:
+    """Return the deed of giving a machine credential another secret."""
+    return _machine("credential.rotated", machine, {}, overlapSeconds=overlap_s)
 
 
 def account_changed(before: User, after: User) -> list[Deed]:
@@ -150,7 +148,7 @@ def _endpoint(action: str, endpoint: Endpoint, changes: Changes, **details: int)
     return Deed(action, endpoint.id, project=endpoint.project, changes=changes, details=details)
 
 
-def _machine(action: str, machine: Machine, changes: Changes, **details: str) -> Deed:
+def _machine(action: str, machine: Machine, changes: Changes, **details: int) -> Deed:
     return Deed(action, machine.id, project=machine.project.rowid, changes=changes, details=details)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.machines import Machine
-from deskwire.engine.audit.deeds import machine_changed, machine_made
+from deskwire.engine.audit.deeds import machine_changed, machine_made, machine_rotated
 from deskwire.engine.audit.trail import Deed
 from deskwire.storage.tables.accounts.people import PROJECT, PROJECT_WIDTH, as_project
 from deskwire.storage.tables.audit import AuditWrites
@@ -75,21 +75,25 @@ class MachineWrites(MachineReads, AuditWrites):
         before = self._machine("m.rowid", machine.rowid)
         assert before is not None, "only what is stored is changed"
         self.conn.execute(
-            "UPDATE machine_credentials SET name = ?, permissions = ?, hash = ?, tail = ?, expires_at = ?, "
-            "generation = ?, previous_hash = ?, previous_expires_at = ? WHERE rowid = ?",
+            "UPDATE machine_credentials SET name = ?, permissions = ?, expires_at = ? WHERE rowid = ?",
+            (machine.name, _listed(machine.permissions), machine.expires_at, machine.rowid),
+        )
+        self.record(*machine_changed(before, machine))
+
+    def rotate_machine(self, machine: Machine, overlap_s: int) -> None:
+        self.conn.execute(
+            "UPDATE machine_credentials SET hash = ?, tail = ?, generation = ?, previous_hash = ?, "
+            "previous_expires_at = ? WHERE rowid = ?",
             (
-                machine.name,
-                _listed(machine.permissions),
                 machine.hash,
                 machine.tail,
-                machine.expires_at,
                 machine.generation,
                 machine.previous_hash,
                 machine.previous_expires_at,
                 machine.rowid,
             ),
         )
-        self.record(*machine_changed(before, machine))
+        self.record(machine_rotated(machine, overlap_s))
 
     def revoke_machine(self, machine: int, at: int) -> None:
         self.conn.execute("UPDATE machine_credentials SET revoked_at = ? WHERE rowid = ?", (at, machine))
