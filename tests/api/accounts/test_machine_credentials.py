@@ -266,7 +266,7 @@ async def test_a_project_has_a_hundred_credentials_in_force_at_most(service: Ser
     assert code(await service.dashboard.post(path, json=body)) == (409, "credential_limit_reached")
     await service.dashboard.delete(f"{path}/{made[0]['id']}")
     assert (await service.dashboard.post(path, json=body)).status_code == 200
-    listed, cursor = [], None
+    listed, cursor = list[str](), None
     while cursor or not listed:
         params = {"limit": "40"} | ({"cursor": cursor} if cursor else {})
         page = (await service.dashboard.get(path, params=params)).json()

@@ -11,6 +11,9 @@ from typing import Final
 import pytest
 
 import deskwire.http.resources
+from deskwire.engine.accounts.machines import Machine
+from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.ports import Transaction
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
 from tests.api.conventions.test_guards import Walk, call_of, walking
@@ -129,11 +132,9 @@ async def test_a_secret_that_is_good_no_more_opens_no_route(
             assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-def _save_as_operator(tx: object, machine: object) -> None:
-    from deskwire.engine.audit.trail import Actor, By
-
-    with tx.signed(By(Actor("operator"))):  # type: ignore[attr-defined]
-        tx.save_machine(machine)  # type: ignore[attr-defined]
+def _save_as_operator(tx: Transaction, machine: Machine) -> None:
+    with tx.signed(By(Actor("operator"))):
+        tx.save_machine(machine)
 
 
 async def test_a_machine_of_another_project_finds_neither_this_project_nor_what_is_in_it(walk: Walk) -> None:
@@ -161,9 +162,9 @@ async def test_what_is_somebodys_own_is_refused_before_anything_is_done(walk: Wa
     for call, shown in PARTLY.items():
         method, _, path = call.partition(" ")
         path = path.replace("{conversationId}", conversation["id"])
-        body = {"json": {"title": "Changed"}} if method == "PATCH" else {}
+        body = {"title": "Changed"} if method == "PATCH" else None
         for params in shown:
-            answer = await walk.http.request(method, path, headers=headers, params=params, **body)
+            answer = await walk.http.request(method, path, headers=headers, params=params, json=body)
             assert (answer.status_code, answer.json()["code"]) == (403, "person_required"), (call, params)
     assert (await walk.service.fetch(conversation))["title"] != "Changed"
 
