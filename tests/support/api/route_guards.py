@@ -107,6 +107,7 @@ GET /v3/s2s/contacts/{userId}                                   | server_key   |
 PUT /v3/s2s/contacts/{userId}                                   | server_key   | contacts.manage      | 64 KiB
 GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | conversations.read   | -
 GET /v3/s2s/contacts/{userId}/export                            | server_key   | contacts.manage      | -
+GET /v3/s2s/conversations                                       | server_key   | conversations.read   | -
 POST /v3/s2s/conversations                                      | server_key   | conversations.reply  | 512 KiB
 DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | conversations.delete | 8 KiB
 GET /v3/s2s/conversations/{conversationId}                      | server_key   | conversations.read   | -
