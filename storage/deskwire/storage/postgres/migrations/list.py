@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.storage.postgres.schema import cluster, files, main, named, order, search, triggers
+from deskwire.storage.postgres.schema import cluster, files, machines, main, named, order, search, triggers
 from deskwire.storage.postgres.schema.types import typed
 
 
@@ -52,6 +52,7 @@ MIGRATIONS: Final = (
         "m0001_baseline",
         indexes=(_BY_CHANGE,),
     ),
+    Migration("m0003_machine_credentials", "m0001_baseline", machines.SQL),
     Migration("m0006_named_events", "m0006_named_events", named.SQL),
     Migration(
         "m0009_comments_with_ratings",
