@@ -169,6 +169,8 @@ DEEDS: Final[dict[str, Deed]] = {
     "ticket": make_ticket,
     "change ticket": on("tkt", "PATCH", "/tickets/{}", {"status": "DONE"}),
     "delete ticket": on("tkt", "DELETE", "/tickets/{}"),
+    "a ticket that stays": make_ticket,
+    "change what stays": on("tkt", "PATCH", "/tickets/{}", {"status": "DONE"}),
     "team": make_team,
     "change team": on("team", "PATCH", "/teams/{}", {"members": []}),
     "delete team": on("team", "DELETE", "/teams/{}"),

@@ -10,17 +10,21 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Gone, NotFound, Problem
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.events.as_of import NO_EVENT
 from deskwire.engine.events.log import Chunk
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import NAMEABLE, STORED, Named
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
-from deskwire.http.api.routing import S2S, Routes, Tag
+from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.conversations.operations import raw_list
 from deskwire.http.schemas.base import page_of
 from deskwire.http.schemas.extensions import AnyEvent
 
-routes = Routes(Tag("Events", "Read the stored events of a project in commit order, with long polling."), S2S)
+routes = Routes(
+    Tag("Events", "Read the stored events of a project in commit order, with long polling."),
+    s2s("conversations.read"),
+)
 _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 _NAME: Final = "|".join(sorted(STORED | NAMEABLE)).replace(".", "[.]")
 _TYPES: Final[dict[str, Any]] = {
@@ -104,7 +108,7 @@ def _position(reader: EventReader, project: int, event_id: str | None) -> int:
     if event_id is None:
         return 0
     pruned, newest = reader.event_window(project)
-    if newest is None or event_id > newest:
+    if event_id > (newest or NO_EVENT):
         raise NotFound("There is no such event yet.", code="event_not_found")
     if pruned is not None and event_id < pruned:
         raise Gone("Events behind that one are no longer stored; fetch the conversations anew.")

@@ -94,6 +94,12 @@ class Conversation(Shape):
     rating_comment: RatingWords | None = None
 
 
+class ListedConversation(Conversation):
+    """A conversation, with its tags if `include=tags` asks for them."""
+
+    tags: Annotated[list[str], Field(examples=[["returns"]])] | None = None
+
+
 class Author(Shape):
     """The author of a message."""
 
@@ -219,9 +225,9 @@ class AgentConversation(ToldConversation):
 
 
 class ActivityActor(Shape):
-    """The author of a change, with the name at that time: a user, a server key with its label, a workflow, or the service itself."""
+    """The author of a change, with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
 
-    type: Literal["user", "key", "system", "contact", "bot"]
+    type: Literal["user", "key", "machine", "system", "contact", "bot"]
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: PersonName | None
 

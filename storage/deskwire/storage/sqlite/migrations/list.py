@@ -43,6 +43,8 @@ from deskwire.storage.sqlite.migrations import (
     m0025_leases,
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
+    m0028_lists_by_change,
+    m0029_machine_credentials,
     m0032_events_for_those_who_name_them,
     m0035_comments_with_ratings,
 )
@@ -77,6 +79,8 @@ SCRIPTS: Final = {
         m0025_leases,
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
+        m0028_lists_by_change,
+        m0029_machine_credentials,
         m0032_events_for_those_who_name_them,
         m0035_comments_with_ratings,
     )
