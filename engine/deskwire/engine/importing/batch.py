@@ -236,4 +236,5 @@ def _begun(
         rating=record.rating,
         rated_at=record.rated_at,
         human=assignee is not None,
+        team_id=assignee.id if assignee is not None and assignee.type == "team" else None,
     )

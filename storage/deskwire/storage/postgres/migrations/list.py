@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.storage.postgres.schema import cluster, files, main, order, search, triggers
+from deskwire.storage.postgres.schema import cluster, files, main, milestones, order, search, triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ _BASELINE: Final = (main, order, triggers, cluster, files, search)
 
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
+    Migration("m0007_milestones", "m0007_milestones", milestones.SQL),
+    Migration("m0007_of_messages_by_time", "m0007_milestones", indexes=milestones.INDEXES),
 )
 
 RECORDS: Final = "schema_migrations"
