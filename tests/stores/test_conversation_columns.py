@@ -50,7 +50,6 @@ STATE = Conversation(
     answered_at=NOON + 17,
     opened_at=NOON + 18,
     replier_id="usr_2",
-    replier_name="Bea",
     team_id="team_1",
 )
 """A state in which no field has its default."""

@@ -55,8 +55,8 @@ class Conversation:
     `last_turn` is the sequence of the newest event that a reply in preparation should know of.
 
     Reports go by the rest, which nobody is shown: the contact first wrote at `asked_at`, an agent first answered that at
-    `answered_at`, `opened_at` is when it was last reopened, the `replier` is the agent who wrote last, and `team_id` names the
-    team that it was last assigned to.
+    `answered_at`, `opened_at` is when it was last reopened, `replier_id` is the agent who wrote last, and `team_id` the team that
+    it was last assigned to.
     """
 
     id: str
@@ -95,7 +95,6 @@ class Conversation:
     answered_at: int | None = None
     opened_at: int | None = None
     replier_id: str | None = None
-    replier_name: str | None = None
     team_id: str | None = None
     run: Run | None = None
 

@@ -24,7 +24,7 @@ class Milestone:
     Args:
         since: when the contact asked what was answered, or since when the conversation that was closed had been open.
         score: the rating, None for one that was withdrawn.
-        agent_id, agent_name: the agent who answered, or who had the conversation; both None for nobody.
+        agent_id: the agent who answered, or who had the conversation; None for nobody, and for one without an id.
         team_id: the team who had it.
     """
 
@@ -33,7 +33,6 @@ class Milestone:
     since: int | None = None
     score: int | None = None
     agent_id: str | None = None
-    agent_name: str | None = None
     team_id: str | None = None
 
 
@@ -48,8 +47,6 @@ def noted(state: Conversation, author: Author, at: int) -> dict[str, Any]:
         changes["answered_at"] = at
     if author.id != state.replier_id:
         changes["replier_id"] = author.id
-    if author.name != state.replier_name:
-        changes["replier_name"] = author.name
     return changes
 
 
@@ -63,7 +60,7 @@ def milestones_of(before: Conversation | None, fact: Fact, after: Conversation, 
     match fact:
         case MessagePosted(message):
             if after.answered_at is not None and (before is None or before.answered_at is None):
-                yield answered(after, message.author, message.created_at)
+                yield answered(after, message.author.id, message.created_at)
         case Closed(_, closed_at):
             yield closed(after, closed_at)
         case Reopened():
@@ -74,9 +71,9 @@ def milestones_of(before: Conversation | None, fact: Fact, after: Conversation, 
             pass
 
 
-def answered(state: Conversation, agent: Author, at: int) -> Milestone:
+def answered(state: Conversation, agent_id: str | None, at: int) -> Milestone:
     """Return the milestone of the first answer, by this agent."""
-    return Milestone("answered", at, state.asked_at, None, agent.id, agent.name, state.team_id)
+    return Milestone("answered", at, state.asked_at, None, agent_id, state.team_id)
 
 
 def closed(state: Conversation, at: int) -> Milestone:
@@ -94,5 +91,5 @@ def _of(
 ) -> Milestone:
     assignee = state.assignee
     if assignee is not None and assignee.type == "user":
-        return Milestone(kind, at, since, score, assignee.id, assignee.name, state.team_id)
-    return Milestone(kind, at, since, score, state.replier_id, state.replier_name, state.team_id)
+        return Milestone(kind, at, since, score, assignee.id, state.team_id)
+    return Milestone(kind, at, since, score, state.replier_id, state.team_id)

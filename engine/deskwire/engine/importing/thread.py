@@ -130,14 +130,14 @@ def milestones(thread: Thread) -> Iterator[Milestone]:
         yield rated(state, state.updated_at if state.rated_at is None else state.rated_at)
 
 
-def _first_answer(thread: Thread) -> Author:
-    """Return the author of the first agent's message behind one of the contact, of those that are added."""
+def _first_answer(thread: Thread) -> str | None:
+    """Return the id of the agent with the first message behind one of the contact, of those that are added."""
     asked = thread.before is not None and thread.before.asked_at is not None
     for addition in thread.additions:
         record = addition.record
         if record.internal:
             continue
         if asked and record.author_type == "agent":
-            return Author("agent", addition.author_id, addition.author_name)
+            return addition.author_id
         asked = asked or record.author_type == "contact"
     raise AssertionError("a conversation that was answered has an answer")

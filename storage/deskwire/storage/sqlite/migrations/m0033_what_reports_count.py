@@ -32,21 +32,16 @@ UPDATE conversations SET
     AND m.author_type = 'agent' AND m.rowid > (SELECT q.rowid FROM messages q WHERE q.conversation = conversations.rowid
     AND q.internal = 0 AND q.author_type = 'contact' ORDER BY q.rowid LIMIT 1) ORDER BY m.rowid LIMIT 1),
     replier_id = (SELECT m.author_id FROM messages m WHERE m.conversation = conversations.rowid AND m.internal = 0
-    AND m.author_type = 'agent' ORDER BY m.rowid DESC LIMIT 1),
-    replier_name = (SELECT m.author_name FROM messages m WHERE m.conversation = conversations.rowid AND m.internal = 0
     AND m.author_type = 'agent' ORDER BY m.rowid DESC LIMIT 1);
 -- Who had a conversation when it was closed or rated is not known of the past: whoever has it now stands for that.
-UPDATE milestones SET (agent_id, agent_name, team_id) = (SELECT
-    CASE WHEN c.assignee_type = 'user' THEN c.assignee_id ELSE c.replier_id END,
-    CASE WHEN c.assignee_type = 'user' THEN c.assignee_name ELSE c.replier_name END, c.team_id
-    FROM conversations c WHERE c.rowid = milestones.conversation);
-INSERT INTO milestones (project, conversation, kind, at, score, agent_id, agent_name, team_id, imported)
+UPDATE milestones SET (agent_id, team_id) = (SELECT
+    CASE WHEN c.assignee_type = 'user' THEN c.assignee_id ELSE c.replier_id END, c.team_id FROM conversations c WHERE c.rowid = milestones.conversation);
+INSERT INTO milestones (project, conversation, kind, at, score, agent_id, team_id, imported)
     SELECT project, rowid, 'rated', coalesce(rated_at, updated_at), rating,
-    CASE WHEN assignee_type = 'user' THEN assignee_id ELSE replier_id END,
-    CASE WHEN assignee_type = 'user' THEN assignee_name ELSE replier_name END, team_id,
+    CASE WHEN assignee_type = 'user' THEN assignee_id ELSE replier_id END, team_id,
     CASE WHEN imported_at IS NULL THEN 0 ELSE 1 END FROM conversations WHERE rating IS NOT NULL ORDER BY rowid;
-INSERT INTO milestones (project, conversation, kind, at, since, agent_id, agent_name, team_id, imported)
-    SELECT c.project, c.rowid, 'answered', m.created_at, c.asked_at, m.author_id, m.author_name, c.team_id,
+INSERT INTO milestones (project, conversation, kind, at, since, agent_id, team_id, imported)
+    SELECT c.project, c.rowid, 'answered', m.created_at, c.asked_at, m.author_id, c.team_id,
     CASE WHEN c.imported_at IS NULL THEN 0 ELSE 1 END
     FROM conversations c JOIN messages m ON m.rowid = (SELECT a.rowid FROM messages a WHERE a.conversation = c.rowid
     AND a.internal = 0 AND a.author_type = 'agent' AND a.rowid > (SELECT q.rowid FROM messages q WHERE q.conversation = c.rowid
@@ -62,7 +57,6 @@ _COLUMNS: Final = "".join(
         "answered_at INTEGER",
         "opened_at INTEGER",
         "replier_id TEXT",
-        "replier_name TEXT",
         "team_id TEXT",
     )
 )
@@ -75,10 +69,10 @@ SQL: Final = f"""
     AND a.action = 'assigned' AND json_extract(a.changes, '$[0][2].type') = 'team' ORDER BY a.rowid DESC LIMIT 1) END;
 CREATE TABLE milestones (
     rowid INTEGER PRIMARY KEY, project INTEGER NOT NULL, conversation INTEGER NOT NULL REFERENCES conversations, kind TEXT NOT NULL,
-    at INTEGER NOT NULL, since INTEGER, score INTEGER, agent_id TEXT, agent_name TEXT, team_id TEXT, imported INTEGER NOT NULL
+    at INTEGER NOT NULL, since INTEGER, score INTEGER, agent_id TEXT, team_id TEXT, imported INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX milestones_by_conversation ON milestones (conversation);
-{FILL}CREATE INDEX milestones_by_time ON milestones (project, kind, at);
+{FILL}CREATE INDEX milestones_by_time ON milestones (project, kind, at, since, agent_id, team_id, conversation, imported, score);
 ALTER TABLE messages ADD COLUMN project INTEGER;
 UPDATE messages SET project = (SELECT c.project FROM conversations c WHERE c.rowid = messages.conversation);
 CREATE INDEX messages_by_time ON messages (project, created_at, author_type, conversation, author_id) WHERE internal = 0;

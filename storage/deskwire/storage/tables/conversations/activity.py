@@ -78,8 +78,8 @@ class ActivityWrites(Changes):
             if milestone.score is None:
                 return
         self.conn.execute(
-            "INSERT INTO milestones (project, conversation, kind, at, since, score, agent_id, agent_name, team_id, imported) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO milestones (project, conversation, kind, at, since, score, agent_id, team_id, imported) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 state.project,
                 state.rowid,
@@ -88,7 +88,6 @@ class ActivityWrites(Changes):
                 milestone.since,
                 milestone.score,
                 milestone.agent_id,
-                milestone.agent_name,
                 milestone.team_id,
                 int(state.imported_at is not None),
             ),

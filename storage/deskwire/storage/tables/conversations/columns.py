@@ -91,7 +91,6 @@ COLUMNS: Final = (
     Column("answered_at", "by commands"),
     Column("opened_at", "by commands"),
     Column("replier_id", "by commands"),
-    Column("replier_name", "by commands"),
     Column("team_id", "by commands"),
     Column("status", "rarely", read=_status),
     Column("archived", "rarely", read=bool),
