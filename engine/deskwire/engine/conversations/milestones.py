@@ -50,7 +50,9 @@ def noted(state: Conversation, author: Author, at: int) -> dict[str, Any]:
     return changes
 
 
-def milestones_of(before: Conversation | None, fact: Fact, after: Conversation, at: int) -> Iterator[Milestone]:
+def milestones_of(
+    before: Conversation | None, fact: Fact, after: Conversation, at: int
+) -> Iterator[Milestone]:
     """Yield the milestone that a fact is, if it is one.
 
     Args:

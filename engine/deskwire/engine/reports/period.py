@@ -94,7 +94,9 @@ def _time(name: str, text: str, zone: ZoneInfo, problems: list[Problem]) -> int 
     try:
         at = _day_start(date.fromisoformat(text), zone) if _DATE.fullmatch(text) else _moment(text)
     except ValueError:
-        said = "This must be a day, such as 2026-11-01, or a time with its offset, such as 2026-11-01T12:00:00Z."
+        said = (
+            "This must be a day, such as 2026-11-01, or a time with its offset, such as 2026-11-01T12:00:00Z."
+        )
         problems.append(Problem(f"?{name}", "invalid", said))
         return None
     if not _ms(_EARLIEST) <= at <= _ms(_LATEST):
@@ -160,7 +162,9 @@ def _change(before: int, after: int, ahead: int, zone: ZoneInfo) -> int:
 
 def _ahead(at: int, zone: ZoneInfo) -> int:
     seconds, rest = divmod(at, 1000)
-    offset = (datetime.fromtimestamp(seconds, UTC) + timedelta(milliseconds=rest)).astimezone(zone).utcoffset()
+    offset = (
+        (datetime.fromtimestamp(seconds, UTC) + timedelta(milliseconds=rest)).astimezone(zone).utcoffset()
+    )
     assert offset is not None, "a zone tells its offset"
     return round(offset.total_seconds() * 1000)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from deskwire.engine.core.record import value
-from deskwire.engine.reports.period import Stretch
+from deskwire.engine.reports.period import Period
 
 By = Literal["agent", "team", "tag", "day"]
 Timed = Literal["answered", "closed"]
@@ -15,20 +16,17 @@ Key = str | int | None
 """The key of a group: an agent's or team's id, a tag, the number of a day; None for nobody, and where there are no groups."""
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class Scope:
-    """The conversations that a report is about, and its time from `start` up to but without `end` (ms).
+    """The conversations that a report is about: those of a project, and of these what happened in a period.
 
     Args:
-        stretches: those of the report's time zone, by which moments are given to days.
         imported: whether those count that were imported.
     """
 
     project: int
-    start: int
-    end: int
-    stretches: tuple[Stretch, ...]
-    imported: bool
+    period: Period
+    imported: bool = True
 
 
 @value

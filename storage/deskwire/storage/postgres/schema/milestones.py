@@ -23,7 +23,8 @@ CREATE INDEX milestones_by_conversation ON milestones (conversation);
     INCLUDE (since, agent_id, team_id, conversation, imported, score);
 """)
 
-INDEXES: Final = (
+_BY_TIME: Final = (
     "CREATE INDEX CONCURRENTLY IF NOT EXISTS messages_by_time ON messages (project, created_at) "
-    "INCLUDE (author_type, conversation, author_id) WHERE internal = 0",
+    "INCLUDE (author_type, conversation, author_id) WHERE internal = 0"
 )
+INDEXES: Final = (_BY_TIME,)

@@ -50,13 +50,13 @@ def key_of(stored: Any, by: By | None) -> Key:
 
 def _by_day(at: str, scope: Scope) -> Grouping:
     """Return the groups of days: the local date of a moment hangs on the stretch that it is in."""
-    *earlier, last = scope.stretches
+    *earlier, last = scope.period.stretches
     values: dict[str, int] = {"ahead": last.ahead + _SHIFT * DAY_MS}
-    shift = ":ahead"
+    shift = "CAST(:ahead AS bigint)"
     if earlier:
         cases: list[str] = []
         for number, stretch in enumerate(earlier):
             values |= {f"until_{number}": stretch.until, f"ahead_{number}": stretch.ahead + _SHIFT * DAY_MS}
-            cases.append(f"WHEN {at} < :until_{number} THEN :ahead_{number}")
-        shift = f"CASE {' '.join(cases)} ELSE :ahead END"
+            cases.append(f"WHEN {at} < :until_{number} THEN CAST(:ahead_{number} AS bigint)")
+        shift = f"CASE {' '.join(cases)} ELSE CAST(:ahead AS bigint) END"
     return Grouping(f"({at} + {shift}) / {DAY_MS}", "", values)

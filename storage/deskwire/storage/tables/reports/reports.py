@@ -29,12 +29,8 @@ _CONVERSATION: Final = Source(
 _MESSAGE: Final = Source(
     "x.conversation", "m.created_at", "CASE WHEN m.author_type = 'agent' THEN m.author_id END", "c.team_id"
 )
-_MILESTONES: Final = (
-    "milestones m {} WHERE m.project = :project AND m.at >= :start AND m.at < :end AND m.imported <= :imported"
-)
-_CONVERSATIONS: Final = (
-    "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
-)
+_MILESTONES: Final = "milestones m {} WHERE m.project = :project AND m.at >= :start AND m.at < :end AND m.imported <= :imported"
+_CONVERSATIONS: Final = "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
 _OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ('OPEN', 'PENDING')"
 _MESSAGES: Final = (
     "messages m {indexed[messages_by_time]} WHERE m.project = :project AND m.internal = 0 "
@@ -42,9 +38,7 @@ _MESSAGES: Final = (
     "(SELECT i.conversation FROM imported_conversations i WHERE i.project = :project))"
 )
 _AUTHORS: Final[Sequence[Counted]] = ("contact", "agent", "bot", "system")
-_CODE: Final = (
-    "CASE m.author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END"
-)
+_CODE: Final = "CASE m.author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END"
 _SLICE_MS: Final = 30 * DAY_MS
 """The time of which messages are counted at once: what a statement answers is in memory."""
 _COUNTED: Final = differing(
@@ -59,7 +53,9 @@ _TEAM_NAMES: Final = either(
 )
 
 
-_OF_TEAMS: Final = either("SELECT k.value, c.team_id FROM {numbers} k {and_then} conversations c ON c.rowid = k.value")
+_OF_TEAMS: Final = either(
+    "SELECT k.value, c.team_id FROM {numbers} k {and_then} conversations c ON c.rowid = k.value"
+)
 _OF_TAGS: Final = either(
     "SELECT k.value, g.tag FROM {numbers} k {and_then} conversation_tags g ON g.conversation = k.value"
 )
@@ -144,7 +140,9 @@ class ReportReads(Queries):
     def waiting_conversations(self, scope: Scope, by: By | None) -> Mapping[Key, int]:
         group = grouping(_CONVERSATION, scope, by)
         sql = f"SELECT {group.key} AS k, count(*) FROM {_OPEN.format(group.joined)} AND c.waiting_since IS NOT NULL GROUP BY 1"
-        return {key_of(key, by): count for key, count in self.conn.execute(sql, _values(scope, group)) if count}
+        return {
+            key_of(key, by): count for key, count in self.conn.execute(sql, _values(scope, group)) if count
+        }
 
     def agent_names(self, ids: Sequence[str]) -> Mapping[str, str | None]:
         return dict(self.conn.execute(_AGENT_NAMES[self.dialect], (self.dialect.listed(ids),)).fetchall())
@@ -170,8 +168,10 @@ class ReportReads(Queries):
         """Return how often messages of the scope have each value of an expression."""
         sql = self.dialect.text(_COUNTED[self.dialect].format(expression, _MESSAGES + further))
         counts: Counter[Any] = Counter()
-        for start in range(scope.start, scope.end, _SLICE_MS):
-            part = Grouping("", "", {**values, "start": start, "end": min(start + _SLICE_MS, scope.end)})
+        for start in range(scope.period.start, scope.period.end, _SLICE_MS):
+            part = Grouping(
+                "", "", {**values, "start": start, "end": min(start + _SLICE_MS, scope.period.end)}
+            )
             rows = self.conn.execute(sql, _values(scope, part)).fetchall()
             counts.update(dict(rows) if self.dialect is POSTGRES else orjson.loads(rows[0][0]))
         return counts
@@ -216,8 +216,8 @@ class _Tallies:
 def _values(scope: Scope, group: Grouping) -> dict[str, Any]:
     return {
         "project": scope.project,
-        "start": scope.start,
-        "end": scope.end,
+        "start": scope.period.start,
+        "end": scope.period.end,
         "imported": int(scope.imported),
         **group.values,
     }
