@@ -141,11 +141,13 @@ def gives(assignee: Assignee | None) -> Deed:
     return deed
 
 
-def rates(score: int) -> Deed:
+def rates(score: int, comment: str | None = None) -> Deed:
+    """The same rating with another comment is no new one."""
+
     def deed(story: Story, at: int) -> Command:
         if story.rating is None or story.rating[0] != score:
             story.rating = (score, at, story.agent, story.team)
-        return Rate(score)
+        return Rate(score, comment)
 
     return deed
 
@@ -177,6 +179,7 @@ DEEDS: Final[Sequence[Deed]] = (
     gives(None),
     rates(3),
     rates(7),
+    rates(7, "Quick."),
     rates(10),
     tags("vip"),
     tags("=cmd", "late"),
@@ -442,7 +445,7 @@ def test_of_very_many_groups_those_with_the_most_are_shown_and_the_others_counte
     tx: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deskwire.engine.reports.report.ROWS_MAX", 2)
-    vip, late = 19, 20
+    vip, late = 20, 21
     play(tx, [(0, 0, 0), (0, vip, 0), (1, 0, 0), (1, late, 0), (2, 0, 0), (2, vip, 0)], PROJECT)
     report = asked(tx, "volume", periods("UTC")[0], "tag", START)
     assert ([row.key for row in report.rows], report.omitted) == (["vip", "=cmd"], 1)

@@ -125,6 +125,21 @@ async def test_what_happens_here_is_counted_in_its_own_commit(service: Service) 
     assert problems(service.directory) == []
 
 
+async def test_a_comment_with_the_same_rating_neither_moves_it_nor_counts_again(service: Service) -> None:
+    await history(service)
+    (made,) = (await service.dashboard.get("/conversations")).json()["items"]
+    before = await report(service.dashboard, "csat", **DAY)
+    assert before["total"]["count"] == 1
+    commented = await service.do(made, "rating", rating=9, comment="Quick, and kind.")
+    assert commented["comment"] == "Quick, and kind."
+    assert (await report(service.dashboard, "csat", **DAY))["total"] == before["total"]
+    assert (await report(service.dashboard, "csat"))["total"]["count"] == 0
+    await service.do(made, "rating", rating=4, comment="On second thoughts, slow.")
+    assert (await report(service.dashboard, "csat", **DAY))["total"]["count"] == 0
+    assert (await report(service.dashboard, "csat"))["total"]["average"] == 4.0
+    assert problems(service.directory) == []
+
+
 async def test_a_team_has_what_was_assigned_to_it_last_and_an_agent_who_takes_it_over(
     service: Service,
 ) -> None:
