@@ -102,6 +102,16 @@ POST /v3/projects/{projectId}/credentials/{credentialId}/rotate | project      |
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB
+GET /v3/reports/backlog                                         | either       | conversations.read   | -
+GET /v3/reports/backlog.csv                                     | either       | conversations.read   | -
+GET /v3/reports/csat                                            | either       | conversations.read   | -
+GET /v3/reports/csat.csv                                        | either       | conversations.read   | -
+GET /v3/reports/first-response                                  | either       | conversations.read   | -
+GET /v3/reports/first-response.csv                              | either       | conversations.read   | -
+GET /v3/reports/time-to-close                                   | either       | conversations.read   | -
+GET /v3/reports/time-to-close.csv                               | either       | conversations.read   | -
+GET /v3/reports/volume                                          | either       | conversations.read   | -
+GET /v3/reports/volume.csv                                      | either       | conversations.read   | -
 DELETE /v3/s2s/contacts/{userId}                                | server_key   | contacts.manage      | 8 KiB
 GET /v3/s2s/contacts/{userId}                                   | server_key   | contacts.read        | -
 PUT /v3/s2s/contacts/{userId}                                   | server_key   | contacts.manage      | 64 KiB

@@ -261,6 +261,30 @@ export interface components {
              */
             type: "contact" | "agent" | "bot" | "system";
         };
+        BacklogFigures: {
+            age: components["schemas"]["Spread"] | null;
+            open: number;
+            waiting: number | null;
+        };
+        BacklogReport: {
+            /** Format: date-time */
+            asOf: string;
+            by: string | null;
+            from: string | null;
+            imported: boolean;
+            omitted: number;
+            rows: components["schemas"]["BacklogRow"][];
+            timezone: string | null;
+            to: string | null;
+            total: components["schemas"]["BacklogFigures"];
+        };
+        BacklogRow: {
+            age: components["schemas"]["Spread"] | null;
+            key: string | null;
+            name: string | null;
+            open: number;
+            waiting: number | null;
+        };
         BranchAction: {
             cases: {
                 [key: string]: string;
@@ -686,6 +710,38 @@ export interface components {
             id: string;
             impact: number;
             title: string;
+        };
+        DurationFigures: {
+            count: number;
+            max: number | null;
+            mean: number | null;
+            median: number | null;
+            min: number | null;
+            p90: number | null;
+        };
+        DurationReport: {
+            /** Format: date-time */
+            asOf: string;
+            by: string | null;
+            /** Format: date-time */
+            from: string;
+            imported: boolean;
+            omitted: number;
+            rows: components["schemas"]["DurationRow"][];
+            timezone: string;
+            /** Format: date-time */
+            to: string;
+            total: components["schemas"]["DurationFigures"];
+        };
+        DurationRow: {
+            count: number;
+            key: string | null;
+            max: number | null;
+            mean: number | null;
+            median: number | null;
+            min: number | null;
+            name: string | null;
+            p90: number | null;
         };
         Empty: Record<string, never>;
         EndedConsumer: {
@@ -1694,6 +1750,13 @@ export interface components {
             text?: string | null;
             title?: string | null;
         };
+        Spread: {
+            max: number | null;
+            mean: number | null;
+            median: number | null;
+            min: number | null;
+            p90: number | null;
+        };
         StartBody: {
             assignee?: components["schemas"]["AssigneeRef"] | null;
             contact: components["schemas"]["KnownContact"];
@@ -2167,6 +2230,42 @@ export interface components {
              */
             mode: "dictate" | "smart";
         };
+        VolumeFigures: {
+            agentMessages: number;
+            botMessages: number;
+            contactMessages: number;
+            conversationsClosed: number;
+            conversationsCreated: number;
+            conversationsReopened: number;
+            messages: number;
+            systemMessages: number;
+        };
+        VolumeReport: {
+            /** Format: date-time */
+            asOf: string;
+            by: string | null;
+            /** Format: date-time */
+            from: string;
+            imported: boolean;
+            omitted: number;
+            rows: components["schemas"]["VolumeRow"][];
+            timezone: string;
+            /** Format: date-time */
+            to: string;
+            total: components["schemas"]["VolumeFigures"];
+        };
+        VolumeRow: {
+            agentMessages: number;
+            botMessages: number;
+            contactMessages: number;
+            conversationsClosed: number;
+            conversationsCreated: number;
+            conversationsReopened: number;
+            key: string | null;
+            messages: number;
+            name: string | null;
+            systemMessages: number;
+        };
         WaitAction: {
             id: number;
             seconds: number;
@@ -2416,6 +2515,9 @@ export type AuditRecord = components['schemas']['AuditRecord'];
 export type AuditRecordPage = components['schemas']['AuditRecordPage'];
 export type Author = components['schemas']['Author'];
 export type AuthorBody = components['schemas']['AuthorBody'];
+export type BacklogFigures = components['schemas']['BacklogFigures'];
+export type BacklogReport = components['schemas']['BacklogReport'];
+export type BacklogRow = components['schemas']['BacklogRow'];
 export type BranchAction = components['schemas']['BranchAction'];
 export type BulkBody = components['schemas']['BulkBody'];
 export type BulkOutcome = components['schemas']['BulkOutcome'];
@@ -2467,6 +2569,9 @@ export type Delivery = components['schemas']['Delivery'];
 export type DeliveryPage = components['schemas']['DeliveryPage'];
 export type Driver = components['schemas']['Driver'];
 export type DriverBody = components['schemas']['DriverBody'];
+export type DurationFigures = components['schemas']['DurationFigures'];
+export type DurationReport = components['schemas']['DurationReport'];
+export type DurationRow = components['schemas']['DurationRow'];
 export type Empty = components['schemas']['Empty'];
 export type EndedConsumer = components['schemas']['EndedConsumer'];
 export type EndpointBody = components['schemas']['EndpointBody'];
@@ -2609,6 +2714,7 @@ export type SnippetAuthor = components['schemas']['SnippetAuthor'];
 export type SnippetBody = components['schemas']['SnippetBody'];
 export type SnippetPage = components['schemas']['SnippetPage'];
 export type SnippetPatch = components['schemas']['SnippetPatch'];
+export type Spread = components['schemas']['Spread'];
 export type StartBody = components['schemas']['StartBody'];
 export type StartWorkflowBody = components['schemas']['StartWorkflowBody'];
 export type StepData = components['schemas']['StepData'];
@@ -2665,6 +2771,9 @@ export type ViewBody = components['schemas']['ViewBody'];
 export type VisitorSession = components['schemas']['VisitorSession'];
 export type VoiceReply = components['schemas']['VoiceReply'];
 export type VoiceReplyBody = components['schemas']['VoiceReplyBody'];
+export type VolumeFigures = components['schemas']['VolumeFigures'];
+export type VolumeReport = components['schemas']['VolumeReport'];
+export type VolumeRow = components['schemas']['VolumeRow'];
 export type WaitAction = components['schemas']['WaitAction'];
 export type Waiting = components['schemas']['Waiting'];
 export type WebhookCircuitClosedEvent = components['schemas']['WebhookCircuitClosedEvent'];
