@@ -122,6 +122,10 @@ POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   |
 GET /v3/s2s/deliveries/{deliveryId}                             | server_key   | -                    | -
 POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | -                    | 8 KiB
 GET /v3/s2s/events                                              | server_key   | -                    | -
+GET /v3/s2s/export/conversations                                | server_key   | -                    | -
+GET /v3/s2s/export/messages                                     | server_key   | -                    | -
+GET /v3/s2s/export/survey-responses                             | server_key   | -                    | -
+GET /v3/s2s/export/tickets                                      | server_key   | -                    | -
 POST /v3/s2s/import                                             | server_key   | -                    | none
 GET /v3/s2s/import/conversation                                 | server_key   | -                    | -
 GET /v3/s2s/project                                             | server_key   | -                    | -

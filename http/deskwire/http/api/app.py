@@ -26,7 +26,7 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, snippets, translations, uploads, workflows
+from deskwire.http.resources import events, project_export, snippets, translations, uploads, workflows
 from deskwire.http.resources.accounts import (
     audit,
     members,
@@ -73,6 +73,7 @@ _MODULES: Final = (
     contact_export,
     imports,
     events,
+    project_export,
     webhooks,
     deliveries,
     stream,
