@@ -138,6 +138,10 @@ POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   |
 GET /v3/s2s/deliveries/{deliveryId}                             | server_key   | webhooks.manage      | -
 POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | webhooks.manage      | 8 KiB
 GET /v3/s2s/events                                              | server_key   | conversations.read   | -
+GET /v3/s2s/export/conversations                                | server_key   | conversations.read   | -
+GET /v3/s2s/export/messages                                     | server_key   | conversations.read   | -
+GET /v3/s2s/export/survey-responses                             | server_key   | surveys.read         | -
+GET /v3/s2s/export/tickets                                      | server_key   | tickets.read         | -
 POST /v3/s2s/import                                             | server_key   | projects.manage      | none
 GET /v3/s2s/import/conversation                                 | server_key   | projects.manage      | -
 GET /v3/s2s/project                                             | server_key   | -                    | -
