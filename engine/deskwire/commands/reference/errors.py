@@ -45,18 +45,32 @@ CODES: Final = (
         "bad_entry_id",
         "The entry id in the path is not of the form `<type>:<id>`; `detail` has the reason.",
     ),
+    Code(400, "nul_character", "An identifier in the path has U+0000."),
     Code(400, "missing_project", "The call needs the header `project`."),
     Code(400, "tls_required", "A plain HTTP request was sent to a TLS port; use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` is not of the form `Bearer …`."),
     Code(401, "bad_session_cookie", "The session's cookie is malformed, or there are two that differ."),
+    Code(401, "expired_machine_credential", "The machine credential has expired."),
     Code(401, "invalid_login", "The e-mail address or the password is wrong."),
+    Code(401, "invalid_machine_credential", "The machine credential does not exist."),
     Code(401, "invalid_metrics_token", "The token is not the one of `DESKWIRE_METRICS_TOKEN`."),
     Code(401, "invalid_server_key", "The server key does not exist."),
     Code(401, "invalid_token", "The access token is altered or incomplete, or its user is unknown."),
     Code(401, "missing_credential", "The header `Authorization` is missing."),
+    Code(401, "revoked_machine_credential", "The machine credential has been revoked."),
     Code(401, "revoked_server_key", "The server key has been revoked."),
+    Code(
+        401,
+        "rotated_machine_credential",
+        "The machine credential has another secret since a rotation, and the overlap is over.",
+    ),
     Code(401, "session_ended", "The browser's session has ended; sign in again."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
+    Code(
+        401,
+        "wrong_credential_kind",
+        "The credential is of a kind that this call does not take; `detail` says which was shown and which is needed.",
+    ),
     Code(
         403,
         "cross_site_request",
@@ -73,7 +87,12 @@ CODES: Final = (
         "The signed URL has expired; fetch the object that it came from to get a new one.",
     ),
     Code(403, "link_invalid", "The URL was not signed by this service."),
-    Code(403, "permission_denied", "The role of the user lacks the permission that `detail` names."),
+    Code(
+        403,
+        "permission_denied",
+        "The role of the user, or the machine credential, lacks the permission that `detail` names.",
+    ),
+    Code(403, "person_required", "The call is for people, and a machine credential was shown."),
     Code(403, "owner_protected", "Only an owner can grant or withdraw the role of owner."),
     Code(
         403,
@@ -88,6 +107,7 @@ CODES: Final = (
     Code(404, "delivery_not_found", "There is no such delivery, or it is older than the delivery log."),
     Code(404, "entry_not_found", "There is no such translatable entry."),
     Code(404, "event_not_found", "The event id is newer than the newest event of the feed."),
+    Code(404, "credential_not_found", "The project has no such machine credential."),
     Code(404, "key_not_found", "The project has no such server key."),
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
@@ -169,6 +189,12 @@ CODES: Final = (
     Code(
         409, "idempotency_in_progress", "The first request with this `Idempotency-Key` is still in progress."
     ),
+    Code(
+        409,
+        "credential_limit_reached",
+        "The project has reached its limit of 100 machine credentials in force; revoke one first.",
+    ),
+    Code(409, "credential_revoked", "The machine credential has been revoked; create another one."),
     Code(409, "key_limit_reached", "The project has reached its limit of 100 server keys; revoke one first."),
     Code(409, "last_owner", "The organisation would be left without an owner."),
     Code(409, "password_changed", "Another call has just changed the password."),
@@ -299,7 +325,9 @@ CODES: Final = (
         "The database did not respond within `DESKWIRE_READ_TIMEOUT_S`; request less at a time.",
     ),
     Code(503, "uploads_busy", "Too many uploads are in progress at once."),
-    Code(503, "voice_busy", "Too many voice replies are in progress at once."),
+    Code(
+        503, "voice_busy", "As many voice replies as `DESKWIRE_VOICE_AT_ONCE` allows are in progress already."
+    ),
     Code(505, "http_version_not_supported", "The request is not HTTP/1.1; for HTTP/2, put a proxy in front."),
 )
 """Every code that an HTTP response may have, by status."""
@@ -327,6 +355,7 @@ INTERNAL: Final[Mapping[str, str]] = {
 """Codes in the sources that no HTTP response has, with the reason."""
 
 PROBLEMS: Final[Mapping[str, str]] = {
+    "blank": "The text has blanks only.",
     "bad_answer": "The answer is not valid for its question; `message` has the reason.",
     "audio_format": "The recording is neither WAV nor MP3.",
     "audio_too_long": "The recording is too long, in seconds or in bytes.",
@@ -342,11 +371,13 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "invalid_type": "The value has the wrong type.",
     "invalid_value": "The value is not allowed for this field.",
     "mismatch": "The linked conversation belongs to another contact.",
+    "needs_internal": "The event type holds what agents write for agents: the endpoint must have `internal`.",
     "not_ahead": "The time is in the past.",
     "not_allowed": "The value is not one of those allowed, or the field is not allowed here.",
     "not_asked": "With the other answers, the logic of the survey skips this question.",
     "not_nullable": "This field can't be null.",
     "malformed_json": "The line of an import is not JSON.",
+    "nul_character": "The text or identifier has U+0000, which nothing here may have.",
     "not_reversible": "A conversation that the customer has seen can't be hidden again.",
     "out_of_range": "The time is before 1970, or in the future.",
     "repeated": "The parameter or item is given more than once.",
@@ -397,7 +428,7 @@ An error is a problem document (RFC 9457), `application/problem+json`:
   "detail": "1 problem found in the request body.",
   "code": "invalid_input",
   "requestId": "req_01KZ0000000000000000000000",
-  "errors": [{"pointer": "/text", "code": "required", "message": "Field required"}]
+  "errors": [{"pointer": "/text", "code": "required", "message": "This field is required."}]
 }
 ```
 

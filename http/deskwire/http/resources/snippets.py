@@ -27,9 +27,10 @@ from deskwire.engine.snippets.snippet import (
     snippet_view,
 )
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.texts import SHOWING, in_form
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
+from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard, personal
 from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import snippets as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -41,7 +42,7 @@ routes = Routes(
 _ALL: Final = "/snippets"
 _ONE: Final = "/snippets/<snippet_id>"
 _READ: Final = dashboard("conversations.read")
-_MANAGE: Final = dashboard("snippets.manage")
+_MANAGE: Final = personal(dashboard("snippets.manage"))
 _NULLABLE: Final = ("language", "team_id")
 
 
@@ -61,8 +62,12 @@ def _tag(text: str) -> str:
     return tag
 
 
-Shortcut = Annotated[str, Field(min_length=1, max_length=40, pattern="^[a-z0-9._-]+$")]
-Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), AfterValidator(_placeholders)]
+Shortcut = Annotated[
+    str,
+    Field(min_length=1, max_length=40),
+    *in_form("[a-z0-9._-]+", "A shortcut has small letters a to z, digits, `.`, `_` and `-`."),
+]
+Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), SHOWING, AfterValidator(_placeholders)]
 Language = Annotated[str, AfterValidator(_tag)]
 TeamId = Annotated[str, Field(min_length=1, max_length=40)]
 

@@ -39,6 +39,7 @@ OrganisationId = Annotated[str, Field(pattern=f"^org{_ULID}", examples=["org_01K
 ProjectId = Annotated[str, Field(pattern=f"^prj{_ULID}", examples=["prj_01KZ000000000000000000SH0P"])]
 UserId = Annotated[str, Field(pattern=f"^usr{_ULID}", examples=["usr_01KZ0000000000000000AGENT1"])]
 KeyId = Annotated[str, Field(pattern=f"^key{_ULID}", examples=["key_01KZ00000000000000000000K1"])]
+MachineId = Annotated[str, Field(pattern=f"^mcr{_ULID}", examples=["mcr_01KZ0000000000000000000M01"])]
 SessionId = Annotated[str, Field(pattern=f"^ses{_ULID}", examples=["ses_01KZ00000000000000000000B1"])]
 ContactId = Annotated[str, Field(pattern=f"^con{_ULID}", examples=["con_01KZ0000000000000000C0NTCT"])]
 ConversationId = Annotated[str, Field(pattern=f"^cnv{_ULID}", examples=["cnv_01KZ00000000000000000000C1"])]
@@ -92,6 +93,25 @@ def page_of(item: type[BaseModel]) -> type[Listed]:
     """Return the model of a page of these objects."""
     fields: Any = {"items": (list[item], ...)}  # type: ignore[valid-type]  # made at run time
     return create_model(f"{public_name(item)}Page", __base__=Listed, __doc__=Listed.__doc__, **fields)
+
+
+class ListedAsOf(Listed):
+    """A page of a list, and the moment of its first page. Events behind `asOf` tell what has changed since.
+
+    `asOf` is the id of the project's newest event when the first page was read, for `after` of the event feed; every page of
+    the list has the same. `nextCursor` is the `cursor` of the next page, null on the last page.
+    """
+
+    as_of: EventId
+
+
+@cache
+def page_as_of(item: type[BaseModel]) -> type[ListedAsOf]:
+    """Return the model of a page of these objects with `asOf`."""
+    fields: Any = {"items": (list[item], ...)}  # type: ignore[valid-type]  # made at run time
+    return create_model(
+        f"{public_name(item)}PageAsOf", __base__=ListedAsOf, __doc__=ListedAsOf.__doc__, **fields
+    )
 
 
 class Deleted(Shape):

@@ -54,9 +54,11 @@ NULLABLE = frozenset({"title"})
 
 def doer(call: Call[Any, Any]) -> Doer:
     """Return who makes the call, as a conversation's activity names them."""
-    key, user = call.access.key, call.access.user
+    key, machine, user = call.access.key, call.access.machine, call.access.user
     if key is not None:
         return Doer("key", key.id, key.label or None)
+    if machine is not None:
+        return Doer("machine", machine.id, machine.name)
     return Doer("system") if user is None else Doer("user", user.id, user.name)
 
 
@@ -242,7 +244,7 @@ def starts_with(body: bytes, sequence: int) -> bool:
 def raw_list(bodies: Sequence[bytes], next_cursor: str | None) -> RawJson:
     """Make a page of a list whose items are JSON already."""
     cursor = b"null" if next_cursor is None else b'"' + next_cursor.encode() + b'"'
-    return RawJson(b'{"items":[' + b",".join(bodies) + b'],"nextCursor":' + cursor + b"}")
+    return RawJson(b'{"items":[' + b",".join(bodies) + b'],"nextCursor":' + cursor + b"}\n")
 
 
 def patch_of(body: ConversationPatch) -> Patch:

@@ -29,9 +29,11 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
+from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.routing import LARGE, NOTHING, S2S, Routes, Tag
-from deskwire.http.resources.conversations import operations
+from deskwire.http.api.routing import LARGE, NOTHING, Routes, Tag, s2s
+from deskwire.http.resources.conversations import backend_lists, operations
+from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
     ContactTypingBody,
@@ -42,18 +44,21 @@ from deskwire.http.resources.conversations.requests import (
     SequenceList,
     StartWorkflowBody,
 )
-from deskwire.http.resources.fields import Attributes, Closer, Name, Title, UserId
+from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, Title, UserId
 from deskwire.http.schemas import conversations as shapes
-from deskwire.http.schemas.base import Deleted, page_of
+from deskwire.http.schemas.base import Deleted, page_as_of, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
     Tag("Conversations", "Start and manage conversations from the backend of a project."),
-    S2S,
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
 _ONE = "/s2s/conversations/<conversation_id>"
+_READ = s2s("conversations.read")
+_REPLY = s2s("conversations.reply")
+_MANAGE = s2s("conversations.manage")
+_DELETE = s2s("conversations.delete")
 
 
 class ContactBody(Identity):
@@ -96,22 +101,23 @@ class CloseBody(Body):
 
 
 class RatingBody(Body):
-    """The contact's rating of the conversation (CSAT)."""
+    """The contact's rating of the conversation (CSAT), perhaps with words beside it. Null removes these."""
 
     rating: Annotated[int, Field(ge=0, le=10)]
+    comment: RatingComment | None = None
 
 
 class NetworkRequest(Body):
     """A request that a customer's client made (contract 2.3). Only `request` and `response` can be null."""
 
-    url: str
-    type: str = ""
-    date: str = ""
+    url: PlainText
+    type: PlainText = ""
+    date: PlainText = ""
     duration: Annotated[float, Field(allow_inf_nan=False)] = 0
     success: bool = False
     request: Any = None
     response: Any = None
-    initiator_type: str = ""
+    initiator_type: PlainText = ""
 
 
 class NetworkLogsBody(Body):
@@ -149,6 +155,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
 @routes.add(
     "POST",
     "/s2s/conversations",
+    _REPLY,
     operation_id="createConversation",
     body=CreateBody,
     limit=LARGE,
@@ -178,15 +185,34 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     return operations.shown(receipt)
 
 
-@routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
-async def get_conversation(call: Call[Body, Query]) -> Answer:
+@routes.add(
+    "GET",
+    "/s2s/conversations",
+    _READ,
+    operation_id="listConversations",
+    query=BackendConversationLists,
+    answer=page_as_of(shapes.ListedConversation),
+)
+async def list_conversations(call: Call[Body, BackendConversationLists]) -> Answer:
+    """List the conversations of the project, newest activity first, or by the time of their last change.
+
+    With `sort=updated&order=asc` a mirror is made of all pages; the event feed goes on from `asOf`.
+    """
+    return await backend_lists.list_conversations(call)
+
+
+@routes.add(
+    "GET", _ONE, _READ, operation_id="getConversation", query=BackendView, answer=shapes.ListedConversation
+)
+async def get_conversation(call: Call[Body, BackendView]) -> Answer:
     """Fetch a conversation. After a 404, remove the conversation from every mirror."""
-    return await operations.get_conversation(call)
+    return await backend_lists.get_conversation(call)
 
 
 @routes.add(
     "PATCH",
     _ONE,
+    _MANAGE,
     operation_id="changeConversation",
     body=ConversationPatch,
     limit=LARGE,
@@ -199,7 +225,7 @@ async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     return await operations.carry_out(call, operations.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE, operation_id="deleteConversation", answer=Deleted, forgets=True)
+@routes.add("DELETE", _ONE, _DELETE, operation_id="deleteConversation", answer=Deleted, forgets=True)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Delete a conversation permanently, with everything that belongs to it."""
     return await operations.delete_conversation(call, Delete("manual"))
@@ -208,6 +234,7 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/messages",
+    _READ,
     operation_id="listMessages",
     query=MessageList,
     answer=page_of(shapes.Message),
@@ -221,6 +248,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/messages",
+    _REPLY,
     operation_id="postMessage",
     body=MessageBody,
     limit=LARGE,
@@ -234,14 +262,19 @@ async def post_message(call: Call[MessageBody, Query]) -> Answer:
 
 
 @routes.add(
-    "POST", f"{_ONE}/close", operation_id="closeConversation", body=CloseBody, answer=shapes.Conversation
+    "POST",
+    f"{_ONE}/close",
+    _MANAGE,
+    operation_id="closeConversation",
+    body=CloseBody,
+    answer=shapes.Conversation,
 )
 async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
     """Close a conversation for the customer."""
     return await operations.carry_out(call, Close(call.body.closed_by))
 
 
-@routes.add("POST", f"{_ONE}/reopen", operation_id="reopenConversation", answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/reopen", _MANAGE, operation_id="reopenConversation", answer=shapes.Conversation)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
     return await operations.carry_out(call, Reopen())
@@ -250,6 +283,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/assign",
+    _MANAGE,
     operation_id="assignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
@@ -260,13 +294,15 @@ async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     return await operations.carry_out(call, await operations.assign_of(call))
 
 
-@routes.add("POST", f"{_ONE}/read", operation_id="markRead", answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/read", _MANAGE, operation_id="markRead", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
     return await operations.carry_out(call, MarkRead())
 
 
-@routes.add("POST", f"{_ONE}/typing", operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING)
+@routes.add(
+    "POST", f"{_ONE}/typing", _REPLY, operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING
+)
 async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     """Report that the contact is typing, or has stopped, for the agents who are there. Repeat it every few seconds.
 
@@ -283,18 +319,28 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     return NO_CONTENT
 
 
-@routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
+@routes.add(
+    "POST", f"{_ONE}/rating", _REPLY, operation_id="rateConversation", body=RatingBody, answer=shapes.Rating
+)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
-    """Record the contact's rating of a conversation, from 0 to 10."""
-    receipt = await operations.ask(call, Rate(call.body.rating))
-    assert receipt.state is not None
-    assert receipt.state.rated_at is not None
-    return {"rating": receipt.state.rating, "ratedAt": iso(receipt.state.rated_at)}
+    """Record the contact's rating of a conversation, from 0 to 10, with a comment if there is one.
+
+    Another rating without a comment removes the comment; the same one leaves it.
+    """
+    body = call.body
+    kept = "comment" not in body.model_fields_set
+    receipt = await operations.ask(call, Rate(body.rating, body.comment, keeps_comment=kept))
+    state = receipt.state
+    assert state is not None
+    assert state.rated_at is not None
+    rated = {"rating": state.rating, "ratedAt": iso(state.rated_at)}
+    return rated if state.rating_comment is None else {**rated, "comment": state.rating_comment}
 
 
 @routes.add(
     "PUT",
     f"{_ONE}/network-logs",
+    _MANAGE,
     operation_id="replaceNetworkLogs",
     body=NetworkLogsBody,
     limit="network_logs_limit_bytes",
@@ -309,6 +355,7 @@ async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/events",
+    _READ,
     operation_id="listConversationEvents",
     query=SequenceList,
     answer=page_of(Event),
@@ -319,7 +366,7 @@ async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     return await operations.list_events(call)
 
 
-@routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
+@routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="getWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """Fetch the workflow step that waits for the contact; null if none does."""
     return await operations.get_workflow_step(call)
@@ -344,6 +391,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
 @routes.add(
     "POST",
     f"{_ONE}/workflow/reply",
+    _REPLY,
     operation_id="replyToStep",
     body=ReplyBody,
     limit=LARGE,
@@ -360,6 +408,7 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/workflow/start",
+    _MANAGE,
     operation_id="startWorkflow",
     body=StartWorkflowBody,
     answer=shapes.Conversation,

@@ -13,7 +13,7 @@ from deskwire.engine.conversations.emit import announce_test
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound
 from deskwire.engine.core.ids import id_before, is_id
-from deskwire.engine.events.types import CATALOG
+from deskwire.engine.events.types import CATALOG, EXTENSIONS
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import (
     Delivery,
@@ -27,7 +27,7 @@ from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import S2S, Routes, Tag
+from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of
 from deskwire.http.schemas import webhooks as shapes
 from deskwire.http.schemas.base import page_of
@@ -35,7 +35,10 @@ from deskwire.http.schemas.base import page_of
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(Tag("Deliveries", "Inspect the delivery log, send events again, and send test events."), S2S)
+routes = Routes(
+    Tag("Deliveries", "Inspect the delivery log, send events again, and send test events."),
+    s2s("webhooks.manage"),
+)
 _DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
 _BATCH: Final = 500
 """Deliveries that one commit of a recovery makes: a few milliseconds of the writer's time."""
@@ -46,13 +49,16 @@ def _event_before(text: str) -> str:
     return text if is_id(text, "evt") else id_before("evt", milliseconds(text))
 
 
+_TYPES: Final = (*CATALOG, *EXTENSIONS)
+
+
 def _known_type(text: str) -> str:
-    if text not in CATALOG:
+    if text not in _TYPES:
         raise ValueError(f"There is no event type {text!r}.")
     return text
 
 
-_CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*CATALOG]})
+_CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*_TYPES]})
 
 
 class DeliveryList(Paged):
