@@ -122,7 +122,7 @@ def next_lapse(typists: Typists) -> float:
 
 def _ends(fact: Fact, agent: Agent) -> bool:
     match fact:
-        case Closed() | Deleted():
+        case Closed() | Moved() | Deleted():
             return True
         case MessagePosted(message):
             return message.author.type == "agent" and message.author.id == agent.id

@@ -1,0 +1,1 @@
+"""Contacts that are merged into others."""
