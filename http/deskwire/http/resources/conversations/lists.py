@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Annotated, Any, Final, Literal, get_args
 
-import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
@@ -25,7 +23,7 @@ from deskwire.engine.conversations.tags import normal_tag
 from deskwire.engine.core.ids import is_id
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
-from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
+from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, list_number, page
 from deskwire.http.resources.fields import StatusName
 
 View = Literal["agent"]
@@ -120,7 +118,7 @@ class ConversationLists(Paged):
 
 async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
     """Return a page of conversations. Raises BadRequest for the cursor of another list."""
-    query, list_id = call.query, _list_id(call)
+    query, list_id = call.query, list_number(call.project.id, call.query)
     after = _place(query, list_id)
 
     def read(reader: InboxReader) -> Sequence[tuple[dict[str, Any], Place]] | None:
@@ -146,13 +144,6 @@ def _shown(
     else:
         views = [conversation_view(*each, call.project.id) for each in found]
     return [(view, each.at) for view, each in zip(views, listed, strict=True)]
-
-
-def _list_id(call: Call[Any, ConversationLists]) -> int:
-    """Return the first part of a list's cursors: a number that other filters and orders of other projects do not have."""
-    what = call.query.model_dump(exclude={"cursor", "limit"}, exclude_none=True)
-    text = orjson.dumps([call.project.id, what], option=orjson.OPT_SORT_KEYS)
-    return int.from_bytes(blake2b(text, digest_size=6).digest())
 
 
 def _place(query: ConversationLists, list_id: int) -> Place | None:
