@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
 from deskwire.engine.contacts.merged import Merged
 from deskwire.engine.contacts.profile import Profile
 
@@ -25,14 +26,13 @@ class ContactReader(Protocol):
     def profiles(self, contacts: Sequence[int]) -> Mapping[int, Profile]:
         """Return the attributes and tags of contacts, by their storage keys."""
 
-    def contacts(
-        self, project: int, terms: Sequence[str], before: int | None, limit: int
-    ) -> Sequence[Contact]:
-        """Return contacts, newest first, with a `rowid` smaller than `before`.
+    def contacts(self, project: int, terms: Sequence[str], limit: int) -> Sequence[Contact]:
+        """Return the newest contacts that have a word for each of these beginnings of words (`words.terms_of`)."""
 
-        Args:
-            terms: beginnings of words (`words.terms_of`), for each of which a contact has a word.
-        """
+    def listed_contacts(
+        self, project: int, wanted: ContactFilter, sort: Sort, after: Place | None, limit: int
+    ) -> Sequence[Listed]:
+        """Return contacts in the order of `sort`, behind a place."""
 
     def survivor(self, contact: int) -> Contact | None:
         """Return the contact with this storage key; None if it was erased or merged meanwhile."""

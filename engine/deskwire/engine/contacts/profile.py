@@ -41,7 +41,9 @@ def changed_profile(before: Profile, given: Mapping[str, Any]) -> tuple[Profile,
 
     Raises Invalid if the attributes would be too many or too large.
     """
-    attributes = merged(before.attributes, given["attributes"]) if "attributes" in given else before.attributes
+    attributes = (
+        merged(before.attributes, given["attributes"]) if "attributes" in given else before.attributes
+    )
     tags = given.get("tags", before.tags)
     names = []
     if not _same(attributes, before.attributes):
@@ -66,10 +68,13 @@ def filtered(attributes: Mapping[str, Any]) -> dict[str, str]:
 
 
 def written(attribute: Any) -> str | None:
-    """Return a value as a filter writes it; None for a list or an object, which no filter is for."""
+    """Return a value as a filter writes it, 3.0 as 3; None for a list or an object, which no filter is for."""
     if isinstance(attribute, str):
         return attribute
-    return None if isinstance(attribute, list | dict) else orjson.dumps(attribute).decode()
+    if isinstance(attribute, list | dict):
+        return None
+    whole = isinstance(attribute, float) and attribute.is_integer()
+    return str(int(attribute)) if whole else orjson.dumps(attribute).decode()
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -10,10 +10,11 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import NOBODY, Contact, identify
 from deskwire.engine.contacts.merged import Merged, no_such_contact
 from deskwire.engine.contacts.ports import ContactTransaction
-from deskwire.engine.contacts.profile import Profile, changed_profile
+from deskwire.engine.contacts.profile import Profile, changed_profile, whole_view
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.internal import Actor, contact_changed, contact_merged, tell_agents
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.webhooks.publish import PublishTransaction, append, targets
 
@@ -59,10 +60,25 @@ def change_profile(
     profile, names = changed_profile(before, given)
     if not names:
         return known, before
+    return put_profile(tx, project, known, profile, names, by, at), profile
+
+
+def put_profile(
+    tx: IdentityTransaction,
+    project: Project,
+    known: Contact,
+    profile: Profile,
+    names: Sequence[str],
+    by: Actor,
+    at: int,
+) -> Contact:
+    """Store a contact's attributes and tags, told if they have changed; `names` says which have."""
     contact = replace(known, updated_at=at)
     tx.save_profile(contact, profile)
-    _tell_of_profile(tx, project, contact, profile, names, by, at)
-    return contact, profile
+    if names:
+        draft = contact_changed(whole_view(contact, profile), names, by)
+        tell_agents(tx, project, draft, contact_lane(contact.rowid), at)
+    return contact
 
 
 def end_merge(tx: IdentityTransaction, project: Project, merged: Merged, at: int) -> bool:
@@ -74,7 +90,9 @@ def end_merge(tx: IdentityTransaction, project: Project, merged: Merged, at: int
     gone = replace(gone, updated_at=at)
     if not tx.end_merge(gone):
         return False
-    _announce_contact(tx, project, gone, at, contact_lane(gone.rowid))
+    lane = contact_lane(gone.rowid)
+    _announce_contact(tx, project, gone, at, lane)
+    tell_agents(tx, project, contact_merged(_named(gone), _named(merged.target)), lane, at)
     return True
 
 
@@ -86,6 +104,10 @@ def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, a
     for each in (*tx.merged_into(contact.rowid), contact):
         tx.erase_contact(each.rowid)
         _announce_contact(tx, project, identify(each, NOBODY, at), at, None)
+
+
+def _named(contact: Contact) -> dict[str, str]:
+    return {"id": contact.id, "userId": contact.user_id}
 
 
 def _announce_contact(

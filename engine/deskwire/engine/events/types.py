@@ -89,6 +89,18 @@ REGISTRY: Final[Mapping[str, Kind]] = {
         ),
         Kind("ticket.deleted", "A ticket was deleted permanently.", numbered=False, audience="agents"),
         Kind(
+            "contact.changed",
+            "The attributes or tags of a contact changed; `changed` has their names.",
+            numbered=False,
+            audience="agents",
+        ),
+        Kind(
+            "contact.merged",
+            "A contact was merged into another one, and is not there any more.",
+            numbered=False,
+            audience="agents",
+        ),
+        Kind(
             "memory.changed",
             "Something that is remembered of a contact was set or deleted.",
             numbered=False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Protocol
 
 from deskwire.engine.accounts.people import Project
@@ -96,10 +95,11 @@ def _begin(
     incarnation: int,
     at: int,
 ) -> Begun:
-    before, remembered = tx.profile(target.rowid), tx.memory_size(source.rowid)
+    remembered, before = tx.memory_size(source.rowid), tx.profile(target.rowid)
     profile = united(tx.profile(source.rowid), before)
+    names = [name for name in ("attributes", "tags") if getattr(profile, name) != getattr(before, name)]
     target = change_contact(tx, project, target, missing(source, target), at)
-    target = put_profile(tx, project, replace(target, updated_at=at), before, profile, actor, at)
+    target = put_profile(tx, project, target, profile, names, actor, at)
     tx.begin_merge(source.rowid, target.rowid)
     tx.take_erasure(source.rowid, incarnation)
     if remembered:

@@ -159,7 +159,9 @@ class Merges:
                 await trio.sleep(_ASK_S)
 
     async def _carry_out(self, project: Project, merge: _Merge) -> None:
-        while not await self._tried(project, merge.merged):
+        while True:
+            if await self._tried(project, merge.merged):
+                break
             await trio.sleep(_RETRY_S)
         del self._under_way[merge.merged.source.rowid]
         merge.done.set()

@@ -253,6 +253,8 @@ def _erase(tx: ErasureTransaction, project: Project, erased: Contact, at: int) -
 def _mark(tx: ContactTransaction, project: int, user_id: str, incarnation: int) -> Contact:
     contact = found_contact(tx, project, user_id, by_id=False)
     tx.hold_contacts(contact.rowid)
+    if tx.survivor(contact.rowid) is None:  # another node was first
+        return _mark(tx, project, user_id, incarnation)
     tx.cut_merges(contact.rowid)
     tx.mark_erasing(contact.rowid)
     tx.take_erasure(contact.rowid, incarnation)

@@ -10,7 +10,7 @@ from pydantic import Field
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.types import AGENTS
 from deskwire.http.schemas.base import ContactId, ConversationId, PersonName, Shape, TicketId
-from deskwire.http.schemas.conversations import AgentMessage, ToldConversation
+from deskwire.http.schemas.conversations import AgentMessage, Contact, NamedContact, ToldConversation
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.tickets import Ticket
 
@@ -78,6 +78,21 @@ class MemoryData(Shape):
     deleted: bool
 
 
+class ChangedContactData(Shape):
+    """The contact after the change, the names of the fields that changed, and the author of the change."""
+
+    contact: Contact
+    changed: list[Annotated[Literal["attributes", "tags"], Field(examples=["tags"])]]
+    actor: EventActor
+
+
+class MergedContactData(Shape):
+    """The contact that is not there any more, and the one that has all it had."""
+
+    source: Annotated[NamedContact, Field(alias="from")]
+    into: NamedContact
+
+
 class SettingsData(Shape):
     """The kind of thing that changed, and its id; null for several things at once."""
 
@@ -91,6 +106,8 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "ticket.created": TicketData,
     "ticket.changed": TicketData,
     "ticket.deleted": RemovedTicketData,
+    "contact.changed": ChangedContactData,
+    "contact.merged": MergedContactData,
     "memory.changed": MemoryData,
     "settings.changed": SettingsData,
 }

@@ -12,7 +12,7 @@ import orjson
 import trio
 
 from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.conversations.facts import Closed, Deleted, Fact, MessagePosted
+from deskwire.engine.conversations.facts import Closed, Deleted, Fact, MessagePosted, Moved
 from deskwire.engine.conversations.typing.state import RENEWAL_S, STOPS_AFTER_S, SetTyping
 
 KIND: Final = "typists"

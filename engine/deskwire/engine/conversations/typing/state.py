@@ -25,6 +25,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,

@@ -37,7 +37,9 @@ class ProfileReads(Queries):
     def profiles(self, contacts: Sequence[int]) -> Mapping[int, Profile]:
         if not contacts:
             return {}
-        rows = self.conn.execute(f"{_PROFILES[self.dialect]}{self.profile_lock}", (self.dialect.listed(list(contacts)),))
+        rows = self.conn.execute(
+            f"{_PROFILES[self.dialect]}{self.profile_lock}", (self.dialect.listed(list(contacts)),)
+        )
         return {row[0]: profile_of(*row[1:]) for row in rows}
 
 
@@ -52,7 +54,8 @@ class ProfileWrites(Changes):
         ).fetchone()
         self.forget_profile(contact.rowid)
         self.conn.executemany(
-            "INSERT INTO contact_tags VALUES (?, ?, ?)", [(row[0], tag, contact.rowid) for tag in profile.tags]
+            "INSERT INTO contact_tags VALUES (?, ?, ?)",
+            [(row[0], tag, contact.rowid) for tag in profile.tags],
         )
         self.conn.executemany(
             "INSERT INTO contact_attributes VALUES (?, ?, ?, ?)",

@@ -152,7 +152,8 @@ class ConversationWrites(Changes):
     def move_conversation(self, conversation: int, source: int, target: int) -> None:
         self._claims.pop(conversation, None)
         self.conn.execute(
-            "UPDATE conversations SET contact = ? WHERE rowid = ? AND contact = ?", (target, conversation, source)
+            "UPDATE conversations SET contact = ? WHERE rowid = ? AND contact = ?",
+            (target, conversation, source),
         )
 
     def note_moved(self, conversation: int, source: int, event_id: str) -> None:
