@@ -300,13 +300,13 @@ def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path:
 
 def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbered(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
-        note = tx.append_event(PROJECT, Draft("note.created", None, {}), None, NOON)
+        told = tx.append_event(PROJECT, Draft("memory.changed", None, {}), None, NOON)
         with pytest.raises(AssertionError):
-            tx.insert_delivery(1, note, None, None, NOON)
+            tx.insert_delivery(1, told, None, None, NOON)
         with pytest.raises(AssertionError):
-            tx.append_event(PROJECT, Draft("note.created", 1, {}), None, NOON)
+            tx.append_event(PROJECT, Draft("memory.changed", 1, {}), None, NOON)
         with pytest.raises(AssertionError):
-            tx.append_event(PROJECT, Draft("note.created", None, {}), None, NOON, directed=True)
+            tx.append_event(PROJECT, Draft("memory.changed", None, {}), None, NOON, directed=True)
 
 
 def test_a_tickets_events_are_erased_with_it_and_their_positions_are_not_given_again(tmp_path: Path) -> None:

@@ -69,7 +69,14 @@ def laned(position: int, conversation: int, project: int = 1, *, deleted: bool =
     kind = "conversation.deleted" if deleted else "message.created"
     owner = None if deleted else conversation
     return StoredEvent(
-        position, f"evt_{position:026}", kind, project, owner, position, body, topics_of(project, about)
+        position,
+        f"evt_{position:026}",
+        kind,
+        project,
+        owner,
+        position,
+        body,
+        topics=topics_of(project, about),
     )
 
 

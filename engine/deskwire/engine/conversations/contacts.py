@@ -14,9 +14,10 @@ from deskwire.engine.contacts.profile import Profile, changed_profile, whole_vie
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.internal import Actor, contact_changed, contact_merged, tell_agents
+from deskwire.engine.events.extensions import contact_changed, contact_merged
+from deskwire.engine.events.internal import Actor
 from deskwire.engine.events.types import contact_lane
-from deskwire.engine.webhooks.publish import PublishTransaction, append, targets
+from deskwire.engine.webhooks.publish import PublishTransaction, append, extend, targets
 
 
 class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
@@ -77,22 +78,23 @@ def put_profile(
     tx.save_profile(contact, profile)
     if names:
         draft = contact_changed(whole_view(contact, profile), names, by)
-        tell_agents(tx, project, draft, contact_lane(contact.rowid), at)
+        lane = contact_lane(contact.rowid)
+        extend(tx, project, draft, lane, at, lane=lane)
     return contact
 
 
-def end_merge(tx: IdentityTransaction, project: Project, merged: Merged, at: int) -> bool:
+def end_merge(tx: IdentityTransaction, project: Project, merged: Merged, by: Actor, at: int) -> bool:
     """End a merge, and announce that the source has no identity any more; False if something of it is still to be moved.
 
     Its events stay as long as the contact that it was merged into.
     """
-    gone = identify(merged.source, NOBODY, at)
-    gone = replace(gone, updated_at=at)
+    gone = replace(identify(merged.source, NOBODY, at), updated_at=at)
     if not tx.end_merge(gone):
         return False
-    lane = contact_lane(gone.rowid)
-    _announce_contact(tx, project, gone, at, lane)
-    tell_agents(tx, project, contact_merged(_named(gone), _named(merged.target)), lane, at)
+    _announce_contact(tx, project, gone, at, contact_lane(gone.rowid))
+    target, lane = merged.target, contact_lane(merged.target.rowid)
+    draft = contact_merged(whole_view(target, tx.profile(target.rowid)), gone.id, gone.user_id, by)
+    extend(tx, project, draft, lane, at, lane=lane)
     return True
 
 
@@ -104,10 +106,6 @@ def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, a
     for each in (*tx.merged_into(contact.rowid), contact):
         tx.erase_contact(each.rowid)
         _announce_contact(tx, project, identify(each, NOBODY, at), at, None)
-
-
-def _named(contact: Contact) -> dict[str, str]:
-    return {"id": contact.id, "userId": contact.user_id}
 
 
 def _announce_contact(

@@ -90,17 +90,6 @@ def memory_changed(contact_id: str, *, deleted: bool) -> Draft:
     return Draft("memory.changed", None, {"contactId": contact_id, "deleted": deleted})
 
 
-def contact_changed(contact: Mapping[str, Any], changed: Sequence[str], actor: Actor) -> Draft:
-    """Return the event of a contact whose attributes or tags changed; the contact is as the API shows it, after the change."""
-    data = {"contact": contact, "changed": [*changed], "actor": actor_view(actor)}
-    return Draft("contact.changed", None, data)
-
-
-def contact_merged(source: Mapping[str, str], target: Mapping[str, str]) -> Draft:
-    """Return the event of a contact that was merged into another one; each has its `id` and its `userId`."""
-    return Draft("contact.merged", None, {"from": source, "into": target})
-
-
 def settings_changed(what: Setting, object_id: str | None) -> Draft:
     """Return the event of a change to what the project is set up with; without an id it is of several things."""
     return Draft("settings.changed", None, {"what": what, "id": object_id})

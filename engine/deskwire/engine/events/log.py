@@ -247,10 +247,10 @@ class EventLog:
             tail.drop_first()
 
     def _erase(self, conversations: frozenset[int]) -> None:
-        gone = [event for event in self._order if event.conversation in conversations]
+        gone = [event for event in self._order if event.erased_with(conversations)]
         if not gone:
             return
-        self._order = deque(event for event in self._order if event.conversation not in conversations)
+        self._order = deque(event for event in self._order if not event.erased_with(conversations))
         self._bytes -= sum(len(event.body) for event in gone)
         for tail in {tail for event in gone for tail in self._tails_of(event)}:
             tail.erase(conversations)

@@ -33,6 +33,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import PAUSE_S, contained
+from deskwire.engine.events.internal import SYSTEM, Actor
 from deskwire.engine.merging.begin import BeginTransaction, Begun, InTheWay, Wanted, begin
 from deskwire.engine.tickets.change import move_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
@@ -67,9 +68,10 @@ class MergeTransaction(BeginTransaction, TicketTransaction, Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Merge:
-    """A merge that is under way."""
+    """A merge that is under way; `actor` is who has asked for it, as far as this life of a node knows."""
 
     merged: Merged
+    actor: Actor = SYSTEM
     done: trio.Event = field(default_factory=trio.Event)
 
 
@@ -100,7 +102,7 @@ class Merges:
         with trio.move_on_after(ANSWER_S):
             begun = await self._begun(project, wanted, by)
             if begun.merged.under_way:
-                await self._joined(project, begun.merged, mine=begun.mine).done.wait()
+                await self._joined(project, begun.merged, wanted.actor, mine=begun.mine).done.wait()
             return begun.merged.target
         message = "A merge of these contacts is under way and goes on by itself; send the request again to hear of its end."
         raise Unavailable(message, code="merge_under_way", retry_after_s=10)
@@ -134,11 +136,13 @@ class Merges:
             except InTheWay as other:
                 await self._joined(project, other.merge).done.wait()
 
-    def _joined(self, project: Project, merged: Merged, *, mine: bool = False) -> _Merge:
+    def _joined(
+        self, project: Project, merged: Merged, actor: Actor = SYSTEM, *, mine: bool = False
+    ) -> _Merge:
         """Return the merge that is under way here or elsewhere; with `mine` it begins here."""
         merge = self._under_way.get(merged.source.rowid)
         if merge is None:
-            merge = _Merge(merged)
+            merge = _Merge(merged, actor)
             if mine:
                 self._under_way[merged.source.rowid] = merge
                 Context().run(self._nursery.start_soon, self._carry_out, project, merge)
@@ -160,28 +164,29 @@ class Merges:
 
     async def _carry_out(self, project: Project, merge: _Merge) -> None:
         while True:
-            if await self._tried(project, merge.merged):
+            if await self._tried(project, merge):
                 break
             await trio.sleep(_RETRY_S)
         del self._under_way[merge.merged.source.rowid]
         merge.done.set()
 
-    async def _tried(self, project: Project, merged: Merged) -> bool:
+    async def _tried(self, project: Project, merge: _Merge) -> bool:
         """Return whether the merge has ended. A bug that prevents this must not prevent other merges."""
-        with contained(lambda failure: log.error("merge.failed", contact=merged.source.id, exc_info=failure)):
-            return await self._attempt(project, merged)
+        contact = merge.merged.source.id
+        with contained(lambda failure: log.error("merge.failed", contact=contact, exc_info=failure)):
+            return await self._attempt(project, merge)
         await trio.sleep(PAUSE_S)
         return False
 
-    async def _attempt(self, project: Project, merged: Merged) -> bool:
-        source, target = merged.source.rowid, merged.target.rowid
+    async def _attempt(self, project: Project, merge: _Merge) -> bool:
+        source, target = merge.merged.source.rowid, merge.merged.target.rowid
         try:
             ids = await self._store.read(lambda reader: reader.conversation_ids(source))
             for start in range(0, len(ids), _CONVERSATIONS):
                 await self._move_all(project, ids[start : start + _CONVERSATIONS], Move(source, target))
             while await self._store.write(lambda tx: _move_some(tx, source, target, self._clock())):
                 await trio.lowlevel.checkpoint()
-            return await self._store.write(lambda tx: _end(tx, project, merged, self._clock()))
+            return await self._store.write(lambda tx: _end(tx, project, merge, self._clock()))
         except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
             log.warning("merge.delayed", reason=str(error))
             return False
@@ -226,9 +231,9 @@ def _move_some(tx: MergeTransaction, source: int, target: int, at: int) -> int:
     return move_tickets_of(tx, source, survivor, TICKETS, at) or tx.move_responses(source, target, RESPONSES)
 
 
-def _end(tx: MergeTransaction, project: Project, merged: Merged, at: int) -> bool:
+def _end(tx: MergeTransaction, project: Project, merge: _Merge, at: int) -> bool:
     """End the merge, unless something was added meanwhile; return whether it is over, whoever has ended it."""
     for _, each in tx.merges():
-        if each.source.rowid == merged.source.rowid:
-            return end_merge(tx, project, each, at)
+        if each.source.rowid == merge.merged.source.rowid:
+            return end_merge(tx, project, each, merge.actor, at)
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
-from deskwire.engine.events.types import contact_lane
+from deskwire.engine.events.types import contact_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
@@ -120,11 +120,13 @@ class AllWrites(
         self.erase_conversation_rows(state.rowid)
 
     def erase_ticket(self, ticket: Ticket) -> None:
+        self.erase_deliveries(ticket_lane(ticket.rowid))
         self.erase_ticket_events(ticket.rowid)
         self.erase_ticket_rows(ticket)
 
     def erase_contact(self, contact: int) -> None:
         self.erase_deliveries(contact_lane(contact))
+        self.erase_ticket_deliveries(contact_lane(contact))
         self.erase_events(contact_lane(contact))
         self.forget_contact_channel(contact)
         self.clear_memory(contact)

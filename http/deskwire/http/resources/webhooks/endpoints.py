@@ -14,7 +14,7 @@ from pydantic import Field
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.events.types import LISTABLE
+from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
@@ -32,19 +32,27 @@ Q = TypeVar("Q", bound=Query)
 routes = Routes(Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), S2S)
 ONE: Final = "/s2s/webhooks/<endpoint_id>"
 _BY_API: Final = "by the API"
+_NEEDS: Final = "{} is sent only to endpoints that ask for internal events: it needs `internal` to be true."
 
 Url = Annotated[str, Field(min_length=1, max_length=2_048)]
 Types = Annotated[list[str], Field(max_length=50)]
+Internal = Annotated[
+    bool, Field(description="Whether it may list types that hold what agents write for agents.")
+]
 Description = Annotated[str, Field(max_length=500)]
 
 
 class EndpointBody(Body):
-    """The URL to send events to, and their types. An empty `events` means all types except typing."""
+    """The URL to send events to, and their types. An empty `events` means all types of the contract except typing.
+
+    Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`.
+    """
 
     url: Url
     events: Annotated[Types, Field(default_factory=list)]
     description: Description | None = None
     catch_up: CatchUp = "automatic"
+    internal: Internal = False
 
 
 class EndpointPatch(Body):
@@ -55,10 +63,11 @@ class EndpointPatch(Body):
     description: Description | None = None
     status: Literal["enabled", "disabled"] | None = None
     catch_up: CatchUp | None = None
+    internal: Internal | None = None
 
 
 async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
-    await _check(call, call.body.url, call.body.events or [])
+    await _check(call, call.body.url, call.body.events or [], _internal_problems(call.body, None))
 
 
 @routes.add(
@@ -77,7 +86,7 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Create a webhook endpoint. The response shows the signing secret, only once."""
     services, body, now = call.services, call.body, call.services.clock()
-    await _check(call, body.url, body.events)
+    await _check(call, body.url, body.events, _internal_problems(body, None))
     secret = new_secret()
     shown = partial(endpoint_view, now=now, secret=secret)
     endpoint = Endpoint(
@@ -92,6 +101,7 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         updated_at=now,
         description=body.description,
         catch_up=body.catch_up,
+        internal=body.internal,
     )
     return shown(await _followed(call, call.around(lambda tx: _insert(tx, endpoint), shown)))
 
@@ -131,8 +141,8 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
-    await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body's URL
-    await _check(call, body.url, body.events or [])
+    before = await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body
+    await _check(call, body.url, body.events or [], _internal_problems(body, before))
     changed = await _followed(call, lambda tx: _change(tx, find(tx), body, now))
     return await _shown(call, lambda _reader: changed)
 
@@ -230,10 +240,15 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
     return find
 
 
-async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
-    """Raise Invalid with every problem of the URL and the event types."""
-    problems = [
-        Problem(f"/events/{index}", "unknown_event_type", f"There is no event type {name!r}.")
+async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]) -> None:
+    """Raise Invalid with every problem of the URL and the event types, and these."""
+    known = ", ".join(LISTABLE)
+    problems += [
+        Problem(
+            f"/events/{index}",
+            "unknown_event_type",
+            f"There is no event type {name!r}. The types are: {known}.",
+        )
         for index, name in enumerate(types)
         if name not in LISTABLE
     ]
@@ -243,6 +258,25 @@ async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
         raise Invalid(*problems)
 
 
+def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | None) -> list[Problem]:
+    """Return the problems of an endpoint that would list what it does not ask for.
+
+    Args:
+        before: the endpoint that is changed, None for a new one.
+    """
+    internal = before is not None and before.internal if body.internal is None else body.internal
+    if internal:
+        return []
+    if body.events is None:
+        listed = [] if before is None else [name for name in before.events if name in CONFIDENTIAL]
+        return [Problem("/internal", "needs_internal", _NEEDS.format(name)) for name in sorted(listed)]
+    return [
+        Problem(f"/events/{index}", "needs_internal", _NEEDS.format(name))
+        for index, name in enumerate(body.events)
+        if name in CONFIDENTIAL
+    ]
+
+
 def _insert(tx: DeliveryTransaction, endpoint: Endpoint) -> Endpoint:
     if len(tx.endpoints(endpoint.project)) >= ENDPOINTS_MAX:
         raise Conflict(f"A project has at most {ENDPOINTS_MAX} endpoints.", code="webhook_limit_reached")
@@ -250,6 +284,8 @@ def _insert(tx: DeliveryTransaction, endpoint: Endpoint) -> Endpoint:
 
 
 def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+    if problems := _internal_problems(body, before):  # another change has come first
+        raise Invalid(*problems)
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
     if "events" in changes:
         changes["events"] = frozenset(changes["events"])

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.storage.postgres.schema import cluster, contacts, files, main, order, search, triggers
+from deskwire.storage.postgres.schema import cluster, contacts, files, main, named, order, search, triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
     Migration("m0004_contacts_as_a_resource", "m0001_baseline", contacts.SQL),
     Migration("m0004_contacts_as_a_resource_indexes", "m0001_baseline", indexes=contacts.INDEXES),
+    Migration("m0006_named_events", "m0006_named_events", named.SQL),
 )
 
 RECORDS: Final = "schema_migrations"

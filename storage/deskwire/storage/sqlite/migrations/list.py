@@ -44,6 +44,7 @@ from deskwire.storage.sqlite.migrations import (
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
     m0030_contacts_as_a_resource,
+    m0032_events_for_those_who_name_them,
 )
 
 SCRIPTS: Final = {
@@ -77,6 +78,7 @@ SCRIPTS: Final = {
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
         m0030_contacts_as_a_resource,
+        m0032_events_for_those_who_name_them,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
