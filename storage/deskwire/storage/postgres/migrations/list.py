@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.storage.postgres.schema import cluster, contacts, files, main, named, order, search, triggers
+from deskwire.storage.postgres.schema.types import typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ MIGRATIONS: Final = (
     Migration("m0004_contacts_as_a_resource", "m0001_baseline", contacts.SQL),
     Migration("m0004_contacts_as_a_resource_indexes", "m0001_baseline", indexes=contacts.INDEXES),
     Migration("m0006_named_events", "m0006_named_events", named.SQL),
+    Migration(
+        "m0009_comments_with_ratings",
+        "m0001_baseline",
+        typed("ALTER TABLE conversations ADD COLUMN rating_comment TEXT"),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"

@@ -45,6 +45,7 @@ from deskwire.storage.sqlite.migrations import (
     m0027_refreshes,
     m0030_contacts_as_a_resource,
     m0032_events_for_those_who_name_them,
+    m0035_comments_with_ratings,
 )
 
 SCRIPTS: Final = {
@@ -79,6 +80,7 @@ SCRIPTS: Final = {
         m0027_refreshes,
         m0030_contacts_as_a_resource,
         m0032_events_for_those_who_name_them,
+        m0035_comments_with_ratings,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
