@@ -37,6 +37,7 @@ GET /v3/contacts                                                | dashboard    |
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
 PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 64 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
+POST /v3/contacts/{contactId}/merge                             | dashboard    | contacts.manage      | 64 KiB
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
 POST /v3/conversations                                          | dashboard    | conversations.reply  | 512 KiB
 DELETE /v3/conversations/{conversationId}                       | dashboard    | conversations.delete | 8 KiB
@@ -96,11 +97,15 @@ PATCH /v3/projects/{projectId}                                  | project      |
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB
+GET /v3/s2s/contacts                                            | server_key   | -                    | -
 DELETE /v3/s2s/contacts/{userId}                                | server_key   | -                    | 8 KiB
 GET /v3/s2s/contacts/{userId}                                   | server_key   | -                    | -
+PATCH /v3/s2s/contacts/{userId}                                 | server_key   | -                    | 64 KiB
 PUT /v3/s2s/contacts/{userId}                                   | server_key   | -                    | 64 KiB
 GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | -                    | -
 GET /v3/s2s/contacts/{userId}/export                            | server_key   | -                    | -
+POST /v3/s2s/contacts/{userId}/merge                            | server_key   | -                    | 64 KiB
+GET /v3/s2s/conversations                                       | server_key   | -                    | -
 POST /v3/s2s/conversations                                      | server_key   | -                    | 512 KiB
 DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | -                    | 8 KiB
 GET /v3/s2s/conversations/{conversationId}                      | server_key   | -                    | -

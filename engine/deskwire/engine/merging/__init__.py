@@ -1,1 +1,1 @@
-"""Contacts that are merged into others."""
+"""Contacts that become one."""

@@ -44,7 +44,8 @@ class MergeReads(Queries):
     def merged(self, project: int, identifier: str, *, by_id: bool) -> Merged | None:
         column = "id" if by_id else "user_id"
         row = self.conn.execute(
-            f"{_MERGED} AND k.{column} = ? ORDER BY k.rowid DESC LIMIT 1", (project, identifier)
+            f"{_MERGED} AND k.{column} = ? ORDER BY k.updated_at DESC, k.rowid DESC LIMIT 1",
+            (project, identifier),
         ).fetchone()
         return None if row is None else _merged_of(row)
 
