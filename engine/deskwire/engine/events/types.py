@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.ids import ulid_value
 from deskwire.engine.core.record import value
 
 API_VERSION: Final = "2026-11-01"
@@ -255,6 +256,17 @@ class Agents(NamedTuple):
     project: int
 
 
+@value
+class Named:
+    """All events of a project that whoever names their types may have: those of the contract, and those beyond it.
+
+    Args:
+        project: storage key.
+    """
+
+    project: int
+
+
 class Topic(NamedTuple):
     """The events of one conversation, or of one contact with those of its conversations, as a channel follows them.
 
@@ -292,7 +304,23 @@ def ticket_lane(ticket: int) -> int:
     return _TICKETS + ticket
 
 
+def endpoint_lane(endpoint: int) -> int:
+    """Return the key in whose order events about a webhook endpoint are delivered: below those of tickets."""
+    return _ENDPOINTS + endpoint
+
+
+def response_lane(response_id: str) -> int:
+    """Return the key under which a survey response's events stand, are delivered and are erased: beyond those of tickets.
+
+    It comes from the random part of the id, as a response's storage key may be given again.
+    """
+    return RESPONSES | (ulid_value(response_id) & _TICKETS - 1)
+
+
+_ENDPOINTS: Final = 1 << 60
 _TICKETS: Final = 1 << 61
+RESPONSES: Final = 1 << 62
+"""The first key of survey responses."""
 
 
 @value
@@ -301,7 +329,7 @@ class StoredEvent:
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
     have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
-    is that of `contact_lane`. None is for what outlives its subject: a deletion. `topics` come
+    is that of `contact_lane`, and for a survey response of `response_lane`. None is for what outlives its subject: a deletion. `topics` come
     with the commit; what is read from the table has none. `ticket` is the storage key of a ticket that it is erased with, too.
     """
 

@@ -71,6 +71,7 @@ def extend(
     *,
     lane: int | None,
     ticket: int | None = None,
+    about: int | None = None,
 ) -> StoredEvent:
     """Put an event beyond the contract into the log, with a delivery for each endpoint that names its type.
 
@@ -79,6 +80,8 @@ def extend(
         at: time in milliseconds.
         lane: the key in whose order it is delivered: that of a conversation, of a contact or of a ticket; None for no order.
         ticket: storage key of the ticket that it is about and is erased with, too; its deliveries are in the ticket's lane.
+        about: storage key of the endpoint that it is about, which is not sent it.
     """
     assert draft.type in EXTENSIONS, "whatever everybody may have is appended with a number"
-    return append(tx, project, draft, subject, targets(tx, project, draft, {}), at, lane=lane, ticket=ticket)
+    addressed = [each for each in targets(tx, project, draft, {}) if each.endpoint != about]
+    return append(tx, project, draft, subject, addressed, at, lane=lane, ticket=ticket)

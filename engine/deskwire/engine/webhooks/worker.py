@@ -58,7 +58,9 @@ class EndpointWorker(Sender):
         self.generation: Final = generation
         self._outbox = context.outbox(breaker)
         self._outage = Outage(context, breaker, self._outbox)
-        self._recorder = Recorder(context.store, endpoint.rowid, breaker, context.pause_s, generation)
+        self._recorder = Recorder(
+            context.store, endpoint, breaker, context.pause_s, context.clock, generation
+        )
         self._slots = AttemptSlots(context.concurrency, context.waiting)
         self._probe: int | None = None
         self._attempts: trio.Nursery | None = None

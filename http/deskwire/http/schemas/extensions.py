@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, Union
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
-from deskwire.engine.events.types import EXTENSIONS
+from deskwire.engine.events.types import EXTENSIONS, NAMEABLE, STORED
 from deskwire.engine.webhooks.retry.circuit import State
 from deskwire.http.schemas.agent_events import DATA as AGENT_DATA
 from deskwire.http.schemas.base import EndpointId, Moment, ResponseId, Shape, SurveyId, Url
+from deskwire.http.schemas.events import ENVELOPES as EVENTS
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.surveys import SurveyResponse, VersionNumber
 from deskwire.http.schemas.webhooks import Waiting
@@ -97,3 +98,14 @@ ENVELOPES: Final[Mapping[str, type[Shape]]] = {
     kind.type: envelope(kind, DATA[kind.type]) for kind in EXTENSIONS.values() if kind.type in DATA
 }
 """The envelope of each of these types."""
+
+_FED: Final = {**EVENTS, **ENVELOPES}
+
+
+class AnyEvent(RootModel[Any]):
+    """An event as it is stored: one of the contract's types, or of those beyond it that were named."""
+
+    root: Annotated[
+        Union[tuple(_FED[each] for each in sorted((STORED | NAMEABLE) & _FED.keys()))],  # type: ignore[valid-type]  # noqa: UP007
+        Field(discriminator="type"),
+    ]

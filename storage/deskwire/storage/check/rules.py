@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY
+from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
 
@@ -133,7 +133,7 @@ RULES: Final = (
     _rule(
         "event_of_nothing",
         "Event {} is of a conversation or contact that is not there (row {}).",
-        "SELECT id, conversation FROM events e WHERE conversation IS NOT NULL "
+        f"SELECT id, conversation FROM events e WHERE conversation < {RESPONSES} "
         "AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.rowid = e.conversation) "
         "AND NOT EXISTS (SELECT 1 FROM contacts k WHERE k.rowid = -e.conversation)",
     ),

@@ -203,6 +203,17 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         super().erase_ticket(ticket)
         self._append_erasure(ticket.project, ticket_lane(ticket.rowid))
 
+    def erase_response_events(self, survey: int, responses: Sequence[str]) -> None:
+        before = frozenset(self.erased)
+        super().erase_response_events(survey, responses)
+        gone = sorted(self.erased - before)
+        if gone:
+            (project,) = self.conn.execute(
+                "SELECT project FROM surveys WHERE rowid = ?", (survey,)
+            ).fetchone()
+            for lane in gone:
+                self._append_erasure(project, lane)
+
     def erase_contact(self, contact: int) -> None:
         (project,) = self.conn.execute(_PROJECT_OF, (contact,)).fetchone()
         super().erase_contact(contact)

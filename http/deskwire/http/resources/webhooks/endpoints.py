@@ -14,9 +14,10 @@ from pydantic import Field
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE
+from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
+from deskwire.engine.webhooks.health import HealthTransaction, tell
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.retry.circuit import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
@@ -31,6 +32,7 @@ Q = TypeVar("Q", bound=Query)
 
 routes = Routes(Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), S2S)
 ONE: Final = "/s2s/webhooks/<endpoint_id>"
+_BY_DEFAULT: Final = [name for name in LISTABLE if name in STORED]
 _BY_API: Final = "by the API"
 _NEEDS: Final = "{} is sent only to endpoints that ask for internal events: it needs `internal` to be true."
 
@@ -250,13 +252,8 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
 
 async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]) -> None:
     """Raise Invalid with every problem of the URL and the event types, and these."""
-    known = ", ".join(LISTABLE)
     problems += [
-        Problem(
-            f"/events/{index}",
-            "unknown_event_type",
-            f"There is no event type {name!r}. The types are: {known}.",
-        )
+        Problem(f"/events/{index}", "unknown_event_type", _unknown(name))
         for index, name in enumerate(types)
         if name not in LISTABLE
     ]
@@ -264,6 +261,13 @@ async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: 
         problems += await call.services.webhooks.check_url(url)
     if problems:
         raise Invalid(*problems)
+
+
+def _unknown(name: str) -> str:
+    """Return the words for a type that there is not, with those that it may have meant."""
+    family = name.partition(".")[0]
+    near = [each for each in LISTABLE if each.partition(".")[0] == family] or _BY_DEFAULT
+    return f"There is no event type {name!r}. There is {', '.join(near)}."
 
 
 def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | None) -> list[Problem]:
@@ -291,7 +295,7 @@ def _insert(tx: DeliveryTransaction, endpoint: Endpoint) -> Endpoint:
     return tx.insert_endpoint(endpoint)
 
 
-def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+def _change(tx: HealthTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
     if problems := _internal_problems(body, before):  # another change has come first
         raise Invalid(*problems)
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
@@ -304,6 +308,15 @@ def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now:
         after = replace(after, status_reason=None if after.status == "enabled" else _BY_API)
     tx.save_endpoint(replace(after, updated_at=now))
     if after.url != before.url or (after.status == "enabled" and before.status != "enabled"):
-        tx.reset_circuit(after.rowid)
-        after = replace(after, circuit=CLOSED)
+        after = _with_closed_circuit(tx, after, now)
+    if after.status != before.status:
+        tell(tx, "enabled" if after.status == "enabled" else "disabled", after, now)
     return replace(after, updated_at=now)
+
+
+def _with_closed_circuit(tx: HealthTransaction, endpoint: Endpoint, now: int) -> Endpoint:
+    turns = tx.circuit_turns(endpoint.rowid, closed=True)
+    tx.reset_circuit(endpoint.rowid)
+    if turns:
+        tell(tx, "circuit.closed", endpoint, now)
+    return replace(endpoint, circuit=CLOSED)

@@ -81,6 +81,14 @@ _OF_AGENTS: Final = either(
     )
     + " ORDER BY position LIMIT :limit"
 )
+_OF_LEVEL: Final = {
+    level: either(
+        f"SELECT * FROM (SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
+        f"AND e.internal = {level} {{of_project}}"
+    )
+    for level in (0, 1, 2)
+}
+"""The begin of a query for a project's events of one level, each of which SQLite has an index of; `)` follows behind its end."""
 _ID_AT: Final = either(
     f"SELECT e.id FROM events e WHERE {_SHOWN} AND e.position <= :position ORDER BY e.position DESC LIMIT 1"
 )
@@ -165,6 +173,20 @@ class EventReads(Queries):
     def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
         values = {"project": project, "after": after, "limit": limit}
         rows = self.conn.execute(_OF_AGENTS[self.dialect], values)
+        return [event_of(row) for row in rows]
+
+    def named_events(
+        self, project: int, after: int, limit: int, types: frozenset[str]
+    ) -> Sequence[StoredEvent]:
+        names = {f"type{number}": name for number, name in enumerate(sorted(types))}
+        wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})"
+        levels = sorted({REGISTRY[name].level for name in types})
+        each = " UNION ALL ".join(
+            f"{_OF_LEVEL[level][self.dialect]} {wanted} ORDER BY e.position LIMIT :limit) AS level{level}"
+            for level in levels
+        )
+        values = {"project": project, "after": after, "limit": limit, **names}
+        rows = self.conn.execute(f"SELECT * FROM ({each}) AS named ORDER BY position LIMIT :limit", values)
         return [event_of(row) for row in rows]
 
     def lane_events(

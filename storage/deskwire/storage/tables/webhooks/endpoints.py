@@ -132,6 +132,13 @@ class EndpointWrites(AuditWrites):
             (at, status, succeeded_at, endpoint),
         )
 
+    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
+        locked = self.conn.execute(
+            "UPDATE endpoints SET probe_at = probe_at WHERE rowid = ? AND (probe_at IS NULL) = ?",
+            (endpoint, not closed),
+        )
+        return locked.rowcount == 1
+
     def save_circuit(self, endpoint: int, circuit: Circuit) -> None:
         self.conn.execute(
             "UPDATE endpoints SET failed_attempts = ?, failing_since = ?, probes = ?, probe_at = ?, open_reason = ?, "
