@@ -264,9 +264,11 @@ async def test_an_address_that_is_replaced_closes_the_circuit_and_says_so(
     for user in range(3):
         await service.create(f"u{user}")
     await look(service, ill, is_open)
-    for _ in range(2):
-        await ask(service, "PATCH", f"/webhooks/{ill['id']}", url=f"http://127.0.0.1:{free_port()}/x")
-    told = [each["type"] for each in await got(receiver, 2)]
+    async with receiving() as well:
+        for path in ("x", "y"):
+            await ask(service, "PATCH", f"/webhooks/{ill['id']}", url=f"{well.url}{path}")
+        await well.wait(3)
+        told = [each["type"] for each in await got(receiver, 2)]
     assert told == ["webhook.circuit.opened", "webhook.circuit.closed"]
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import orjson
 import pytest
 import trio
 from trio.testing import MockClock
@@ -19,6 +20,7 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.internal import SYSTEM
+from deskwire.engine.events.types import StoredEvent, Topic
 from deskwire.engine.merging.begin import Wanted
 from deskwire.engine.merging.merges import ANSWER_S, Merges
 from deskwire.engine.privacy.erasure import Erasures
@@ -86,6 +88,13 @@ def counted(store: InlineStore) -> dict[str, int]:
 ALL = {"conversations": CONVERSATIONS, "survey_responses": RESPONSES, "tickets": TICKETS, "memory": ENTRIES}
 
 
+def about(event: StoredEvent) -> str:
+    """The user id of the contact that the event shows."""
+    data = orjson.loads(event.body)["data"]
+    user: str = data.get("conversation", data)["contact"]["userId"]
+    return user
+
+
 def check(store: InlineStore) -> None:
     """Check that all has moved, once, and is told once; and that no rule of the database is broken."""
     assert counted(store) == ALL
@@ -96,6 +105,10 @@ def check(store: InlineStore) -> None:
     assert (
         told.count("contact.updated") == 2
     )  # what the known user has of the visitor now, and the visitor's end
+    for user in ("known", "visitor"):  # as the table has them for the channel of each
+        topic = Topic(PROJECT.rowid, "contact", user)
+        lane = seen(store, lambda reader, topic=topic: reader.lane_events(topic, 0, 200, frozenset()))  # type: ignore[misc]
+        assert lane == [event for event in events if about(event) == user]
     assert seen(store, lambda reader: reader.merges()) == []
     (merged,) = store.connection.execute(
         "SELECT count(*) FROM events WHERE type = 'contact.merged'"

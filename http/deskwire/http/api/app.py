@@ -29,6 +29,7 @@ from deskwire.http.pages import explorer as description
 from deskwire.http.resources import events, snippets, translations, uploads, workflows
 from deskwire.http.resources.accounts import (
     audit,
+    credentials,
     members,
     organisations,
     own_sessions,
@@ -101,6 +102,7 @@ _MODULES: Final = (
     organisations,
     members,
     projects,
+    credentials,
     audit,
     health,
     metrics,

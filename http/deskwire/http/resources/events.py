@@ -16,12 +16,15 @@ from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import NAMEABLE, STORED, Named
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
-from deskwire.http.api.routing import S2S, Routes, Tag
+from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.conversations.operations import raw_list
 from deskwire.http.schemas.base import page_of
 from deskwire.http.schemas.extensions import AnyEvent
 
-routes = Routes(Tag("Events", "Read the stored events of a project in commit order, with long polling."), S2S)
+routes = Routes(
+    Tag("Events", "Read the stored events of a project in commit order, with long polling."),
+    s2s("conversations.read"),
+)
 _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 _NAME: Final = "|".join(sorted(STORED | NAMEABLE)).replace(".", "[.]")
 _TYPES: Final[dict[str, Any]] = {

@@ -52,6 +52,7 @@ _AUDITED: Final = " UNION ALL ".join(
         ("projects", "project.created"),
         ("users", "account.created"),
         ("server_keys", "key.created"),
+        ("machine_credentials", "credential.created"),
         ("endpoints", "webhook.created"),
     )
 )

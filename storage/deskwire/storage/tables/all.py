@@ -8,6 +8,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
@@ -59,6 +60,7 @@ class AllReads(
     DeliveryLogReads,
     OrganisationReads,
     PeopleReads,
+    MachineReads,
     SessionReads,
     ConsumerReads,
     MemoryReads,
@@ -94,6 +96,7 @@ class AllWrites(
     DeliveryWrites,
     OrganisationWrites,
     PeopleWrites,
+    MachineWrites,
     SessionWrites,
     ConsumerWrites,
     MemoryWrites,

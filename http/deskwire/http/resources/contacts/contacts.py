@@ -21,7 +21,7 @@ from deskwire.engine.merging.begin import Wanted
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, nulls
-from deskwire.http.api.routing import MEDIUM, S2S, Routes, Tag
+from deskwire.http.api.routing import MEDIUM, Routes, Tag, s2s
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.operations import doer
 from deskwire.http.resources.conversations.requests import ConversationList, Identity
@@ -33,8 +33,12 @@ from deskwire.http.schemas.base import Deleted, page_of
 CONTACTS: Final = Tag(
     "Contacts", "Manage contacts, the customers of a project, and export what is stored about them."
 )
-routes = Routes(CONTACTS, S2S)
+routes = Routes(CONTACTS)
+_READ = s2s("contacts.read")
+_MANAGE = s2s("contacts.manage")
+_CONVERSATIONS = s2s("conversations.read")
 _ONE = "/s2s/contacts/<user_id>"
+_DELETE = "conversations.delete"
 _USER_ID_MAX = 255
 
 
@@ -68,6 +72,7 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
 @routes.add(
     "PUT",
     _ONE,
+    _MANAGE,
     operation_id="putContactIdentity",
     body=Identity,
     limit=MEDIUM,
@@ -90,6 +95,7 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
 @routes.add(
     "PATCH",
     _ONE,
+    _MANAGE,
     operation_id="changeContact",
     body=ContactPatch,
     limit=MEDIUM,
@@ -105,6 +111,7 @@ async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/merge",
+    _MANAGE,
     operation_id="mergeContact",
     body=MergeBody,
     limit=MEDIUM,
@@ -121,7 +128,7 @@ async def merge_contact(call: Call[MergeBody, Query]) -> Answer:
     return await merge(call, call.path["user_id"], by_id=False)
 
 
-@routes.add("GET", _ONE, operation_id="getContact", answer=shapes.Contact)
+@routes.add("GET", _ONE, _READ, operation_id="getContact", answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
     """Fetch a contact by your own id of the user."""
     project, user_id = call.project, call.path["user_id"]
@@ -135,13 +142,15 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "DELETE",
     _ONE,
+    _MANAGE,
     operation_id="deleteContact",
     answer=Deleted,
     errors=("erasure_under_way",),
     records=("contact.erased",),
 )
 async def delete_contact(call: Call[Body, Query]) -> Answer:
-    """Erase a contact and all its conversations (GDPR)."""
+    """Erase a contact and all its conversations (GDPR). A machine credential needs `conversations.delete`, too."""
+    call.access.require(_DELETE)
     contact = await call.services.erasures.erase(call.project, call.path["user_id"], call.by)
     return {"id": contact.id, "deleted": True}
 
@@ -149,6 +158,7 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/conversations",
+    _CONVERSATIONS,
     operation_id="listContactConversations",
     query=ContactConversations,
     answer=page_of(shapes.Conversation),

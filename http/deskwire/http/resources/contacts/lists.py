@@ -16,7 +16,7 @@ from deskwire.engine.events.ports import EventReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Time
 from deskwire.http.api.pagination import EMPTY_PAGE, ByChange, Paged, bad_cursor, list_number, page
-from deskwire.http.api.routing import S2S, Routes, dashboard
+from deskwire.http.api.routing import Routes, dashboard, s2s
 from deskwire.http.resources.contacts.contacts import CONTACTS
 from deskwire.http.resources.conversations.lists import Tags
 from deskwire.http.schemas import conversations as shapes
@@ -93,7 +93,7 @@ class ListReader(ContactReader, EventReader, Protocol):
 @routes.add(
     "GET",
     "/s2s/contacts",
-    S2S,
+    s2s("contacts.read"),
     operation_id="listContacts",
     query=ChangedContacts,
     answer=page_as_of(shapes.Contact),

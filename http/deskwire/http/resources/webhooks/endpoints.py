@@ -23,14 +23,16 @@ from deskwire.engine.webhooks.retry.circuit import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
-from deskwire.http.api.routing import MEDIUM, S2S, Routes, Tag
+from deskwire.http.api.routing import MEDIUM, Routes, Tag, s2s
 from deskwire.http.schemas import webhooks as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), S2S)
+routes = Routes(
+    Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), s2s("webhooks.manage")
+)
 ONE: Final = "/s2s/webhooks/<endpoint_id>"
 _BY_DEFAULT: Final = [name for name in LISTABLE if name in STORED]
 _BY_API: Final = "by the API"

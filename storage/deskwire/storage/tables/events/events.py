@@ -50,13 +50,23 @@ _OF_CONVERSATION: Final = (
     f"{_BEHIND} AND e.conversation = (SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
     f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_conversation}}"
 )
-_CONTACTS: Final = " UNION ALL ".join(  # a term for each of the two partial indexes
-    f"SELECT rowid FROM contacts WHERE project = :project AND user_id = :subject AND erasing = {erasing}"
-    for erasing in (0, 1)
+_CONTACTS: Final = " UNION ALL ".join(  # a term for each of the partial indexes
+    f"SELECT rowid FROM contacts WHERE project = :project AND user_id = :subject AND {condition}"
+    for condition in ("erasing = 0", "erasing = 1", "erasing >= 2")
 )
+_BEFORE_IT_MOVED: Final = (
+    "SELECT 1 FROM moved_conversations m WHERE m.conversation = e.conversation AND m.upto > e.id"
+)
+_WHILE_IT_WAS_THEIRS: Final = (
+    "SELECT e.position FROM contact k JOIN moved_conversations m ON m.contact = k.rowid "
+    "JOIN events e ON e.conversation = m.conversation WHERE e.position > :after AND e.internal = 0 "
+    "AND e.id >= m.since AND e.id < m.upto"
+)
+"""Events of conversations that were moved to another contact since, which stay on the channel of the one before."""
 _OF_CONTACT: Final = (
     f"WITH contact AS ({_CONTACTS}) {_BEHIND} AND e.conversation IN (SELECT -rowid FROM contact "
     "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
+    f"AND NOT EXISTS ({_BEFORE_IT_MOVED}) UNION ALL {_WHILE_IT_WAS_THEIRS} "
     f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_of_contact}} "
     f"UNION ALL {_BEHIND} AND {{unindexed}}e.project = :project AND {{erased_contact}}"
 )
@@ -73,22 +83,18 @@ _OF_LANE: Final = {
 
 _SHOWN: Final = "e.project = :project AND e.internal = 0 {of_project}"
 _FEED: Final = either(f"{_SHOWN} AND e.position > :after")
-_OF_AGENTS: Final = either(
-    " UNION ALL ".join(  # a term for each of SQLite's two partial indexes, merged
-        f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
-        f"AND e.internal = {internal} {{of_project}}"
-        for internal in (0, 1)
-    )
-    + " ORDER BY position LIMIT :limit"
-)
 _OF_LEVEL: Final = {
     level: either(
-        f"SELECT * FROM (SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
+        f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
         f"AND e.internal = {level} {{of_project}}"
     )
     for level in (0, 1, 2)
 }
-"""The begin of a query for a project's events of one level, each of which SQLite has an index of; `)` follows behind its end."""
+"""A project's events of one level, each of which SQLite has an index of."""
+_OF_AGENTS: Final = {  # a term for each of SQLite's partial indexes, merged
+    dialect: f"{_OF_LEVEL[0][dialect]} UNION ALL {_OF_LEVEL[1][dialect]} ORDER BY position LIMIT :limit"
+    for dialect in _OF_LEVEL[0]
+}
 _ID_AT: Final = either(
     f"SELECT e.id FROM events e WHERE {_SHOWN} AND e.position <= :position ORDER BY e.position DESC LIMIT 1"
 )
@@ -181,12 +187,9 @@ class EventReads(Queries):
         names = {f"type{number}": name for number, name in enumerate(sorted(types))}
         wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})"
         levels = sorted({REGISTRY[name].level for name in types})
-        each = " UNION ALL ".join(
-            f"{_OF_LEVEL[level][self.dialect]} {wanted} ORDER BY e.position LIMIT :limit) AS level{level}"
-            for level in levels
-        )
+        each = " UNION ALL ".join(f"{_OF_LEVEL[level][self.dialect]} {wanted}" for level in levels)
         values = {"project": project, "after": after, "limit": limit, **names}
-        rows = self.conn.execute(f"SELECT * FROM ({each}) AS named ORDER BY position LIMIT :limit", values)
+        rows = self.conn.execute(f"{each} ORDER BY position LIMIT :limit", values)
         return [event_of(row) for row in rows]
 
     def lane_events(
