@@ -75,6 +75,9 @@ export interface components {
             items: components["schemas"]["AgentConversation"][];
             nextCursor: string | null;
         };
+        AgentMergeBody: {
+            from: string;
+        };
         AgentMessage: {
             attachments: components["schemas"]["Attachment"][];
             author: components["schemas"]["Author"];
@@ -356,6 +359,9 @@ export interface components {
             value?: unknown;
         };
         Contact: {
+            attributes: {
+                [key: string]: unknown;
+            };
             avatar: string | null;
             /** Format: date-time */
             createdAt: string;
@@ -363,6 +369,7 @@ export interface components {
             id: string;
             name: string | null;
             phone: string | null;
+            tags: string[];
             /** Format: date-time */
             updatedAt: string;
             userId: string;
@@ -390,7 +397,7 @@ export interface components {
             type: "contact.changed";
         };
         ContactData: {
-            contact: components["schemas"]["Contact"];
+            contact: components["schemas"]["ContactIdentity"];
         };
         ContactExport: {
             /** @constant */
@@ -402,6 +409,18 @@ export interface components {
             memory: components["schemas"]["MemoryEntry"][];
             surveyResponses: components["schemas"]["SurveyResponse"][];
             tickets: components["schemas"]["ExportedTicket"][];
+        };
+        ContactIdentity: {
+            avatar: string | null;
+            /** Format: date-time */
+            createdAt: string;
+            email: string | null;
+            id: string;
+            name: string | null;
+            phone: string | null;
+            /** Format: date-time */
+            updatedAt: string;
+            userId: string;
         };
         ContactMergedEvent: {
             /** @constant */
@@ -422,11 +441,20 @@ export interface components {
             items: components["schemas"]["Contact"][];
             nextCursor: string | null;
         };
+        ContactPageAsOf: {
+            asOf: string;
+            items: components["schemas"]["Contact"][];
+            nextCursor: string | null;
+        };
         ContactPatch: {
+            attributes?: {
+                [key: string]: unknown;
+            } | null;
             avatar?: string | null;
             email?: string | null;
             name?: string | null;
             phone?: string | null;
+            tags?: string[] | null;
         };
         ContactTypingBody: {
             typing: boolean;
@@ -1228,14 +1256,24 @@ export interface components {
             content?: string | null;
             description?: string | null;
         };
-        MergedContact: {
-            id: string;
-            userId: string;
+        MergeBody: {
+            from: string;
         };
         MergedContactData: {
             actor: components["schemas"]["EventActor"];
             contact: components["schemas"]["Contact"];
-            merged: components["schemas"]["MergedContact"];
+            merged: components["schemas"]["NamedContact"];
+        };
+        MergedDocument: {
+            code: string;
+            detail: string;
+            errors?: components["schemas"]["InputProblem"][];
+            errorsTotal?: number;
+            mergedInto?: components["schemas"]["NamedContact"];
+            requestId: string;
+            status: number;
+            title: string;
+            type: string;
         };
         Message: {
             attachments: components["schemas"]["Attachment"][];
@@ -1337,6 +1375,10 @@ export interface components {
         };
         NameBody: {
             name: string;
+        };
+        NamedContact: {
+            id: string;
+            userId: string;
         };
         NetworkLogs: {
             requests: components["schemas"]["NetworkRequestEntry"][];
@@ -2519,6 +2561,7 @@ export type ActivityActor = components['schemas']['ActivityActor'];
 export type Actor = components['schemas']['Actor'];
 export type AgentConversation = components['schemas']['AgentConversation'];
 export type AgentConversationPage = components['schemas']['AgentConversationPage'];
+export type AgentMergeBody = components['schemas']['AgentMergeBody'];
 export type AgentMessage = components['schemas']['AgentMessage'];
 export type AgentMessageBody = components['schemas']['AgentMessageBody'];
 export type AgentPatch = components['schemas']['AgentPatch'];
@@ -2561,8 +2604,10 @@ export type ContactBody = components['schemas']['ContactBody'];
 export type ContactChangedEvent = components['schemas']['ContactChangedEvent'];
 export type ContactData = components['schemas']['ContactData'];
 export type ContactExport = components['schemas']['ContactExport'];
+export type ContactIdentity = components['schemas']['ContactIdentity'];
 export type ContactMergedEvent = components['schemas']['ContactMergedEvent'];
 export type ContactPage = components['schemas']['ContactPage'];
+export type ContactPageAsOf = components['schemas']['ContactPageAsOf'];
 export type ContactPatch = components['schemas']['ContactPatch'];
 export type ContactTypingBody = components['schemas']['ContactTypingBody'];
 export type ContactUpdatedEvent = components['schemas']['ContactUpdatedEvent'];
@@ -2657,8 +2702,9 @@ export type MemoryEntryDeleted = components['schemas']['MemoryEntryDeleted'];
 export type MemoryOff = components['schemas']['MemoryOff'];
 export type MemoryPage = components['schemas']['MemoryPage'];
 export type MemoryPatch = components['schemas']['MemoryPatch'];
-export type MergedContact = components['schemas']['MergedContact'];
+export type MergeBody = components['schemas']['MergeBody'];
 export type MergedContactData = components['schemas']['MergedContactData'];
+export type MergedDocument = components['schemas']['MergedDocument'];
 export type Message = components['schemas']['Message'];
 export type MessageAction = components['schemas']['MessageAction'];
 export type MessageBody = components['schemas']['MessageBody'];
@@ -2671,6 +2717,7 @@ export type Mine = components['schemas']['Mine'];
 export type MissingReport = components['schemas']['MissingReport'];
 export type MovedOnDocument = components['schemas']['MovedOnDocument'];
 export type NameBody = components['schemas']['NameBody'];
+export type NamedContact = components['schemas']['NamedContact'];
 export type NetworkLogs = components['schemas']['NetworkLogs'];
 export type NetworkLogsBody = components['schemas']['NetworkLogsBody'];
 export type NetworkRequest = components['schemas']['NetworkRequest'];

@@ -51,6 +51,7 @@ from deskwire.http.resources.accounts import (
 from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
+from deskwire.http.resources.contacts import lists as contact_lists
 from deskwire.http.resources.conversations import dashboard, own, s2s
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
@@ -79,6 +80,7 @@ _MODULES: Final = (
     s2s,
     contacts,
     agents_contacts,
+    contact_lists,
     contact_export,
     imports,
     events,
