@@ -23,7 +23,7 @@ _LANGUAGES_MAX: Final = 5
 _HEARD_MAX: Final = 300
 """Comments of a theme that are listened to, the newest: a sample that large says what all of them do."""
 _SCORE: Final = 0.5
-"""What the score of a response weighs beside the words, which weigh 1: it is of everything, they are of the theme."""
+"""The weight of the score of a response beside the words, which weigh 1: it is of everything, they are of the theme."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _WORD_MAX: Final = 40
 _NEGATING_AFTER: Final = frozenset({"de", "nl"})
 """The languages in which a "not" stands behind what it negates."""
 _NEGATES: Final = 4
-"""How many words before it a "not" may stand."""
+"""The words before it within which a "not" may stand."""
 
 
 class Word(NamedTuple):

@@ -10,7 +10,7 @@ _ENDING_MAX: Final = 3
 _TYPO_MIN: Final = 7
 """The letters from which on a stem with one letter wrong is taken for its neighbour; shorter ones are words."""
 _TYPOS_PER: Final = 3
-"""How many times as often the right form must be written."""
+"""The times as often that the right form must be written."""
 
 
 def families(counts: Mapping[str, int]) -> dict[str, str]:

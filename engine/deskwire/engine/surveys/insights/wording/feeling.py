@@ -1,4 +1,4 @@
-"""How a text sounds: VADER for English, and its rules with other words for languages that have a lexicon (ADR 75).
+"""The sound of a text: VADER for English, and its rules with other words for languages that have a lexicon (ADR 75).
 
 C. Hutto, E. Gilbert, VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text, 2014.
 """
@@ -18,15 +18,15 @@ _ELISION: Final = re.compile(r"^(?:qu|[ldjmtscn])['’]")  # noqa: RUF001
 _SMILES: Final = frozenset("👍😀😃😄😁😊🙂😍🥰🤩❤♥💚💙🎉👏💯🙏🚀")
 _FROWNS: Final = frozenset("👎😡😠🤬😤😞😢😭💔🙁☹😒🤮😩😫")
 _PICTURE: Final = 1.5
-"""What an emoji is worth, in valence."""
+"""The worth of an emoji, in valence."""
 _HEARD_MAX: Final = 500
 """Characters of one text that are listened to."""
 _NEAR: Final = 3
-"""How far a "not" or a "very" reaches, in words."""
+"""The reach of a "not" or a "very", in words."""
 _NEGATED: Final = -0.74
 _STRONGER, _WEAKER = 1.3, 0.7
 _DENIAL: Final = -1.0
-"""What a "not" is worth that negates no judgement: what was not answered, did not come, does not work."""
+"""The worth of a "not" that negates no judgement: what was not answered, did not come, does not work."""
 _ALPHA: Final = 15.0
 """VADER's: brings a sum of valences to between -1 and 1."""
 _MARGIN: Final = 0.15

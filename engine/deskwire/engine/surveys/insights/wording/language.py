@@ -1,4 +1,4 @@
-"""What is known of a language: its stop words, stems, and judging words."""
+"""The knowledge of a language: its stop words, stems, and judging words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GERMAN_GE_MIN: Final = 6
 
 
 class Kind(Enum):
-    """What a word is in a clause: of content; a "very" if a judging word follows; a "not"; or nothing by itself."""
+    """The part of a word in a clause: content; a "very" if a judging word follows; a "not"; or nothing by itself."""
 
     CONTENT, VERY, NOT, STOP = range(4)
 

@@ -23,7 +23,7 @@ RESPONDENTS_MIN: Final = 2
 _WORD_RESPONDENTS_MIN: Final = 3
 """Respondents that a single word needs which is not all that they say."""
 _NEAR: Final = 7
-"""How far apart, in words, the two words of a phrase may stand; at most _BETWEEN other shared words are between."""
+"""The distance, in words, of the two words of a phrase at most; at most _BETWEEN other shared words are between."""
 _BETWEEN: Final = 2
 _CANDIDATES_MAX: Final = 400
 _NEW: Final = 0.4
@@ -31,7 +31,7 @@ _NEW: Final = 0.4
 _LEFT: Final = 0.5
 """The share of a word's comments that no phrase may have covered, for the word to be a theme by itself."""
 _OF_A_THING, _OF_NOTHING, _GENERIC, _ALONE = 1.5, 0.9, 0.6, 0.25
-"""What a phrase weighs: a judgement of something, two judgements, with praise of any kind, a word alone."""
+"""The weight of a phrase: a judgement of something, two judgements, with praise of any kind, a word alone."""
 
 
 @dataclass(frozen=True, slots=True)

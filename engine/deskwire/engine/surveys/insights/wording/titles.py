@@ -15,9 +15,9 @@ from deskwire.engine.surveys.insights.wording.written import Written
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001  # the apostrophe that phones type
 _FOREIGN: Final = 0.3
-"""What a form weighs in which other content words stand between."""
+"""The weight of a form in which other content words stand between."""
 _BETWEEN: Final = (1.0, 0.7, 0.5, 0.3)
-"""What a form weighs with so many small words between its own."""
+"""The weight of a form with so many small words between its own."""
 _LONGER: Final = 0.6
 """The share of its comments that must have the same word next to a phrase for the title to have it."""
 _READ: Final = 500
@@ -25,7 +25,7 @@ _READ: Final = 500
 _TITLE_WORDS_MAX: Final = 6
 _PARTICLE_WITHIN: Final = 2
 _RARELY: Final = 0.05
-"""What the bare words of a phrase weigh, for one that is never written in so few words."""
+"""The weight of the bare words of a phrase, for one that is never written in so few words."""
 Form = tuple[str, ...]
 
 
