@@ -46,6 +46,7 @@ from deskwire.storage.sqlite.migrations import (
     m0028_lists_by_change,
     m0029_machine_credentials,
     m0032_events_for_those_who_name_them,
+    m0033_what_reports_count,
     m0035_comments_with_ratings,
 )
 
@@ -82,6 +83,7 @@ SCRIPTS: Final = {
         m0028_lists_by_change,
         m0029_machine_credentials,
         m0032_events_for_those_who_name_them,
+        m0033_what_reports_count,
         m0035_comments_with_ratings,
     )
 }
