@@ -35,8 +35,8 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 NAVIGATION = {
     "Begin": ("quickstart", "concepts"),
-    "Follow events": ("guide/webhooks", "guide/deliveries", "guide/stream", "guide/listen"),
-    "Use the API": ("guide/api", "guide/people", "guide/uploads"),
+    "Follow events": ("guide/webhooks", "guide/deliveries", "guide/stream", "guide/listen", "guide/mirror"),
+    "Use the API": ("guide/api", "guide/lists-and-exports", "guide/people", "guide/uploads"),
     "Serve customers": (
         "guide/desk",
         "guide/tickets",
