@@ -35,7 +35,14 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 NAVIGATION = {
     "Begin": ("quickstart", "concepts"),
-    "Follow events": ("guide/webhooks", "guide/deliveries", "guide/stream", "guide/listen", "guide/mirror"),
+    "Follow events": (
+        "guide/webhooks",
+        "guide/deliveries",
+        "guide/extensions",
+        "guide/stream",
+        "guide/listen",
+        "guide/mirror",
+    ),
     "Use the API": ("guide/api", "guide/lists-and-exports", "guide/people", "guide/uploads"),
     "Serve customers": (
         "guide/desk",

@@ -26,9 +26,18 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, project_export, snippets, translations, uploads, workflows
+from deskwire.http.resources import (
+    events,
+    project_export,
+    reports,
+    snippets,
+    translations,
+    uploads,
+    workflows,
+)
 from deskwire.http.resources.accounts import (
     audit,
+    credentials,
     members,
     organisations,
     own_sessions,
@@ -85,6 +94,7 @@ _MODULES: Final = (
     tickets,
     voice,
     search,
+    reports,
     teams,
     uploads,
     translations,
@@ -100,6 +110,7 @@ _MODULES: Final = (
     organisations,
     members,
     projects,
+    credentials,
     audit,
     health,
     metrics,

@@ -13,7 +13,7 @@ from deskwire.engine.privacy.project_export import Kind, Mark, ProjectExport, Wa
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import bad_cursor, decode_cursor_as_of, encode_cursor
-from deskwire.http.api.routing import S2S, Media, Routes, Tag
+from deskwire.http.api.routing import Media, Routes, Tag, s2s
 
 NDJSON: Final = "application/x-ndjson"
 routes = Routes(
@@ -21,7 +21,7 @@ routes = Routes(
         "Exports",
         "Export the objects of a project as NDJSON: all of them, or what has changed since the last export.",
     ),
-    S2S,
+    s2s("conversations.read"),
 )
 
 
@@ -69,7 +69,12 @@ async def export_messages(call: Call[Body, ExportQuery]) -> Answer:
 
 
 @routes.add(
-    "GET", "/s2s/export/tickets", operation_id="exportTickets", query=ExportQuery, answer=Media(NDJSON)
+    "GET",
+    "/s2s/export/tickets",
+    s2s("tickets.read"),
+    operation_id="exportTickets",
+    query=ExportQuery,
+    answer=Media(NDJSON),
 )
 async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
     """Export tickets as NDJSON, one on each line. The export is streamed.
@@ -83,6 +88,7 @@ async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
 @routes.add(
     "GET",
     "/s2s/export/survey-responses",
+    s2s("surveys.read"),
     operation_id="exportSurveyResponses",
     query=ExportQuery,
     answer=Media(NDJSON),
