@@ -23,13 +23,13 @@ class Mirror:
     """The copy. Each page is committed with the place behind it, so it can be stopped at any time."""
 
     def __init__(self, base, key, path):
-        self.base, self.key = base, key
+        self.base, self.key = f"{base}/v3/s2s/", key
         self.db = sqlite3.connect(path)
         self.db.executescript(TABLES)
 
     def get(self, path, **params):
         """Return what the API answers. Raises HTTPError."""
-        request = urllib.request.Request(f"{self.base}/v3/s2s/{path}?{urlencode(params)}")
+        request = urllib.request.Request(f"{self.base}{path}?{urlencode(params)}")
         request.add_header("Authorization", f"Bearer {self.key}")
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
