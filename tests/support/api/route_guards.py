@@ -50,6 +50,8 @@ GET /v3/conversations/{conversationId}/deliveries               | dashboard    |
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | 512 KiB
+DELETE /v3/conversations/{conversationId}/messages/{messageId}  | dashboard    | conversations.delete | 8 KiB
+POST /v3/conversations/{conversationId}/messages/{messageId}/redact | dashboard    | conversations.manage | 8 KiB
 GET /v3/conversations/{conversationId}/network-logs             | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | 8 KiB
@@ -110,10 +112,14 @@ POST /v3/s2s/conversations/{conversationId}/close               | server_key   |
 GET /v3/s2s/conversations/{conversationId}/events               | server_key   | -                    | -
 GET /v3/s2s/conversations/{conversationId}/messages             | server_key   | -                    | -
 POST /v3/s2s/conversations/{conversationId}/messages            | server_key   | -                    | 512 KiB
+DELETE /v3/s2s/conversations/{conversationId}/messages/{messageId} | server_key   | -                    | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/messages/{messageId}/redact | server_key   | -                    | 8 KiB
 PUT /v3/s2s/conversations/{conversationId}/network-logs         | server_key   | -                    | network_logs_limit_bytes
 POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | -                    | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/read                | server_key   | -                    | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | -                    | 8 KiB
+GET /v3/s2s/conversations/{conversationId}/tags                 | server_key   | -                    | -
+PUT /v3/s2s/conversations/{conversationId}/tags                 | server_key   | -                    | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/typing              | server_key   | -                    | 8 KiB
 GET /v3/s2s/conversations/{conversationId}/workflow             | server_key   | -                    | -
 POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | -                    | 512 KiB
@@ -129,6 +135,7 @@ GET /v3/s2s/stream/consumers                                    | server_key   |
 DELETE /v3/s2s/stream/consumers/{consumerId}                    | server_key   | -                    | 8 KiB
 GET /v3/s2s/surveys/{surveyId}                                  | server_key   | -                    | -
 POST /v3/s2s/surveys/{surveyId}/responses                       | server_key   | -                    | 512 KiB
+GET /v3/s2s/tags                                                | server_key   | -                    | -
 GET /v3/s2s/webhooks                                            | server_key   | -                    | -
 POST /v3/s2s/webhooks                                           | server_key   | -                    | 64 KiB
 DELETE /v3/s2s/webhooks/{endpointId}                            | server_key   | -                    | 8 KiB

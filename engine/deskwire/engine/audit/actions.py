@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-ObjectType = Literal["organisation", "project", "server_key", "account", "webhook", "contact", "installation"]
+ObjectType = Literal[
+    "organisation", "project", "server_key", "account", "webhook", "contact", "message", "installation"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,13 @@ _ALL: Final = (
         "What is stored about a contact was asked for, by a user with agents' notes.",
         counted=True,
     ),
+    Action(
+        "message.redacted",
+        "message",
+        "Something of a message or note was redacted; the trail does not have what.",
+        ("conversation",),
+    ),
+    Action("message.deleted", "message", "A message or note was deleted.", ("conversation",)),
     Action(
         "history.imported",
         "project",

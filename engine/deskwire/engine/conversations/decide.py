@@ -25,12 +25,14 @@ from deskwire.engine.conversations.commands import (
     Command,
     Create,
     Delete,
+    DeleteMessage,
     Expire,
     LinkTicket,
     MarkRead,
     Patch,
     PostMessage,
     Rate,
+    RedactMessage,
     Reopen,
     ReplaceNetworkLogs,
     Reply,
@@ -46,6 +48,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    MessageRewritten,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -53,6 +56,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.conversations.redaction import erased_message, redacted_message
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.record import changed
 from deskwire.engine.definitions.attributes import merged, overfull
@@ -112,6 +116,11 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
             return (NetworkLogsReplaced(snapshot, at),)
+        case RedactMessage():
+            before, message = redacted_message(command, at)
+            return () if message == before else (MessageRewritten(before, message),)
+        case DeleteMessage():
+            return (MessageRewritten(*erased_message(command, at)),)
         case Expire(windows):
             return (Deleted("retention"),) if passed(state, windows, at) else ()
         case Delete(reason):
@@ -271,7 +280,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
     """Return the number of events that `fact` causes in `state`."""
     shown = 1 if state.visible else 0
     match fact:
-        case MessagePosted(message):
+        case MessagePosted(message) | MessageRewritten(_, message):
             return 0 if message.internal else shown
         case NetworkLogsReplaced() | Filed():
             return 0
@@ -307,7 +316,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
             return {"run": run}
         case WorkflowCompleted():
             return {"run": None}
-        case Deleted() | Created():
+        case Deleted() | Created() | MessageRewritten():
             return {}
         case _:
             assert_never(fact)
@@ -350,7 +359,7 @@ def waiting_since(before: int | None, author: AuthorType, at: int) -> int | None
 def touches(fact: Fact) -> bool:
     """Tell whether `fact` changes what a customer can see, and with it `updatedAt`."""
     match fact:
-        case MessagePosted(message):
+        case MessagePosted(message) | MessageRewritten(_, message):
             return not message.internal
         case NetworkLogsReplaced() | Filed():
             return False

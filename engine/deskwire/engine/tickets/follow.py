@@ -11,6 +11,7 @@ from deskwire.engine.conversations.facts import (
     Deleted,
     Filed,
     MessagePosted,
+    MessageRewritten,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -42,7 +43,13 @@ class TicketFollower:
                     unlink_deleted(tx, after, after.updated_at)
                 case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
                     pass
-                case Filed() | NetworkLogsReplaced() | WorkflowWaits() | WorkflowCompleted():
+                case (
+                    Filed()
+                    | NetworkLogsReplaced()
+                    | WorkflowWaits()
+                    | WorkflowCompleted()
+                    | MessageRewritten()
+                ):
                     pass
                 case _:
                     assert_never(fact)

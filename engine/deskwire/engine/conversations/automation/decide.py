@@ -29,12 +29,14 @@ from deskwire.engine.conversations.commands import (
     Command,
     Create,
     Delete,
+    DeleteMessage,
     Expire,
     LinkTicket,
     MarkRead,
     Patch,
     PostMessage,
     Rate,
+    RedactMessage,
     Reopen,
     ReplaceNetworkLogs,
     Reply,
@@ -53,6 +55,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    MessageRewritten,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -85,7 +88,15 @@ def workflow_needed(
             return None if run is None else run.version
         case Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs():
             return None
-        case Reply() | WakeSnoozed() | Expire() | Delete() | StartWorkflow():
+        case (
+            Reply()
+            | WakeSnoozed()
+            | Expire()
+            | Delete()
+            | StartWorkflow()
+            | RedactMessage()
+            | DeleteMessage()
+        ):
             return None
         case _:
             assert_never(command)
@@ -214,7 +225,7 @@ def _takes_over(fact: Fact) -> bool:
             return message.author.type == "agent" and not message.internal
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case Filed() | WorkflowWaits() | WorkflowCompleted() | Deleted():
+        case Filed() | WorkflowWaits() | WorkflowCompleted() | Deleted() | MessageRewritten():
             return False
         case _:
             assert_never(fact)

@@ -16,6 +16,7 @@ from deskwire.engine.conversations.commands import (
     Create,
     Delete,
     MarkRead,
+    Patch,
     PostMessage,
     Rate,
     Reopen,
@@ -23,6 +24,7 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.ports import CommitReader
+from deskwire.engine.conversations.tags import normal_tags
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
@@ -31,7 +33,7 @@ from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, NOTHING, S2S, Routes, Tag
-from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations import operations, rewriting
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
     ContactTypingBody,
@@ -39,8 +41,11 @@ from deskwire.http.resources.conversations.requests import (
     ConversationPatch,
     Identity,
     MessageList,
+    RedactBody,
     SequenceList,
     StartWorkflowBody,
+    TagList,
+    TagsBody,
 )
 from deskwire.http.resources.fields import Attributes, Closer, Name, Title, UserId
 from deskwire.http.schemas import conversations as shapes
@@ -231,6 +236,64 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
     """Add a message to a conversation. A message of the contact reopens a closed conversation."""
     return await operations.post(call, await _message(call, call.body, ""), lambda message: message)
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/messages/<message_id>/redact",
+    operation_id="redactMessage",
+    body=RedactBody,
+    answer=shapes.Message,
+    errors=("message_not_found",),
+    idempotent=True,
+    further=(rewriting.look(internal=False),),
+    records=("message.redacted",),
+)
+async def redact_message(call: Call[RedactBody, Query]) -> Answer:
+    """Redact a message: its text or parts of it, attachments. What was there is erased wherever it is stored."""
+    return await rewriting.redact(call, internal=False)
+
+
+@routes.add(
+    "DELETE",
+    f"{_ONE}/messages/<message_id>",
+    operation_id="deleteMessage",
+    answer=Deleted,
+    errors=("message_not_found",),
+    records=("message.deleted",),
+)
+async def delete_message(call: Call[Body, Query]) -> Answer:
+    """Delete a message permanently. The other messages keep their index."""
+    return await rewriting.delete(call, internal=False)
+
+
+@routes.add("GET", f"{_ONE}/tags", operation_id="getConversationTags", answer=shapes.ConversationTags)
+async def get_tags(call: Call[Body, Query]) -> Answer:
+    """Fetch the tags of a conversation. Consumers and webhooks are never sent them."""
+    identifier = operations.conversation_id(call)
+    state, _ = await call.services.store.read(
+        Inline(lambda reader: operations.find(reader, call.project, identifier))
+    )
+    return {"tags": list(state.tags)}
+
+
+@routes.add(
+    "PUT",
+    f"{_ONE}/tags",
+    operation_id="replaceConversationTags",
+    body=TagsBody,
+    answer=shapes.ConversationTags,
+)
+async def replace_tags(call: Call[TagsBody, Query]) -> Answer:
+    """Replace all tags of a conversation. Agents see them, and are told of the change; no event of a webhook tells of it."""
+    receipt = await operations.ask(call, Patch({"tags": normal_tags(call.body.tags)}))
+    return {"tags": list(receipt.after.tags)}
+
+
+@routes.add("GET", "/s2s/tags", operation_id="listTags", query=TagList, answer=page_of(shapes.TagUse))
+async def list_tags(call: Call[Body, TagList]) -> Answer:
+    """List the tags of the project's conversations by name, each with the number of conversations that have it."""
+    return await operations.list_tags(call)
 
 
 @routes.add(

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.storage.postgres.schema import cluster, files, main, order, search, triggers
+from deskwire.storage.postgres.schema import cluster, files, main, order, redaction, search, triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ _BASELINE: Final = (main, order, triggers, cluster, files, search)
 
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
+    Migration("m0005_redacted_messages", "m0001_baseline", redaction.SQL),
 )
 
 RECORDS: Final = "schema_migrations"

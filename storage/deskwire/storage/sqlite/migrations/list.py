@@ -43,6 +43,7 @@ from deskwire.storage.sqlite.migrations import (
     m0025_leases,
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
+    m0031_redacted_messages,
 )
 
 SCRIPTS: Final = {
@@ -75,6 +76,7 @@ SCRIPTS: Final = {
         m0025_leases,
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
+        m0031_redacted_messages,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.events.types import StoredEvent
@@ -279,6 +280,17 @@ class DeliveryWrites(Changes):
         self.deliveries[:] = [
             delivery for delivery in self.deliveries if delivery.ordering_key != conversation
         ]
+
+    def forget_answers_to(self, conversation: int, events: Sequence[StoredEvent]) -> None:
+        """Forget what receivers have answered to these events of a conversation, as they may have quoted them."""
+        bodies = {event.position: event for event in events}
+        self.deliveries[:] = [
+            replace(delivery, event=bodies.get(delivery.event.position, delivery.event))
+            for delivery in self.deliveries
+        ]
+        rows = self.conn.execute("SELECT position, event FROM deliveries WHERE lane = ?", (conversation,))
+        for position in [position for position, event in rows.fetchall() if event in bodies]:
+            self.conn.execute("UPDATE attempts SET answer = ? WHERE delivery = ?", (b"", position))
 
     def _insert_attempt(self, position: int, attempt: Attempt) -> None:
         """Store an attempt, in place of the one that it repeats."""
