@@ -148,9 +148,9 @@ def test_no_code_is_documented_that_the_sources_do_not_have() -> None:
 
 
 def test_every_code_of_a_single_problem_is_documented() -> None:
-    from deskwire.http.api.input import validation
+    from deskwire.http.api.input import wording
 
-    found = {*problem_codes_in_sources(), *validation._CODES.values()}
+    found = {*problem_codes_in_sources(), *wording._CODES.values()}
     assert len(found) > 20
     assert found <= PROBLEMS.keys()
 

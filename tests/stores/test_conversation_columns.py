@@ -30,6 +30,7 @@ STATE = Conversation(
     attributes={"plan": "pro"},
     rating=4,
     rated_at=NOON + 5,
+    rating_comment="Quick.",
     ticket_id="tkt_1",
     visible=False,
     human=True,

@@ -13,7 +13,7 @@ from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.core.store import Store
+from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.answers import answer_problems
 from deskwire.engine.surveys.definition import Definition, definition_of
@@ -25,8 +25,8 @@ from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, S2S, Media, Routes, Tag
-from deskwire.http.resources.conversations.operations import contact_key
 from deskwire.http.resources.conversations.s2s import ContactBody
+from deskwire.http.resources.somebody import contact_named
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -219,7 +219,10 @@ async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport])
     query = call.query
     contact = None
     if query.contact is not None:
-        contact = await contact_key(call, query.contact) or 0  # no contact has this key: nothing is listed
+        named = query.contact
+        contact = await call.services.store.read(
+            Inline(lambda reader: contact_named(reader, call.project, named))
+        )
     return ResponseFilter(query.version, contact, query.language, query.since, query.until)
 
 

@@ -75,11 +75,14 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
     records=("webhook.created",),
 )
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
-    """Create a webhook endpoint. The response shows the signing secret, only once."""
+    """Create a webhook endpoint. The response shows the signing secret, only once.
+
+    A request sent again under the same `Idempotency-Key` is answered with the endpoint and its secret masked.
+    """
     services, body, now = call.services, call.body, call.services.clock()
     await _check(call, body.url, body.events)
     secret = new_secret()
-    shown = partial(endpoint_view, now=now, secret=secret)
+    kept = partial(endpoint_view, now=now)
     endpoint = Endpoint(
         rowid=0,
         id=new_id("whk", now),
@@ -93,7 +96,9 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         description=body.description,
         catch_up=body.catch_up,
     )
-    return shown(await _followed(call, call.around(lambda tx: _insert(tx, endpoint), shown)))
+    return endpoint_view(
+        await _followed(call, call.around(lambda tx: _insert(tx, endpoint), kept)), now, secret=secret
+    )
 
 
 @routes.add("GET", "/s2s/webhooks", operation_id="listEndpoints", answer=page_of(shapes.WebhookEndpoint))
@@ -147,7 +152,10 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     records=("webhook.secret_rotated",),
 )
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
-    """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours."""
+    """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours.
+
+    A request sent again under the same `Idempotency-Key` rotates nothing, and its response has the secret masked.
+    """
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
@@ -157,8 +165,8 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    shown = partial(endpoint_view, now=now, secret=secret)
-    return shown(await _followed(call, call.around(rotate, shown)))
+    kept = partial(endpoint_view, now=now)
+    return endpoint_view(await _followed(call, call.around(rotate, kept)), now, secret=secret)
 
 
 @routes.add(

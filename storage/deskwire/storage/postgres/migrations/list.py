@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.storage.postgres.schema import cluster, files, main, order, redaction, search, triggers
+from deskwire.storage.postgres.schema.types import typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,11 @@ _BASELINE: Final = (main, order, triggers, cluster, files, search)
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
     Migration("m0005_redacted_messages", "m0001_baseline", redaction.SQL),
+    Migration(
+        "m0009_comments_with_ratings",
+        "m0001_baseline",
+        typed("ALTER TABLE conversations ADD COLUMN rating_comment TEXT"),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"

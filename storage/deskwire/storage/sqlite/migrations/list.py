@@ -44,6 +44,7 @@ from deskwire.storage.sqlite.migrations import (
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
     m0031_redacted_messages,
+    m0035_comments_with_ratings,
 )
 
 SCRIPTS: Final = {
@@ -77,6 +78,7 @@ SCRIPTS: Final = {
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
         m0031_redacted_messages,
+        m0035_comments_with_ratings,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
