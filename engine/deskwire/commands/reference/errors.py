@@ -346,6 +346,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "invalid_type": "The value has the wrong type.",
     "invalid_value": "The value is not allowed for this field.",
     "mismatch": "The linked conversation belongs to another contact.",
+    "needs_internal": "The event type holds what agents write for agents: the endpoint must have `internal`.",
     "not_ahead": "The time is in the past.",
     "not_allowed": "The value is not one of those allowed, or the field is not allowed here.",
     "not_asked": "With the other answers, the logic of the survey skips this question.",

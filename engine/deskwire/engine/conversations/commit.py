@@ -43,11 +43,12 @@ from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.conversations.redaction import rewritten
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.record import changed
+from deskwire.engine.events.extensions import message_gone
 from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
 from deskwire.engine.events.types import Draft
 from deskwire.engine.uploads.links import Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
-from deskwire.engine.webhooks.publish import append, targets
+from deskwire.engine.webhooks.publish import append, extend, targets
 
 
 def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
@@ -98,6 +99,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
             events[draft.sequence] = event.id
     if not plan.plain:
         told = _tell_agents(tx, plan, state, facts, contact, show)
+        _tell_of_rewriting(tx, plan, state, facts, contact)
         if plan.entries and not gone:
             _note(tx, plan, state, events, told)
     message = _posted(facts, state, drafts, show)
@@ -207,8 +209,22 @@ def _tell_agents(
         ).id
     for note in notes:
         shown = dashboard_message_view(note, state.id, show)
-        tell_agents(tx, plan.project, note_created(shown, view), subject, plan.at)
+        extend(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
     return told
+
+
+def _tell_of_rewriting(
+    tx: CommitTransaction, plan: Plan, state: Conversation, facts: Sequence[Fact], contact: Contact
+) -> None:
+    """Put into the log the events beyond the contract of messages that were redacted or deleted; of notes there are none."""
+    for fact in facts:
+        if isinstance(fact, MessageRewritten) and not fact.message.internal and state.visible:
+            message = fact.message
+            by = doer_of(plan.by, plan.steps, plan.entries, contact)
+            draft = message_gone(
+                "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
+            )
+            extend(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
 
 
 def _seen_by_agents(

@@ -14,6 +14,8 @@ from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.events.extensions import response_created, response_deleted
+from deskwire.engine.events.types import response_lane
 from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.answers import answer_problems
 from deskwire.engine.surveys.definition import Definition, definition_of
@@ -21,6 +23,7 @@ from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
+from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
@@ -160,9 +163,11 @@ async def get_response(call: Call[Body, Query]) -> Answer:
 async def delete_response(call: Call[Body, Query]) -> Answer:
     """Delete a response, and the quotes from it in the insights."""
 
-    def delete(tx: SurveyTransaction) -> Response:
+    def delete(tx: Transaction) -> Response:
         survey, response = _one(call)(tx)
         tx.delete_response(survey.rowid, response)
+        draft, lane = response_deleted(survey.id, response.id), response_lane(response.id)
+        extend(tx, call.project, draft, None, call.services.clock(), lane=lane)
         return response
 
     response = await call.services.store.write(delete)
@@ -207,7 +212,10 @@ def _store(tx: Transaction, call: Call[ResponseBody, Query], response: Response)
         identity = {name: getattr(given, name) for name in given.model_fields_set - {"user_id"}}
         contact = put_contact(tx, call.project, ContactRef(given.user_id, identity), response.created_at)
         response = replace(response, contact=contact.rowid, user_id=contact.user_id)
-    return response_view(survey, tx.insert_response(survey.rowid, response))
+    view = response_view(survey, tx.insert_response(survey.rowid, response))
+    draft, lane = response_created(survey.id, response.version, view), response_lane(response.id)
+    extend(tx, call.project, draft, lane, response.created_at, lane=lane)
+    return view
 
 
 def _require_open(survey: Survey) -> None:

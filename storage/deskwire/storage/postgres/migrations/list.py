@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.storage.postgres.schema import cluster, files, main, order, redaction, search, triggers
+from deskwire.storage.postgres.schema import cluster, files, main, named, order, redaction, search, triggers
 from deskwire.storage.postgres.schema.types import typed
 
 
@@ -43,6 +43,7 @@ _BASELINE: Final = (main, order, triggers, cluster, files, search)
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
     Migration("m0005_redacted_messages", "m0001_baseline", redaction.SQL),
+    Migration("m0006_named_events", "m0006_named_events", named.SQL),
     Migration(
         "m0009_comments_with_ratings",
         "m0001_baseline",

@@ -44,6 +44,7 @@ from deskwire.storage.sqlite.migrations import (
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
     m0031_redacted_messages,
+    m0032_events_for_those_who_name_them,
     m0035_comments_with_ratings,
 )
 
@@ -78,6 +79,7 @@ SCRIPTS: Final = {
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
         m0031_redacted_messages,
+        m0032_events_for_those_who_name_them,
         m0035_comments_with_ratings,
     )
 }
