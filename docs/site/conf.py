@@ -58,6 +58,7 @@ NAVIGATION = {
         "guide/secret",
         "guide/backup",
         "guide/retention",
+        "guide/redaction",
         "guide/monitoring",
         "security",
         "asvs",

@@ -91,6 +91,7 @@ class Commit:
     def __init__(self, events: int = 1, erased: frozenset[int] = frozenset()) -> None:
         self.events: Final = range(events)
         self.erased: Final = erased
+        self.redacted: Final = frozenset[int]()
 
 
 @dataclass

@@ -118,6 +118,7 @@ const draft = (out) => ({
   text: out.text ?? "",
   attachments: [],
   createdAt: new Date(out.createdAt).toISOString(),
+  redactedAt: null,
   index: null,
   internal: out.internal,
 });

@@ -88,8 +88,9 @@ class Range(Body):
     @field_validator("end")
     @classmethod
     def _ends_behind_its_start(cls, end: int, info: ValidationInfo) -> int:
-        if end <= info.data.get("start", 0):
-            raise PydanticCustomError("greater_than", "A range ends behind its start.")
+        start = info.data.get("start", 0)
+        if end <= start:
+            raise PydanticCustomError("greater_than", "A range ends behind its start.", {"gt": start})
         return end
 
 
