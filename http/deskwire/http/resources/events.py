@@ -10,6 +10,7 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Gone, NotFound, Problem
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.events.as_of import NO_EVENT
 from deskwire.engine.events.log import Chunk
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import NAMEABLE, STORED, Named
@@ -104,7 +105,7 @@ def _position(reader: EventReader, project: int, event_id: str | None) -> int:
     if event_id is None:
         return 0
     pruned, newest = reader.event_window(project)
-    if newest is None or event_id > newest:
+    if event_id > (newest or NO_EVENT):
         raise NotFound("There is no such event yet.", code="event_not_found")
     if pruned is not None and event_id < pruned:
         raise Gone("Events behind that one are no longer stored; fetch the conversations anew.")

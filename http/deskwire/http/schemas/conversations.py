@@ -94,6 +94,12 @@ class Conversation(Shape):
     rating_comment: RatingWords | None = None
 
 
+class ListedConversation(Conversation):
+    """A conversation, with its tags if `include=tags` asks for them."""
+
+    tags: Annotated[list[str], Field(examples=[["returns"]])] | None = None
+
+
 class Author(Shape):
     """The author of a message."""
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Annotated, Any, Final, Literal, Protocol, get_args
 
-import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
@@ -19,12 +17,11 @@ from deskwire.engine.conversations.listing import (
     Order,
     Place,
     Sort,
-    SortKey,
 )
 from deskwire.engine.conversations.tags import normal_tag
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
-from deskwire.http.api.pagination import Paged, bad_cursor, page
+from deskwire.http.api.pagination import Paged, bad_cursor, list_number, page
 from deskwire.http.resources.fields import StatusName
 from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
 
@@ -99,7 +96,7 @@ class ConversationLists(Paged):
     since: Time | None = None
     until: Time | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    sort: SortKey = "activity"
+    sort: Literal["activity", "waiting", "created"] = "activity"
     order: Order = "desc"
 
     @field_validator("team")
@@ -125,7 +122,7 @@ class ConversationLists(Paged):
 
 async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
     """Return a page of conversations. Raises BadRequest for the cursor of another list, and for a filter that names nobody."""
-    query, list_id = call.query, _list_id(call)
+    query, list_id = call.query, list_number(call.project.id, call.query)
     after = _place(query, list_id)
 
     def read(reader: ListReader) -> Sequence[tuple[dict[str, Any], Place]]:
@@ -146,13 +143,6 @@ def _shown(
     else:
         views = [conversation_view(*each, call.project.id) for each in found]
     return [(view, each.at) for view, each in zip(views, listed, strict=True)]
-
-
-def _list_id(call: Call[Any, ConversationLists]) -> int:
-    """Return the first part of a list's cursors: a number that other filters and orders of other projects do not have."""
-    what = call.query.model_dump(exclude={"cursor", "limit"}, exclude_none=True)
-    text = orjson.dumps([call.project.id, what], option=orjson.OPT_SORT_KEYS)
-    return int.from_bytes(blake2b(text, digest_size=6).digest())
 
 
 def _place(query: ConversationLists, list_id: int) -> Place | None:

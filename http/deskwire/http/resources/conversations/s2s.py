@@ -34,7 +34,8 @@ from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, NOTHING, S2S, Routes, Tag
-from deskwire.http.resources.conversations import operations, rewriting
+from deskwire.http.resources.conversations import backend_lists, operations, rewriting
+from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
     ContactTypingBody,
@@ -50,7 +51,7 @@ from deskwire.http.resources.conversations.requests import (
 )
 from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, Title, UserId
 from deskwire.http.schemas import conversations as shapes
-from deskwire.http.schemas.base import Deleted, page_of
+from deskwire.http.schemas.base import Deleted, page_as_of, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
@@ -185,10 +186,25 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     return operations.shown(receipt)
 
 
-@routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
-async def get_conversation(call: Call[Body, Query]) -> Answer:
+@routes.add(
+    "GET",
+    "/s2s/conversations",
+    operation_id="listConversations",
+    query=BackendConversationLists,
+    answer=page_as_of(shapes.ListedConversation),
+)
+async def list_conversations(call: Call[Body, BackendConversationLists]) -> Answer:
+    """List the conversations of the project, newest activity first, or by the time of their last change.
+
+    With `sort=updated&order=asc` a mirror is made of all pages; the event feed goes on from `asOf`.
+    """
+    return await backend_lists.list_conversations(call)
+
+
+@routes.add("GET", _ONE, operation_id="getConversation", query=BackendView, answer=shapes.ListedConversation)
+async def get_conversation(call: Call[Body, BackendView]) -> Answer:
     """Fetch a conversation. After a 404, remove the conversation from every mirror."""
-    return await operations.get_conversation(call)
+    return await backend_lists.get_conversation(call)
 
 
 @routes.add(

@@ -40,8 +40,18 @@ class Migration:
 
 _BASELINE: Final = (main, order, triggers, cluster, files, search)
 
+_BY_CHANGE: Final = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_change ON conversations (project, updated_at, rowid)
+WHERE updated_at <> activity
+"""
+
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
+    Migration(
+        "m0002_lists_by_change",
+        "m0001_baseline",
+        indexes=(_BY_CHANGE,),
+    ),
     Migration("m0005_redacted_messages", "m0001_baseline", redaction.SQL),
     Migration("m0006_named_events", "m0006_named_events", named.SQL),
     Migration(
