@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 
@@ -320,3 +322,46 @@ async def test_the_audit_trail_has_who_did_it_and_nothing_of_the_text(
     found = [(each["action"], each["actor"]["type"], each["details"]) for each in trail.json()["items"]]
     details = {"conversation": conversation["id"]}
     assert found == [("message.deleted", "user", details), ("message.redacted", "server_key", details)]
+
+
+async def test_an_endpoint_that_names_the_types_is_told_who_did_it(
+    service: Service, conversation: dict[str, Any]
+) -> None:
+    async with receiving() as receiver:
+        await register(service, receiver.url, events=["message.redacted", "message.deleted"])
+        message = await service.say(conversation, TEXT)
+        body = {"text": "Internal", "internal": True}
+        desk = f"/conversations/{conversation['id']}/messages"
+        note = (await service.dashboard.post(desk, json=body)).json()
+        assert (await service.dashboard.delete(path_of(note, ""))).status_code == 200
+        await redact(service, message, text=True)
+        assert (await service.dashboard.delete(path_of(message, ""))).status_code == 200
+        await receiver.wait(2)
+        events = [json.loads(request.body) for request in receiver.requests]
+    ids = {"conversationId": conversation["id"], "messageId": message["id"]}
+    assert [(each["type"], each["sequence"]) for each in events] == [
+        ("message.redacted", None),
+        ("message.deleted", None),
+    ]
+    assert [each["data"]["actor"]["type"] for each in events] == ["key", "user"]
+    assert all(each["data"].items() >= ids.items() for each in events)
+    assert TEXT not in repr(events)
+
+
+async def test_a_backend_reads_replaces_and_counts_tags(
+    service: Service, conversation: dict[str, Any]
+) -> None:
+    path, events = f"/s2s/conversations/{conversation['id']}", await service.events()
+    assert (await service.http.get(f"{path}/tags")).json() == {"tags": []}
+    answer = await service.http.put(f"{path}/tags", json={"tags": ["VIP", " returns ", "vip"]})
+    assert answer.json() == {"tags": ["returns", "vip"]}
+    assert (await service.http.get(f"{path}/tags")).json() == answer.json()
+    shown = (await service.dashboard.get(f"/conversations/{conversation['id']}?view=agent")).json()
+    assert shown["tags"] == ["returns", "vip"]
+    counted = [{"name": name, "conversations": 1} for name in ("returns", "vip")]
+    assert (await service.http.get("/s2s/tags")).json() == {"items": counted, "nextCursor": None}
+    assert "vip" not in (await service.http.get(path)).text
+    assert await service.events() == events
+    refused = await service.http.put(f"{path}/tags", json={"tags": ["a,b", *map(str, range(20))]})
+    assert refused.status_code == 422
+    assert (await service.http.put(f"{path}x/tags", json={"tags": []})).status_code == 404
