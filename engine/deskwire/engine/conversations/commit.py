@@ -38,6 +38,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.conversations.milestones import milestones_of
 from deskwire.engine.conversations.plan import Plan, Receipt
 from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.conversations.redaction import rewritten
@@ -151,8 +152,10 @@ def _store(
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
         tx.save_run(state.rowid, state.run)
-    for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
+    for fact, (earlier, _, after) in zip(facts, plan.steps, strict=True):
         _store_beside(tx, plan.project, state, fact, after, plan.at)
+        for milestone in milestones_of(earlier, fact, after, plan.at):
+            tx.put_milestone(state, milestone)
     return state
 
 

@@ -26,9 +26,10 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, snippets, translations, uploads, workflows
+from deskwire.http.resources import events, reports, snippets, translations, uploads, workflows
 from deskwire.http.resources.accounts import (
     audit,
+    credentials,
     members,
     organisations,
     own_sessions,
@@ -42,7 +43,7 @@ from deskwire.http.resources.accounts import (
 from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
-from deskwire.http.resources.conversations import dashboard, own, s2s
+from deskwire.http.resources.conversations import backend_messages, dashboard, own, s2s
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
@@ -68,6 +69,7 @@ from deskwire.http.server.route_trie import Table, parts_of, path_of
 _MODULES: Final = (
     project,
     s2s,
+    backend_messages,
     contacts,
     agents_contacts,
     contact_export,
@@ -84,6 +86,7 @@ _MODULES: Final = (
     tickets,
     voice,
     search,
+    reports,
     teams,
     uploads,
     translations,
@@ -99,6 +102,7 @@ _MODULES: Final = (
     organisations,
     members,
     projects,
+    credentials,
     audit,
     health,
     metrics,

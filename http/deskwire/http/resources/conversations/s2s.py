@@ -16,7 +16,6 @@ from deskwire.engine.conversations.commands import (
     Create,
     Delete,
     MarkRead,
-    Patch,
     PostMessage,
     Rate,
     Reopen,
@@ -24,7 +23,6 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.ports import CommitReader
-from deskwire.engine.conversations.tags import normal_tags
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
@@ -33,8 +31,8 @@ from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.routing import LARGE, NOTHING, S2S, Routes, Tag
-from deskwire.http.resources.conversations import backend_lists, operations, rewriting
+from deskwire.http.api.routing import LARGE, NOTHING, Routes, Tag, s2s
+from deskwire.http.resources.conversations import backend_lists, operations
 from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
@@ -43,11 +41,8 @@ from deskwire.http.resources.conversations.requests import (
     ConversationPatch,
     Identity,
     MessageList,
-    RedactBody,
     SequenceList,
     StartWorkflowBody,
-    TagList,
-    TagsBody,
 )
 from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, Title, UserId
 from deskwire.http.schemas import conversations as shapes
@@ -57,10 +52,13 @@ from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
     Tag("Conversations", "Start and manage conversations from the backend of a project."),
-    S2S,
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
 _ONE = "/s2s/conversations/<conversation_id>"
+_READ = s2s("conversations.read")
+_REPLY = s2s("conversations.reply")
+_MANAGE = s2s("conversations.manage")
+_DELETE = s2s("conversations.delete")
 
 
 class ContactBody(Identity):
@@ -157,6 +155,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
 @routes.add(
     "POST",
     "/s2s/conversations",
+    _REPLY,
     operation_id="createConversation",
     body=CreateBody,
     limit=LARGE,
@@ -189,6 +188,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
 @routes.add(
     "GET",
     "/s2s/conversations",
+    _READ,
     operation_id="listConversations",
     query=BackendConversationLists,
     answer=page_as_of(shapes.ListedConversation),
@@ -201,7 +201,9 @@ async def list_conversations(call: Call[Body, BackendConversationLists]) -> Answ
     return await backend_lists.list_conversations(call)
 
 
-@routes.add("GET", _ONE, operation_id="getConversation", query=BackendView, answer=shapes.ListedConversation)
+@routes.add(
+    "GET", _ONE, _READ, operation_id="getConversation", query=BackendView, answer=shapes.ListedConversation
+)
 async def get_conversation(call: Call[Body, BackendView]) -> Answer:
     """Fetch a conversation. After a 404, remove the conversation from every mirror."""
     return await backend_lists.get_conversation(call)
@@ -210,6 +212,7 @@ async def get_conversation(call: Call[Body, BackendView]) -> Answer:
 @routes.add(
     "PATCH",
     _ONE,
+    _MANAGE,
     operation_id="changeConversation",
     body=ConversationPatch,
     limit=LARGE,
@@ -222,7 +225,7 @@ async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     return await operations.carry_out(call, operations.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE, operation_id="deleteConversation", answer=Deleted, forgets=True)
+@routes.add("DELETE", _ONE, _DELETE, operation_id="deleteConversation", answer=Deleted, forgets=True)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Delete a conversation permanently, with everything that belongs to it."""
     return await operations.delete_conversation(call, Delete("manual"))
@@ -231,6 +234,7 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/messages",
+    _READ,
     operation_id="listMessages",
     query=MessageList,
     answer=page_of(shapes.Message),
@@ -244,6 +248,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/messages",
+    _REPLY,
     operation_id="postMessage",
     body=MessageBody,
     limit=LARGE,
@@ -258,71 +263,18 @@ async def post_message(call: Call[MessageBody, Query]) -> Answer:
 
 @routes.add(
     "POST",
-    f"{_ONE}/messages/<message_id>/redact",
-    operation_id="redactMessage",
-    body=RedactBody,
-    answer=shapes.Message,
-    errors=("message_not_found",),
-    idempotent=True,
-    further=(rewriting.look(internal=False),),
-    records=("message.redacted",),
-)
-async def redact_message(call: Call[RedactBody, Query]) -> Answer:
-    """Redact a message: its text or parts of it, attachments. What was there is erased wherever it is stored."""
-    return await rewriting.redact(call, internal=False)
-
-
-@routes.add(
-    "DELETE",
-    f"{_ONE}/messages/<message_id>",
-    operation_id="deleteMessage",
-    answer=Deleted,
-    errors=("message_not_found",),
-    records=("message.deleted",),
-)
-async def delete_message(call: Call[Body, Query]) -> Answer:
-    """Delete a message permanently. The other messages keep their index."""
-    return await rewriting.delete(call, internal=False)
-
-
-@routes.add("GET", f"{_ONE}/tags", operation_id="getConversationTags", answer=shapes.ConversationTags)
-async def get_tags(call: Call[Body, Query]) -> Answer:
-    """Fetch the tags of a conversation. Consumers and webhooks are never sent them."""
-    identifier = operations.conversation_id(call)
-    state, _ = await call.services.store.read(
-        Inline(lambda reader: operations.find(reader, call.project, identifier))
-    )
-    return {"tags": list(state.tags)}
-
-
-@routes.add(
-    "PUT",
-    f"{_ONE}/tags",
-    operation_id="replaceConversationTags",
-    body=TagsBody,
-    answer=shapes.ConversationTags,
-)
-async def replace_tags(call: Call[TagsBody, Query]) -> Answer:
-    """Replace all tags of a conversation. Agents see them, and are told of the change; no event of a webhook tells of it."""
-    receipt = await operations.ask(call, Patch({"tags": normal_tags(call.body.tags)}))
-    return {"tags": list(receipt.after.tags)}
-
-
-@routes.add("GET", "/s2s/tags", operation_id="listTags", query=TagList, answer=page_of(shapes.TagUse))
-async def list_tags(call: Call[Body, TagList]) -> Answer:
-    """List the tags of the project's conversations by name, each with the number of conversations that have it."""
-    return await operations.list_tags(call)
-
-
-@routes.add(
-    "POST", f"{_ONE}/close", operation_id="closeConversation", body=CloseBody, answer=shapes.Conversation
+    f"{_ONE}/close",
+    _MANAGE,
+    operation_id="closeConversation",
+    body=CloseBody,
+    answer=shapes.Conversation,
 )
 async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
     """Close a conversation for the customer."""
     return await operations.carry_out(call, Close(call.body.closed_by))
 
 
-@routes.add("POST", f"{_ONE}/reopen", operation_id="reopenConversation", answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/reopen", _MANAGE, operation_id="reopenConversation", answer=shapes.Conversation)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
     return await operations.carry_out(call, Reopen())
@@ -331,6 +283,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/assign",
+    _MANAGE,
     operation_id="assignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
@@ -341,13 +294,15 @@ async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     return await operations.carry_out(call, await operations.assign_of(call))
 
 
-@routes.add("POST", f"{_ONE}/read", operation_id="markRead", answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/read", _MANAGE, operation_id="markRead", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
     return await operations.carry_out(call, MarkRead())
 
 
-@routes.add("POST", f"{_ONE}/typing", operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING)
+@routes.add(
+    "POST", f"{_ONE}/typing", _REPLY, operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING
+)
 async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     """Report that the contact is typing, or has stopped, for the agents who are there. Repeat it every few seconds.
 
@@ -364,7 +319,9 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     return NO_CONTENT
 
 
-@routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
+@routes.add(
+    "POST", f"{_ONE}/rating", _REPLY, operation_id="rateConversation", body=RatingBody, answer=shapes.Rating
+)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     """Record the contact's rating of a conversation, from 0 to 10, with a comment if there is one.
 
@@ -383,6 +340,7 @@ async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
 @routes.add(
     "PUT",
     f"{_ONE}/network-logs",
+    _MANAGE,
     operation_id="replaceNetworkLogs",
     body=NetworkLogsBody,
     limit="network_logs_limit_bytes",
@@ -397,6 +355,7 @@ async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/events",
+    _READ,
     operation_id="listConversationEvents",
     query=SequenceList,
     answer=page_of(Event),
@@ -407,7 +366,7 @@ async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     return await operations.list_events(call)
 
 
-@routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
+@routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="getWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """Fetch the workflow step that waits for the contact; null if none does."""
     return await operations.get_workflow_step(call)
@@ -432,6 +391,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
 @routes.add(
     "POST",
     f"{_ONE}/workflow/reply",
+    _REPLY,
     operation_id="replyToStep",
     body=ReplyBody,
     limit=LARGE,
@@ -448,6 +408,7 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/workflow/start",
+    _MANAGE,
     operation_id="startWorkflow",
     body=StartWorkflowBody,
     answer=shapes.Conversation,
