@@ -22,6 +22,7 @@ from deskwire.engine.conversations.facts import (
     Filed,
     MessagePosted,
     MessageRewritten,
+    Moved,
     NetworkLogsReplaced,
     Revealed,
     WorkflowWaits,
@@ -68,6 +69,8 @@ def changes_to_tell(steps: Sequence[Step], entries: Sequence[Entry | None]) -> l
     if isinstance(steps[-1][1], Deleted):
         return [] if after.visible else ["deleted"]
     names = [public for name, public in _NAMES.items() if getattr(before, name) != getattr(after, name)]
+    if any(isinstance(fact, Moved) for _, fact, _ in steps):
+        names.append("contact")
     if _running(before) != _running(after):
         names.append("workflow")
     if any(isinstance(fact, MessageRewritten) for _, fact, _ in steps):

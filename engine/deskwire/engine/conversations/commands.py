@@ -156,6 +156,14 @@ class DeleteMessage:
 
 
 @value
+class Move:
+    """Give the conversation to the contact that its own one is merged into; both by their storage keys."""
+
+    source: int
+    target: int
+
+
+@value
 class Expire:
     """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
 
@@ -184,6 +192,7 @@ Command = (
     | ReplaceNetworkLogs
     | RedactMessage
     | DeleteMessage
+    | Move
     | Expire
     | Delete
 )

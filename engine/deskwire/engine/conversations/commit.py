@@ -31,6 +31,7 @@ from deskwire.engine.conversations.facts import (
     Filed,
     MessagePosted,
     MessageRewritten,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -42,7 +43,7 @@ from deskwire.engine.conversations.milestones import milestones_of
 from deskwire.engine.conversations.plan import Plan, Receipt
 from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.conversations.redaction import rewritten
-from deskwire.engine.core.errors import Invalid
+from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.record import changed
 from deskwire.engine.events.extensions import message_gone
 from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
@@ -82,6 +83,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
         assert plan.before is not None, "creation is a fact"
         found = None if plan.found is None else dashboard_message_view(plan.found, plan.before.id, show)
         return Receipt(plan.before, plan.before, contact, project, message=found)
+    former, contact = contact, contact if plan.plain else _owner(tx, plan, contact)
     facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
     drafts = _drafts(plan, tx, facts, contact, show)
     addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
@@ -96,6 +98,8 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
         event = append(tx, project, draft, subject, each, at, lane=state.rowid)
+        if contact is not former:
+            tx.note_moved(state.rowid, former.rowid, event.id)
         if plan.entries:
             events[draft.sequence] = event.id
     if not plan.plain:
@@ -114,6 +118,17 @@ def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int
         return put_contact(tx, plan.project, plan.contact, plan.at), {}
     claimed = tx.claim(plan.before)
     return claimed.contact, dict(claimed.routed)
+
+
+def _owner(tx: CommitTransaction, plan: Plan, contact: Contact) -> Contact:
+    """Return the contact whose conversation it is from now on. Raises Conflict if it can't be moved to that one."""
+    for _, fact, _ in plan.steps:
+        if isinstance(fact, Moved):
+            target = tx.survivor(fact.target)
+            if target is None or contact.rowid != fact.source:
+                raise Conflict("The conversation is another contact's, or the contact to be is gone.")
+            return target
+    return contact
 
 
 def _signed(fact: Fact, contact: Contact) -> Fact:
@@ -179,6 +194,8 @@ def _store_beside(
             tx.put_network_logs(state.rowid, snapshot, at)
         case Revealed():
             tx.number_messages(state.rowid, after.sequence - after.messages + 1)
+        case Moved(source, target):
+            tx.move_conversation(state.rowid, source, target)
         case Filed(changes):
             _file(tx, state, changes)
         case Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():

@@ -29,6 +29,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     LinkTicket,
     MarkRead,
+    Move,
     Patch,
     PostMessage,
     Rate,
@@ -49,6 +50,7 @@ from deskwire.engine.conversations.facts import (
     Filed,
     MessagePosted,
     MessageRewritten,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -123,6 +125,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return () if message == before else (MessageRewritten(before, message),)
         case DeleteMessage():
             return (MessageRewritten(*erased_message(command, at)),)
+        case Move(source, target):
+            return (Moved(source, target),)
         case Expire(windows):
             return (Deleted("retention"),) if passed(state, windows, at) else ()
         case Delete(reason):
@@ -301,7 +305,9 @@ def events_of(state: Conversation, fact: Fact) -> int:
             return 0 if run.step is None else shown
         case Revealed():
             return 1 + state.messages
-        case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted() | Deleted():
+        case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted():
+            return shown
+        case Moved() | Deleted():
             return shown
         case _:
             assert_never(fact)
@@ -330,7 +336,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
             return {"run": run}
         case WorkflowCompleted():
             return {"run": None}
-        case Deleted() | Created() | MessageRewritten():
+        case Deleted() | Created() | MessageRewritten() | Moved():
             return {}
         case _:
             assert_never(fact)
@@ -382,7 +388,7 @@ def touches(fact: Fact) -> bool:
             return run.step is not None
         case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
             return True
-        case WorkflowCompleted() | Deleted():
+        case WorkflowCompleted() | Moved() | Deleted():
             return True
         case _:
             assert_never(fact)

@@ -18,6 +18,7 @@ from deskwire.engine.conversations.facts import (
     Filed,
     MessagePosted,
     MessageRewritten,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -160,6 +161,8 @@ def announce(
         case Updated(changes):
             changed = sorted(public for name in changes if (public := PUBLIC_NAMES[name]))
             yield Draft("conversation.updated", after.sequence, {**data, "changed": changed})
+        case Moved():
+            yield Draft("conversation.updated", after.sequence, {**data, "changed": ["contact"]})
         case WorkflowWaits(run):
             if run.step is not None:
                 yield Draft("workflow.step.presented", after.sequence, {**data, "step": run.step})

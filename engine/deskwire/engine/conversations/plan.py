@@ -30,6 +30,7 @@ from deskwire.engine.conversations.facts import (
     Deleted,
     Fact,
     MessageRewritten,
+    Moved,
     NetworkLogsReplaced,
     Revealed,
     WorkflowCompleted,
@@ -41,8 +42,8 @@ from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
 
 _TOLD: Final = frozenset(ACTIONS)
-_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, MessageRewritten})
-"""The facts that make a commit write what grows with the conversation."""
+_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, MessageRewritten, Moved})
+"""The facts that make a commit write what grows with the conversation, or that have to be alone."""
 
 
 @value

@@ -12,6 +12,7 @@ from deskwire.engine.conversations.facts import (
     Filed,
     MessagePosted,
     MessageRewritten,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -20,7 +21,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.tickets.change import note_message, unlink_deleted
+from deskwire.engine.tickets.change import follow_contact, note_message, unlink_deleted
 from deskwire.engine.tickets.ports import TicketTransaction
 
 
@@ -31,7 +32,7 @@ class TicketFollower:
         """Do nothing yet."""
 
     def after(self, tx: TicketTransaction, receipt: Receipt) -> None:
-        """Note messages in the ticket, and cut its link to a conversation that was deleted."""
+        """Note messages in the ticket, give it its conversation's contact, and cut its link to one that was deleted."""
         after = receipt.after
         if after.ticket_id is None:
             return
@@ -41,6 +42,8 @@ class TicketFollower:
                     note_message(tx, after.ticket_id, message.author, message.created_at)
                 case Deleted():
                     unlink_deleted(tx, after, after.updated_at)
+                case Moved():
+                    follow_contact(tx, after, receipt.contact, after.updated_at)
                 case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
                     pass
                 case (

@@ -33,6 +33,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     LinkTicket,
     MarkRead,
+    Move,
     Patch,
     PostMessage,
     Rate,
@@ -56,6 +57,7 @@ from deskwire.engine.conversations.facts import (
     Filed,
     MessagePosted,
     MessageRewritten,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -86,7 +88,9 @@ def workflow_needed(
             return TRIGGERED if hidden and given.get("visible") else None
         case AnswerStep() | WakeWorkflow():
             return None if run is None else run.version
-        case Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs():
+        case (
+            Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs() | Move()
+        ):
             return None
         case (
             Reply()
@@ -225,7 +229,7 @@ def _takes_over(fact: Fact) -> bool:
             return message.author.type == "agent" and not message.internal
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case Filed() | WorkflowWaits() | WorkflowCompleted() | Deleted() | MessageRewritten():
+        case Filed() | WorkflowWaits() | WorkflowCompleted() | Moved() | Deleted() | MessageRewritten():
             return False
         case _:
             assert_never(fact)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.conversations.tags import LENGTH_MAX, TAGS_MAX, normal_tag
+from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
-from deskwire.http.resources.fields import Attributes, Name, StatusName, Title
+from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Title
 
 
 class Content(Body):
@@ -112,9 +112,6 @@ class TagList(Query):
 
     limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = 50
     cursor: Annotated[str, Field(max_length=200)] | None = None
-
-
-Tag = Annotated[str, Field(min_length=1, max_length=LENGTH_MAX), AfterValidator(normal_tag)]
 
 
 class TagsBody(Body):

@@ -22,8 +22,8 @@ from deskwire.engine.core.ids import new_id
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, given_fields
 from deskwire.http.resources.conversations import inbox, operations
-from deskwire.http.resources.conversations.requests import AssigneeRef, Content, ConversationPatch, Tag
-from deskwire.http.resources.fields import Time
+from deskwire.http.resources.conversations.requests import AssigneeRef, Content, ConversationPatch
+from deskwire.http.resources.fields import Tag, Time
 
 SNOOZE_MAX_S: Final = 366 * 86_400
 """The seconds that a conversation may be snoozed for."""
