@@ -65,6 +65,7 @@ NAVIGATION = {
         "guide/secret",
         "guide/backup",
         "guide/retention",
+        "guide/redaction",
         "guide/monitoring",
         "security",
         "asvs",
