@@ -48,7 +48,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "SurveyPatch": {"name": "x"},
     "DefinitionBody": {"definition": {}},
     "VersionBody": {"definition": {}},
-    "ResponseBody": {"answers": {}},
+    "SurveyResponseBody": {"answers": {}},
     "NameBody": {"name": "x"},
     "MemberBody": {"email": "x@example.org", "role": "agent"},
     "RoleBody": {"role": "agent"},

@@ -11,13 +11,14 @@ import orjson
 
 from deskwire.commands.reference.openapi import refusals
 from deskwire.commands.reference.openapi.bodies import request_body
-from deskwire.commands.reference.openapi.events import webhooks
+from deskwire.commands.reference.openapi.events import TAG, webhooks
 from deskwire.commands.reference.openapi.parameters import parameters
 from deskwire.commands.reference.openapi.responses import header_components, headers, responses
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.commands.reference.tables import plain
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.cookies import PLAIN
+from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import Media, Route
 from deskwire.http.schemas.conversations import MovedOnDocument
@@ -104,14 +105,14 @@ def document() -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": _tags(ROUTES),
+        "tags": [*_tags(ROUTES), TAG],
         "paths": paths,
         "webhooks": webhooks(schemas),
         "components": {
             "schemas": schemas.components,
             "responses": dict(sorted(problems.components.items())),
             "headers": header_components(),
-            "examples": refusals.examples(),
+            "examples": problems.examples(),
             "securitySchemes": _SCHEMES,
         },
     }
@@ -132,7 +133,7 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
             )
         if not isinstance(route.answer, Media):
             yield route.answer
-        if route.body is not None:
+        if route.body is not None and route.body is not Empty:
             yield route.body
         yield from route.lines
 

@@ -141,6 +141,7 @@ class Refusals:
         self._problem = problem
         self._special = special
         self._headers = headers
+        self._used: set[str] = set()
         self.components: dict[str, Schema] = {}
 
     def of(self, route: Route) -> dict[str, Schema]:
@@ -150,6 +151,7 @@ class Refusals:
 
     def _reference(self, status: int, codes: list[Code]) -> Schema:
         name = ".".join((str(status), *(each.code for each in codes)))
+        self._used.update(each.code for each in codes)
         document = next(
             (self._special[each.code] for each in codes if each.code in self._special), self._problem
         )
@@ -165,10 +167,10 @@ class Refusals:
         }
         return {"$ref": f"#/components/responses/{name}"}
 
-
-def examples() -> dict[str, Schema]:
-    """Return an example of a problem document for each code."""
-    return {each.code: {"summary": each.meaning, "value": _example(each)} for each in CODES}
+    def examples(self) -> dict[str, Schema]:
+        """Return an example of a problem document for each code that a route so far may refuse with."""
+        used = (each for each in CODES if each.code in self._used)
+        return {each.code: {"summary": each.meaning, "value": _example(each)} for each in used}
 
 
 def _example(code: Code) -> Schema:
