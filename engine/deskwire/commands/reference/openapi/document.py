@@ -89,7 +89,7 @@ def description() -> Static:
 
 def document() -> dict[str, Any]:
     """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
-    schemas = Schemas(_types(ROUTES))
+    schemas = Schemas(shown_types(ROUTES))
     moved_on = {"conversation_moved_on": schemas.of(MovedOnDocument)}
     problems = refusals.Refusals(schemas.of(ProblemDocument), headers, moved_on)
     paths: dict[str, Schema] = {}
@@ -118,8 +118,8 @@ def document() -> dict[str, Any]:
     }
 
 
-def _types(routes: Sequence[Route]) -> Iterator[Any]:
-    """Yield every type that has a schema."""
+def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
+    """Yield every type that has a schema. Raises LookupError, with the remedy, for a route that does not say what it answers."""
     yield ProblemDocument
     yield MovedOnDocument
     yield SurveyDefinition

@@ -11,6 +11,7 @@ from typing import Any, Final
 from deskwire.commands.reference.errors import CODES, Code
 from deskwire.commands.reference.openapi.parameters import path_parameters
 from deskwire.commands.reference.openapi.schemas import Schema
+from deskwire.http.api.problems import problem_type
 from deskwire.http.api.routing import BASE, Route
 
 _KEY: Final = ("missing_credential", "bad_credential", "invalid_server_key", "revoked_server_key")
@@ -175,7 +176,7 @@ class Refusals:
 
 def _example(code: Code) -> Schema:
     document = {
-        "type": "about:blank",
+        "type": problem_type(code.code),
         "title": HTTPStatus(code.status).phrase,
         "status": code.status,
         "detail": code.meaning,
