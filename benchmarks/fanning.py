@@ -131,7 +131,7 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
                     number,
                     1,
                     bodies[number],
-                    lanes[number],
+                    topics=lanes[number],
                 )
                 for position, number in enumerate(_turns(len(bodies), each, burst), first)
             ]

@@ -15,9 +15,10 @@ from deskwire.cli import cli
 from deskwire.commands.reference.command import PAGES
 from deskwire.commands.reference.errors import CODES, INTERNAL, PROBLEMS
 from deskwire.commands.reference.events import example_envelopes
+from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.engine.core import errors as engine_errors
 from deskwire.engine.core.errors import DomainError
-from deskwire.engine.events.types import AGENTS, CATALOG, REGISTRY
+from deskwire.engine.events.types import AGENTS, EXTENSIONS, REGISTRY
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.problems import STATUS
 from tests.support.root import ROOT
@@ -105,20 +106,21 @@ def test_every_event_type_that_the_sources_draft_has_an_example_and_no_other() -
         for node in nodes()
         if isinstance(node, ast.Call) and name_of(node) == "Draft" and (kind := text(node.args[0]))
     }
-    assert drafted - set(AGENTS) == set(example_envelopes())
+    assert drafted - set(AGENTS) - set(EXTENSIONS) == set(example_envelopes())
+    assert set(extension_envelopes()) == set(EXTENSIONS)
     assert drafted <= set(REGISTRY)
 
 
 def test_every_type_of_the_registry_is_on_the_page() -> None:
     page = (REFERENCE / "events.md").read_text()
-    assert all(f"\n| `{kind}` | " in page for kind in CATALOG)
+    assert all(f"\n| `{kind}` | " in page for kind in REGISTRY)
 
 
 def test_the_examples_are_envelopes_with_well_formed_ids() -> None:
-    for kind, envelope in example_envelopes().items():
+    for kind, envelope in {**example_envelopes(), **extension_envelopes()}.items():
         document = orjson.loads(envelope)
         assert document["type"] == kind
-        assert (document["sequence"] is not None) == CATALOG[kind].numbered
+        assert (document["sequence"] is not None) == REGISTRY[kind].numbered
         ids = re.findall(r'"((?:cnv|con|evt|msg|prj|usr)_[^"]*)"', envelope.decode())
         assert all(ID.fullmatch(each) for each in ids)
 
@@ -148,9 +150,9 @@ def test_no_code_is_documented_that_the_sources_do_not_have() -> None:
 
 
 def test_every_code_of_a_single_problem_is_documented() -> None:
-    from deskwire.http.api.input import validation
+    from deskwire.http.api.input import wording
 
-    found = {*problem_codes_in_sources(), *validation._CODES.values()}
+    found = {*problem_codes_in_sources(), *wording._CODES.values()}
     assert len(found) > 20
     assert found <= PROBLEMS.keys()
 

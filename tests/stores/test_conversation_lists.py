@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
+from deskwire.engine.conversations.listing import AttributeIs, ConversationFilter, Listed, Place, Sort
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.tables.conversations import lists
-from deskwire.storage.tables.conversations.lists import by_tag, count_query, page_query, ways_of
+from deskwire.storage.tables.conversations.lists import (
+    by_change,
+    by_tag,
+    count_query,
+    page_query,
+    part_query,
+    ways_of,
+)
 from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT
 
 HOUR = 3_600_000
@@ -25,7 +32,9 @@ ASSIGNEES = (
     Assignee("user", "usr_2", "Bob"),
     Assignee("team", "team_1", "Two"),
 )
-SORTS = [Sort(key, order) for key in ("activity", "waiting", "created") for order in ("asc", "desc")]
+SORTS = [
+    Sort(key, order) for key in ("activity", "waiting", "created", "updated") for order in ("asc", "desc")
+]
 TIMES = (NOON, NOON + 1, NOON + HOUR - 1, NOON + HOUR, NOON + 3 * HOUR)
 USER = 1
 
@@ -39,6 +48,11 @@ def _people(tx: Any) -> None:
             (key, f"usr_{key}", f"{key}@b.example"),
         )
 
+
+SCALARS = st.sampled_from(
+    ("gold", "true", "1", "1.5", "a\x00b", True, False, 1, 1.5, 0, 1e300, ["gold"], {"plan": "gold"})
+)
+"""Values of an attribute, of which only scalars are ever found."""
 
 states: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
@@ -54,8 +68,14 @@ states: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "last_message_at": st.sampled_from((None, *TIMES)),
         "contact_messages": st.integers(0, 3),
         "title": st.sampled_from((None, "Parcel 100%", "refund")),
+        "updated_at": st.sampled_from((*TIMES, NOON + 2)),
+        "unread": st.booleans(),
+        "rating": st.sampled_from((None, 0, 6, 10)),
+        "attributes": st.fixed_dictionaries({}, optional={"plan": SCALARS, "of": st.just({"plan": "gold"})}),
     }
 )
+GOLD = (AttributeIs("plan", "gold"),)
+
 filters: st.SearchStrategy[ConversationFilter] = st.builds(
     ConversationFilter,
     contact=st.sampled_from((None, None, None, CONTACT.rowid)),
@@ -73,6 +93,14 @@ filters: st.SearchStrategy[ConversationFilter] = st.builds(
     since=st.sampled_from((None, None, NOON + 1, NOON + HOUR)),
     until=st.sampled_from((None, None, NOON + HOUR, NOON + HOUR + 1)),
     text=st.sampled_from((None, None, "0%", "REFUND", CONTACT.user_id)),
+    changed_since=st.sampled_from((None, None, NOON + 1, NOON + HOUR)),
+    changed_before=st.sampled_from((None, None, NOON + HOUR)),
+    unread_by_contact=st.sampled_from((None, None, True, False)),
+    rated=st.sampled_from((None, None, True, False)),
+    rating=st.sampled_from((None, None, (0, 6), (10, 10))),
+    attributes=st.sampled_from(
+        ((), (), GOLD, (AttributeIs("plan", "1", 1.0),), (AttributeIs("plan", "true", boolean=True),))
+    ),
 )
 
 
@@ -81,8 +109,26 @@ def activity(state: Conversation) -> int:
 
 
 def key_of(state: Conversation, sort: Sort) -> tuple[int, int]:
-    key = {"activity": activity(state), "waiting": state.waiting_since or 0, "created": state.created_at}
+    key = {
+        "activity": activity(state),
+        "waiting": state.waiting_since or 0,
+        "created": state.created_at,
+        "updated": state.updated_at,
+    }
     return key[sort.key], state.rowid
+
+
+def has(state: Conversation, wanted: AttributeIs) -> bool:
+    """Say whether a conversation has an attribute with this value."""
+    value = state.attributes.get(wanted.name)
+    match value:
+        case bool():
+            return value is wanted.boolean
+        case str():
+            return value == wanted.text
+        case int() | float():
+            return value == wanted.number
+    return False
 
 
 def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
@@ -102,6 +148,15 @@ def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
         and (wanted.since is None or activity(state) >= wanted.since)
         and (wanted.until is None or activity(state) < wanted.until)
         and (wanted.text is None or any(text in each for each in known))
+        and (wanted.changed_since is None or state.updated_at >= wanted.changed_since)
+        and (wanted.changed_before is None or state.updated_at < wanted.changed_before)
+        and wanted.unread_by_contact in (None, state.unread)
+        and wanted.rated in (None, state.rating is not None)
+        and (
+            wanted.rating is None
+            or (state.rating is not None and wanted.rating[0] <= state.rating <= wanted.rating[1])
+        )
+        and all(has(state, each) for each in wanted.attributes)
     )
 
 
@@ -109,7 +164,7 @@ def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
     """Store a conversation with these fields; nobody waits in a closed one."""
     if fields["status"] == "CLOSED":
         fields = {**fields, "waiting_since": None, "snoozed_until": None}
-    state = Conversation(id=f"cnv_{number}", updated_at=NOON, **fields)
+    state = Conversation(id=f"cnv_{number}", **fields)
     state = replace(state, rowid=tx.insert_conversation(state, CONTACT.rowid, {}).rowid)
     tx.put_conversation_tags(state)
     return state
@@ -239,3 +294,33 @@ def test_counting_reads_the_index_alone(tx: Any, status: Any) -> None:
         sql, values = count_query(way, each, sort, 50)
         plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
         assert any("USING COVERING INDEX" in step for step in plan), (each, plan)
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_list_by_change_reads_both_of_its_indexes_in_their_order(tx: Any, order: Any) -> None:
+    for wanted in (ConversationFilter(), ConversationFilter(changed_since=NOON, attributes=GOLD, text="x")):
+        for way, index in zip(by_change(1), ("by_activity", "by_change"), strict=True):
+            sql, values = part_query(way, wanted, Sort("updated", order), Place(NOON, 7), 50)
+            plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
+            assert plan[0].startswith(f"SEARCH c USING INDEX conversations_{index} (project=? AND ")
+            assert not [step for step in plan if "ORDER BY" in step]
+
+
+@pytest.mark.sqlite
+def test_a_message_behind_a_message_leaves_the_index_by_change_as_it_is(tx: Any) -> None:
+    state = Conversation(id="cnv_1", project=PROJECT.rowid, created_at=NOON, updated_at=NOON)
+    state = tx.insert_conversation(state, CONTACT.rowid, {})
+    counted = (
+        "SELECT count(*) FROM conversations INDEXED BY conversations_by_change WHERE updated_at <> activity"
+    )
+    found = []
+    for changes in (
+        {"last_message_at": NOON + 5, "updated_at": NOON + 5},
+        {"updated_at": NOON + 7},
+        {"last_message_at": NOON + 9, "updated_at": NOON + 9},
+    ):
+        before, state = state, replace(state, revision=state.revision + 1, **changes)
+        tx.save_conversation(before, state, {})
+        found.append(tx.conn.execute(counted).fetchone()[0])
+    assert found == [0, 1, 0]

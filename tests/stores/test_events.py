@@ -18,13 +18,23 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.types import AGENTS, REGISTRY, STORED, Draft, StoredEvent, Topic
+from deskwire.engine.events.types import (
+    AGENTS,
+    CATALOG,
+    EXTENSIONS,
+    NAMEABLE,
+    REGISTRY,
+    STORED,
+    Draft,
+    StoredEvent,
+    Topic,
+)
 from deskwire.storage.sqlite.migrations.list import SCRIPTS, execute_script
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
 from tests.support.stores import Transactions, chosen, forget_directories
 
 DRAFT = Draft("message.created", 1, {})
-TYPES = sorted({*STORED, *AGENTS})
+TYPES = sorted({*STORED, *AGENTS, *EXTENSIONS})
 
 
 class Table:
@@ -263,7 +273,7 @@ def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, i
             of = PROJECT if project == 1 else OTHER_PROJECT
             events.append(tx.append_event(of, Draft(kind, sequence, about), (None, -8)[number % 2], NOON))
         mine = [event for event in events if event.project == PROJECT.rowid]
-        shown = [event for event in mine if event.type not in AGENTS]
+        shown = [event for event in mine if event.type in CATALOG]
         behind = [event for event in shown if event.position > after]
         before = [event.id for event in shown if event.position <= after]
         assert list(tx.events(PROJECT.rowid, after, 100, frozenset())) == behind
@@ -271,11 +281,18 @@ def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, i
         assert tx.event_id_at(PROJECT.rowid, after) == (before[-1] if before else None)
         lanes = (Topic(PROJECT.rowid, "conversation", "cnv_1"), Topic(PROJECT.rowid, "contact", "ada"))
         for lane in lanes:
-            assert not [each for each in tx.lane_events(lane, 0, 100, frozenset()) if each.type in AGENTS]
-        agents = [event for event in mine if event.position > after]
+            assert not [
+                each for each in tx.lane_events(lane, 0, 100, frozenset()) if each.type not in CATALOG
+            ]
+        agents = [each for each in mine if each.position > after and not each.on_no_stream]
         assert list(tx.agents_events(PROJECT.rowid, after, 100)) == agents
         assert list(tx.agents_events(PROJECT.rowid, after, 1)) == agents[:1]
-        assert tx.newest_event_id(PROJECT.rowid) == (mine[-1].id if mine else None)
+        told = [event for event in mine if not event.on_no_stream]
+        assert tx.newest_event_id(PROJECT.rowid) == (told[-1].id if told else None)
+        for names in ({"message.created", "ticket.created", "survey.deleted"}, {"ticket.changed"}):
+            named = [each for each in mine if each.position > after and each.type in names]
+            assert list(tx.named_events(PROJECT.rowid, after, 100, frozenset(names))) == named
+            assert list(tx.named_events(PROJECT.rowid, after, 1, frozenset(names))) == named[:1]
         assert not [event for event in tx.published if event.internal and event.topics]
 
 
@@ -286,6 +303,7 @@ def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path:
         tx.conn.set_trace_callback(queries.append)
         tx.events(1, 5, 10, frozenset())
         tx.agents_events(1, 5, 10)
+        tx.named_events(1, 5, 10, frozenset(NAMEABLE | STORED))
         tx.event_id_at(1, 5)
         tx.events_behind(1, 5, 10)
         tx.newest_event_id(1)
@@ -300,13 +318,13 @@ def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path:
 
 def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbered(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
-        note = tx.append_event(PROJECT, Draft("note.created", None, {}), None, NOON)
+        told = tx.append_event(PROJECT, Draft("memory.changed", None, {}), None, NOON)
         with pytest.raises(AssertionError):
-            tx.insert_delivery(1, note, None, None, NOON)
+            tx.insert_delivery(1, told, None, None, NOON)
         with pytest.raises(AssertionError):
-            tx.append_event(PROJECT, Draft("note.created", 1, {}), None, NOON)
+            tx.append_event(PROJECT, Draft("memory.changed", 1, {}), None, NOON)
         with pytest.raises(AssertionError):
-            tx.append_event(PROJECT, Draft("note.created", None, {}), None, NOON, directed=True)
+            tx.append_event(PROJECT, Draft("memory.changed", None, {}), None, NOON, directed=True)
 
 
 def test_a_tickets_events_are_erased_with_it_and_their_positions_are_not_given_again(tmp_path: Path) -> None:

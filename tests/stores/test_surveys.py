@@ -21,7 +21,7 @@ from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.surveys.insights.insights import PARTS, Insights
 from deskwire.engine.surveys.insights.progress import Refresh
 from deskwire.engine.surveys.insights.refresh import RUNNING_MAX, Refreshes
-from deskwire.engine.surveys.removal import BATCH, Removals
+from deskwire.engine.surveys.removal import BATCH, Removals, put_out_of_sight
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
 from deskwire.engine.surveys.validation.rules import SOUND
 from deskwire.storage.sqlite.database import FILE_NAME
@@ -100,7 +100,7 @@ async def test_an_erasure_takes_many_responses_in_batches(inline_store: InlineSt
     ada = await inline_store.write(lambda tx: put_contact(tx, PROJECT, ContactRef("ada", {}), NOON))
     for _ in range(7):
         await inline_store.write(lambda tx: tx.insert_response(target.rowid, response(ada, why="slow")))
-    removed = [await inline_store.write(lambda tx: tx.erase_responses(ada.rowid, 3)) for _ in range(4)]
+    removed = [len(await inline_store.write(lambda tx: tx.erase_responses(ada.rowid, 3))) for _ in range(4)]
     assert removed == [3, 3, 1, 0]
 
 
@@ -129,7 +129,8 @@ async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: 
         await engine.store.write(fill)
         await engine.store.write(lambda tx: tx.put_insights(target.rowid, insights(summary=mark("GONE"))))
         async with trio.open_nursery() as nursery:
-            await Removals(nursery, engine.store).remove(PROJECT, target.id)
+            await engine.store.write(lambda tx: put_out_of_sight(tx, PROJECT.rowid, target.id))
+            Removals(nursery, engine.store).begin()
             assert seen(engine.store, lambda reader: reader.survey(PROJECT.rowid, target.id)) is None
         assert seen(engine.store, lambda reader: reader.removed_surveys()) == []
         await scrubbed(engine)

@@ -511,6 +511,11 @@ class Config:
     voice_audio_s: float = setting(
         300.0, number(1, HOUR_S), "Longest recording in seconds that a voice reply is made from."
     )
+    voice_at_once: int = setting(
+        4,
+        integer(1, 1_000),
+        "Voice replies made at once; each holds its recording in memory about three times, and one more is refused with 503.",
+    )
 
     # Stopping
     shutdown_s: float = setting(  # decisions 5

@@ -457,6 +457,7 @@ def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
         model(config),
         audio_bytes=config.voice_audio_bytes,
         audio_s=config.voice_audio_s,
+        at_once=config.voice_at_once,
     )
 
 

@@ -229,6 +229,7 @@ async def create_endpoint(stage: Stage) -> Any:
         "events": {"before": None, "after": []},
         "description": {"before": None, "after": "CRM"},
         "catchUp": {"before": None, "after": "automatic"},
+        "internal": {"before": None, "after": False},
     }
     return done(lambda: stage.backend.post("/s2s/webhooks", json=body), "server_key", changes=changes)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+import trio
 
 from tests.api.uploads.test_uploads import PNG, send
 from tests.support.api.service import Service, running
@@ -122,6 +123,26 @@ async def test_a_model_that_fails_is_asked_once_and_told_as_502(tmp_path: Path, 
         answer = await ask(service, ticket, upload["url"])
         assert (answer.status_code, answer.json()["code"]) == (502, "model_failed")
         assert len(model.asked) == 1
+
+
+async def test_one_reply_more_than_the_setting_allows_is_refused_until_one_has_ended(tmp_path: Path) -> None:
+    async with with_model(tmp_path, voice_at_once=1, model_timeout_s=2.0) as (service, model):
+        ticket, upload = await ticket_of(service), await send(service, wav())
+        model.reply = NEVER
+        ended: list[httpx.Response] = []
+
+        async def first() -> None:
+            ended.append(await ask(service, ticket, upload["url"]))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(first)
+            await model.reached.wait()
+            second = await ask(service, ticket, upload["url"])
+            assert (second.status_code, second.json()["code"]) == (503, "voice_busy")
+        assert ended[0].json()["code"] == "model_failed"
+        model.answer({"transcript": "x", "reply": "y"})
+        assert (await ask(service, ticket, upload["url"])).status_code == 200
+        assert len(model.asked) == 2
 
 
 async def test_without_a_model_the_answer_says_so(service: Service) -> None:

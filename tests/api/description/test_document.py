@@ -16,14 +16,16 @@ from pydantic import BaseModel
 
 from deskwire.cli import cli
 from deskwire.commands.reference.events import example_envelopes
+from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.commands.reference.openapi import document as made
 from deskwire.commands.reference.openapi.samples import BODIES, LINES, sample
-from deskwire.engine.events.types import AGENTS, CATALOG
+from deskwire.engine.events.types import AGENTS, CATALOG, EXTENSIONS
 from deskwire.http.api.app import ROUTES
 from deskwire.http.pages.explorer import routes as description_routes
 from deskwire.http.schemas.agent_events import DATA as AGENT_DATA
 from deskwire.http.schemas.base import public_name
 from deskwire.http.schemas.events import DATA
+from deskwire.http.schemas.extensions import DATA as EXTENDED_DATA
 from tests.support.api.openapi_check import described
 
 
@@ -106,7 +108,8 @@ def test_every_example_of_an_answer_fits_its_schema() -> None:
 
 def test_every_type_of_event_says_what_it_carries() -> None:
     assert DATA.keys() == CATALOG.keys(), "deskwire.http.schemas.events.DATA has one of each"
-    assert described()["webhooks"].keys() == CATALOG.keys()
+    assert described()["webhooks"].keys() == {*CATALOG, *EXTENSIONS}
+    assert EXTENDED_DATA.keys() == EXTENSIONS.keys(), "deskwire.http.schemas.extensions.DATA has one of each"
     assert AGENT_DATA.keys() == AGENTS.keys(), "deskwire.http.schemas.agent_events.DATA has one of each"
 
 
@@ -160,10 +163,10 @@ def test_no_value_can_only_be_null() -> None:
     assert alone == []
 
 
-@pytest.mark.parametrize("kind", CATALOG)
+@pytest.mark.parametrize("kind", [*CATALOG, *EXTENSIONS])
 def test_the_events_that_the_engine_makes_are_those_that_are_described(kind: str) -> None:
     posted = described()["webhooks"][kind]["post"]["requestBody"]["content"]["application/json"]
-    envelope = example_envelopes().get(kind)
+    envelope = {**example_envelopes(), **extension_envelopes()}.get(kind)
     value = posted["example"] if envelope is None else orjson.loads(envelope)
     assert problems_of(value, posted["schema"]) == []
     assert problems_of({**value, "extra": 1}, posted["schema"]) != []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 import trio
 
+from deskwire.engine.events.as_of import NO_EVENT
 from tests.support.api.service import Service
 
 
@@ -84,3 +85,9 @@ async def test_an_event_id_of_the_future_is_not_found(service: Service) -> None:
     await service.create()
     answer = await service.http.get("/s2s/events", params={"after": "evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ"})
     assert (answer.status_code, answer.json()["code"]) == (404, "event_not_found")
+
+
+async def test_the_feed_goes_on_behind_a_read_that_found_no_event_at_all(service: Service) -> None:
+    assert await service.events(after=NO_EVENT) == []
+    await service.create()
+    assert [event["type"] for event in await service.events(after=NO_EVENT)] == ["conversation.created"]

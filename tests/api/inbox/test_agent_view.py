@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deskwire.engine.conversations.agent_view import NO_EVENT
+from deskwire.engine.events.as_of import NO_EVENT
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deskwire.engine.conversations.agent_view import NO_EVENT
+from deskwire.engine.events.as_of import NO_EVENT
 from tests.support.api.agent_stream import page as opened
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of, person

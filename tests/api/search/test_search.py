@@ -222,7 +222,7 @@ async def test_every_wrong_parameter_is_named(
 @pytest.mark.parametrize(
     "q",
     [
-        "...", '"', "' OR 1=1 --", "a* NEAR(b)", "{title}: x", "-", "NOT AND OR", "%", "\u202e\u2066", "\x00", "a\x00b",
+        "...", '"', "' OR 1=1 --", "a* NEAR(b)", "{title}: x", "-", "NOT AND OR", "%", "\u202e\u2066",
         "\ufffd", "\U0010ffff", "x " * 100, "é" * 200, "🙂", "-" * 200, "a-" * 100, "日" * 200, "\u0301" * 200,
     ],
 )  # fmt: skip

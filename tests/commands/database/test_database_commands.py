@@ -119,7 +119,7 @@ def test_after_a_restore_nodes_and_sessions_of_that_moment_are_gone_and_pending_
 
 
 def test_a_new_database_is_migrated_once(url: str) -> None:
-    assert run(url, "migrate").output == "Applied m0001_baseline.\n"
+    assert run(url, "migrate").output == "Applied m0001_baseline.\nApplied m0002_lists_by_change.\n"
     assert run(url, "migrate").output == "The database is up to date.\n"
 
 

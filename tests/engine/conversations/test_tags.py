@@ -30,7 +30,7 @@ def test_a_tag_has_small_letters_single_blanks_and_one_way_to_write_it(given: st
 
 @pytest.mark.parametrize("text", ["", " ", "\u202ex", "x\u200d", "\ue000", "\ud800", "x" * 41, "\u0378"])
 def test_what_can_be_no_tag_is_refused_with_a_reason(text: str) -> None:
-    with pytest.raises(ValueError, match="a tag has"):
+    with pytest.raises(ValueError, match="A tag has"):
         normal_tag(text)
 
 

@@ -41,6 +41,12 @@ class Table:
     def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
         return [row for row in self.rows if row.project == project and row.position > after][:limit]
 
+    def named_events(
+        self, project: int, after: int, limit: int, types: frozenset[str]
+    ) -> Sequence[StoredEvent]:
+        found = [row for row in self.rows if row.project == project and row.position > after]
+        return [row for row in found if row.type in types][:limit]
+
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
@@ -69,7 +75,14 @@ def laned(position: int, conversation: int, project: int = 1, *, deleted: bool =
     kind = "conversation.deleted" if deleted else "message.created"
     owner = None if deleted else conversation
     return StoredEvent(
-        position, f"evt_{position:026}", kind, project, owner, position, body, topics_of(project, about)
+        position,
+        f"evt_{position:026}",
+        kind,
+        project,
+        owner,
+        position,
+        body,
+        topics=topics_of(project, about),
     )
 
 

@@ -65,6 +65,7 @@ BROKEN: list[tuple[Any, list[tuple[str, str]]]] = [
     (only(send(1), send(1)), [("/flows/0/actions/1/id", "duplicate_id")]),
     (only({**send(1), "goto": "x"}), [("/flows/0/actions/0/goto", "unknown_field")]),
     (only(send(1, "x" * 20_001)), [("/flows/0/actions/0/text", "too_long")]),
+    (only(send(1, "a\0b")), [("/flows/0/actions/0/text", "nul_character")]),
     (only(wait(1, 0)), [("/flows/0/actions/0/seconds", "bad_wait")]),
     (only({**wait(1), "seconds": 1.5}), [("/flows/0/actions/0/seconds", "bad_wait")]),
     (only({**buttons(1), "options": []}), [("/flows/0/actions/0/options", "empty")]),

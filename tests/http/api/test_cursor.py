@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.core.errors import BadRequest
-from deskwire.http.api.pagination import decode_cursor, encode_cursor
+from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.http.api.pagination import decode_cursor, decode_cursor_as_of, encode_cursor
 
 INTEGERS_64 = st.integers(-(2**63) + 1, 2**63 - 1)
 
@@ -49,3 +50,24 @@ def test_what_no_list_has_given_is_refused_as_a_cursor(cursor: str) -> None:
     assert [(problem.pointer, problem.code) for problem in refused.value.problems] == [
         ("?cursor", "bad_cursor")
     ]
+
+
+@given(st.lists(INTEGERS_64, max_size=4))
+def test_a_cursor_with_a_moment_gives_that_back_too(parts: list[int]) -> None:
+    cursor = encode_cursor(*parts, as_of=NO_EVENT)
+    assert decode_cursor_as_of(cursor, len(parts)) == (parts, NO_EVENT)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        pytest.param(encode_cursor(1, 2), id="no event"),
+        pytest.param(encode_cursor(1, as_of=NO_EVENT), id="too few numbers"),
+        pytest.param(text('[1,2,"msg_00000000000000000000000000"]'), id="another kind of id"),
+        pytest.param(text("[]"), id="an empty list"),
+        pytest.param(text('"x"'), id="a text"),
+    ],
+)
+def test_what_no_list_with_a_moment_has_given_is_refused_as_its_cursor(cursor: str) -> None:
+    with pytest.raises(BadRequest, match="cursor"):
+        decode_cursor_as_of(cursor, 2)

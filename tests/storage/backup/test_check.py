@@ -62,7 +62,7 @@ BROKEN = {
     "event_of_nothing": "UPDATE events SET conversation = 99",
     "event_of_no_ticket": "UPDATE events SET ticket = 99",
     "event_shown": "UPDATE events SET type = 'note.created' WHERE sequence = 3",
-    "internal_delivery": "UPDATE deliveries SET type = 'note.created'",
+    "internal_delivery": "UPDATE deliveries SET type = 'memory.changed'",
     "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
     "contact_message_count": "UPDATE conversations SET contact_messages = 9",
     "message_sequence": "UPDATE messages SET sequence = 77",

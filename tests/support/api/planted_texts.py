@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import trio
 
+from deskwire.engine.events.types import LISTABLE
 from deskwire.storage.sqlite.database import FILE_NAME
 from tests.api.events.test_channels_agree import consuming, receiving, register
 from tests.api.operating.test_metrics import scrape
@@ -30,9 +31,21 @@ CONVERSATION: Final = (
 CUSTOMER: Final = (
     "oldname", "name", "email", "phone", "avatar", "contactanswer", "memoryname", "memorycontent", "memorydescription",
     "oldticket", "ticket", "ticketdescription", "tickettype", "oldtag", "tag", "response", "channel",
+    "ticketanswer", "responseanswer",
 )  # fmt: skip
 """Places that belong to the customer, apart from the user id, which the deletions' events name."""
 
+
+_ANSWERS: Final = {
+    "contact.updated": "contactanswer",
+    "contact.changed": "contactanswer",
+    "contact.merged": "contactanswer",
+    "ticket.created": "ticketanswer",
+    "ticket.changed": "ticketanswer",
+    "survey.response.created": "responseanswer",
+    **dict.fromkeys(("conversation.deleted", "ticket.deleted", "survey.response.deleted", "survey.deleted")),
+}
+"""The markers in what a receiver answers to these types; no marker to what outlives its subject."""
 
 OTHER: Final = "other"
 """Whose markers those of a bystander are."""
@@ -99,18 +112,18 @@ class Planted:
 
 @asynccontextmanager
 async def listening(service: Service) -> AsyncIterator[str]:
-    """A receiver that is registered, and answers with a marker; the endpoint's path."""
+    """A receiver that is registered for everything there is, and answers with a marker; the endpoint's path."""
 
     async def repeat(stream: trio.abc.Stream, request: Request) -> None:
         whose = OTHER if OTHER.encode() in request.body else ""
-        answers = {"contact.updated": mark("contactanswer", whose), "conversation.deleted": "so be it"}
-        said = answers.get(request.headers["Service-Event"], mark("answer", whose))
+        said = _ANSWERS.get(request.headers["Service-Event"], "answer")
+        said = mark(said, whose) if said else "so be it"
         body = ("so be it" if b'"name":null' in request.body else said).encode()
         await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 
     async with receiving() as receiver:
         receiver.behaviour = repeat
-        endpoint = await register(service, receiver.url, events=[])
+        endpoint = await register(service, receiver.url, events=[*LISTABLE], internal=True)
         yield f"/s2s/webhooks/{endpoint['id']}/deliveries"
 
 

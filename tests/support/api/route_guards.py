@@ -103,6 +103,7 @@ GET /v3/s2s/contacts/{userId}                                   | server_key   |
 PUT /v3/s2s/contacts/{userId}                                   | server_key   | -                    | 64 KiB
 GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | -                    | -
 GET /v3/s2s/contacts/{userId}/export                            | server_key   | -                    | -
+GET /v3/s2s/conversations                                       | server_key   | -                    | -
 POST /v3/s2s/conversations                                      | server_key   | -                    | 512 KiB
 DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | -                    | 8 KiB
 GET /v3/s2s/conversations/{conversationId}                      | server_key   | -                    | -

@@ -35,6 +35,7 @@ class ModelServer:
     reply: bytes = NEVER
     heads: list[str] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
+    reached: trio.Event = field(default_factory=trio.Event)
 
     def answer(self, document: Mapping[str, Any]) -> None:
         """Answer with this JSON object from now on."""
@@ -51,6 +52,7 @@ class ModelServer:
             body += await stream.receive_some()
         self.heads.append(head.decode())
         self.asked.append(orjson.loads(body))
+        self.reached.set()
         if self.reply == NEVER:
             await trio.sleep_forever()
         await stream.send_all(self.reply)

@@ -48,6 +48,7 @@ CODES: Final = (
         "bad_entry_id",
         "The entry id in the path is not of the form `<type>:<id>`; `detail` has the reason.",
     ),
+    Code(400, "nul_character", "An identifier in the path has U+0000."),
     Code(400, "missing_project", "The call needs the header `project`."),
     Code(400, "tls_required", "A plain HTTP request was sent to a TLS port; use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` is not of the form `Bearer …`."),
@@ -302,7 +303,9 @@ CODES: Final = (
         "The database did not respond within `DESKWIRE_READ_TIMEOUT_S`; request less at a time.",
     ),
     Code(503, "uploads_busy", "Too many uploads are in progress at once."),
-    Code(503, "voice_busy", "Too many voice replies are in progress at once."),
+    Code(
+        503, "voice_busy", "As many voice replies as `DESKWIRE_VOICE_AT_ONCE` allows are in progress already."
+    ),
     Code(505, "http_version_not_supported", "The request is not HTTP/1.1; for HTTP/2, put a proxy in front."),
 )
 """Every code that an HTTP response may have, by status."""
@@ -330,6 +333,7 @@ INTERNAL: Final[Mapping[str, str]] = {
 """Codes in the sources that no HTTP response has, with the reason."""
 
 PROBLEMS: Final[Mapping[str, str]] = {
+    "blank": "The text has blanks only.",
     "bad_answer": "The answer is not valid for its question; `message` has the reason.",
     "audio_format": "The recording is neither WAV nor MP3.",
     "audio_too_long": "The recording is too long, in seconds or in bytes.",
@@ -345,11 +349,13 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "invalid_type": "The value has the wrong type.",
     "invalid_value": "The value is not allowed for this field.",
     "mismatch": "The linked conversation belongs to another contact.",
+    "needs_internal": "The event type holds what agents write for agents: the endpoint must have `internal`.",
     "not_ahead": "The time is in the past.",
     "not_allowed": "The value is not one of those allowed, or the field is not allowed here.",
     "not_asked": "With the other answers, the logic of the survey skips this question.",
     "not_nullable": "This field can't be null.",
     "malformed_json": "The line of an import is not JSON.",
+    "nul_character": "The text or identifier has U+0000, which nothing here may have.",
     "not_reversible": "A conversation that the customer has seen can't be hidden again.",
     "out_of_range": "The time is before 1970, or in the future.",
     "repeated": "The parameter or item is given more than once.",
@@ -400,7 +406,7 @@ An error is a problem document (RFC 9457), `application/problem+json`:
   "detail": "1 problem found in the request body.",
   "code": "invalid_input",
   "requestId": "req_01KZ0000000000000000000000",
-  "errors": [{{"pointer": "/text", "code": "required", "message": "Field required"}}]
+  "errors": [{{"pointer": "/text", "code": "required", "message": "This field is required."}}]
 }}
 ```
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.commands.reference.tables import markdown_table
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.contacts.contact import Contact
@@ -33,7 +34,15 @@ from deskwire.engine.conversations.decide import fold
 from deskwire.engine.conversations.emit import announce, announce_contact, announce_test
 from deskwire.engine.conversations.facts import Deleted, MessagePosted
 from deskwire.engine.conversations.typing.state import NOBODY, Agent, SetTyping, set_typing
-from deskwire.engine.events.types import AGENTS, API_VERSION, CATALOG, Draft, Kind, encode_envelope
+from deskwire.engine.events.types import (
+    AGENTS,
+    API_VERSION,
+    CATALOG,
+    EXTENSIONS,
+    Draft,
+    Kind,
+    encode_envelope,
+)
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.definition import Buttons, Definition, Flow, Option
@@ -99,6 +108,16 @@ conversation from its beginning to its end, as the engine makes them.
 """
 
 
+EXTENDED: Final = """\
+## Extensions
+
+These go beyond the contract. A webhook endpoint is sent them if its `events` name them, never by an empty list; [the
+feed](../guide/webhooks.md#extensions) lists them if `types` names them; no consumer of the stream has them. They have the envelope
+of all events, no sequence, and an order: those of one conversation, contact or ticket arrive in theirs. `note.created` needs an
+endpoint with `internal`, and is not in the feed.
+
+"""
+
 _FOR_AGENTS: Final = """\
 ## For agents alone
 
@@ -113,6 +132,9 @@ def markdown() -> str:
     examples = example_envelopes()
     parts = [INTRODUCTION, _table(list(CATALOG.values()))]
     parts += [_section(kind, examples[kind.type]) for kind in CATALOG.values()]
+    parts.append(EXTENDED + markdown_table(("Type", "When", "Also on the agents' stream"), _extended()))
+    beyond = extension_envelopes()
+    parts += [_section(kind, beyond[kind.type]) for kind in EXTENSIONS.values()]
     parts.append(_FOR_AGENTS + markdown_table(("Type", "When"), _told()))
     return "\n".join(parts)
 
@@ -169,7 +191,11 @@ def _table(kinds: list[Kind]) -> str:
 
 
 def _told() -> list[tuple[str, str]]:
-    return [(f"`{kind.type}`", kind.when) for kind in AGENTS.values()]
+    return [(f"`{kind.type}`", kind.when) for kind in AGENTS.values() if not kind.extension]
+
+
+def _extended() -> list[tuple[str, str, str]]:
+    return [(f"`{kind.type}`", kind.when, _yes(kind.audience == "agents")) for kind in EXTENSIONS.values()]
 
 
 def _delivered(kind: Kind) -> str:

@@ -140,6 +140,7 @@ def _fields(endpoint: Endpoint) -> dict[str, Any]:
         "events": sorted(endpoint.events),
         "description": endpoint.description,
         "catchUp": endpoint.catch_up,
+        "internal": endpoint.internal,
     }
 
 

@@ -11,9 +11,6 @@ from deskwire.engine.core.record import value
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.workflows.run import Run
 
-NO_EVENT: Final = f"evt_{'0' * 26}"
-"""An id that is smaller than that of any event."""
-
 
 @value
 class Beside:

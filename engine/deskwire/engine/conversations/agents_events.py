@@ -36,6 +36,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "assignee": "assignee",
     "attributes": "attributes",
     "rating": "rating",
+    "rating_comment": "ratingComment",
     "ticket_id": "ticketId",
     "visible": "visible",
     "tags": "tags",

@@ -91,6 +91,8 @@ class Rate:
     """Record the contact's rating, 0 to 10 (contract 8)."""
 
     rating: int
+    comment: str | None = None
+    keeps_comment: bool = False
 
 
 @value

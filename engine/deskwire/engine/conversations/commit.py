@@ -44,7 +44,7 @@ from deskwire.engine.events.internal import conversation_changed, note_created, 
 from deskwire.engine.events.types import Draft
 from deskwire.engine.uploads.links import Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
-from deskwire.engine.webhooks.publish import append, targets
+from deskwire.engine.webhooks.publish import append, extend, targets
 
 
 def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
@@ -199,7 +199,7 @@ def _tell_agents(
         told = tell_agents(tx, plan.project, conversation_changed(view, names, by), subject, plan.at).id
     for note in notes:
         shown = dashboard_message_view(note, state.id, show)
-        tell_agents(tx, plan.project, note_created(shown, view), subject, plan.at)
+        extend(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
     return told
 
 

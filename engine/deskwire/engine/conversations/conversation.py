@@ -71,6 +71,7 @@ class Conversation:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     rating: int | None = None
     rated_at: int | None = None
+    rating_comment: str | None = None
     ticket_id: str | None = None
     visible: bool = True
     human: bool = False

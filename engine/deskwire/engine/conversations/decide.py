@@ -67,7 +67,8 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "unread": "unread",
     "rating": "rating",
     "ticket_id": "ticketId",
-    "rated_at": None,  # carried by `rating`
+    "rating_comment": "ratingComment",
+    "rated_at": None,  # carried by the two
     "archived_at": None,  # carried by `archived`
     "contact_seen_index": None,  # carried by `unread`
     "contact_seen_at": None,
@@ -102,8 +103,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return () if state.assignee == assignee else (Assigned(assignee),)
         case MarkRead():
             return _read(state, at)
-        case Rate(rating):
-            return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
+        case Rate():
+            return _rate(state, command, at)
         case Patch(given):
             return _patch(state, given, at)
         case WakeSnoozed():
@@ -181,6 +182,15 @@ class MovedOn(Conflict):
 def _wake(state: Conversation, at: int) -> tuple[Fact, ...]:
     due = state.snoozed_until is not None and state.snoozed_until <= at
     return (Filed({"snoozed_until": None}),) if due else ()
+
+
+def _rate(state: Conversation, command: Rate, at: int) -> tuple[Fact, ...]:
+    comment = command.comment
+    if command.keeps_comment and state.rating == command.rating:
+        comment = state.rating_comment
+    given = {"rating": command.rating, "rating_comment": comment}
+    changes = {name: new for name, new in given.items() if getattr(state, name) != new}
+    return (Updated({**changes, "rated_at": at}),) if changes else ()
 
 
 def _read(state: Conversation, at: int) -> tuple[Fact, ...]:

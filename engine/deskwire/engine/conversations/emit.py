@@ -30,9 +30,9 @@ from deskwire.engine.uploads.links import Shown
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
-    """Return the conversation object (decisions 4)."""
+    """Return the conversation object (decisions 4). It has a `ratingComment` only if the contact left one."""
     assignee = state.assignee
-    return {
+    view = {
         "id": state.id,
         "projectId": project_id,
         "contact": {
@@ -57,6 +57,9 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
         "updatedAt": iso(state.updated_at),
         "closedAt": iso_or_none(state.closed_at),
     }
+    if state.rating_comment is not None:
+        view["ratingComment"] = state.rating_comment
+    return view
 
 
 def message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:

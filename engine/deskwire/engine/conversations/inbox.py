@@ -9,12 +9,13 @@ from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.conversations.agent_view import NO_EVENT, NOTHING_BESIDE, mine_view
+from deskwire.engine.conversations.agent_view import NOTHING_BESIDE, mine_view
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.emit import agent_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Sort
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.record import changed
+from deskwire.engine.events.as_of import NO_EVENT
 from deskwire.engine.events.ports import EventReader
 
 

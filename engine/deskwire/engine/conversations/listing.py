@@ -8,8 +8,23 @@ from typing import Final, Literal
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, Status
 
-SortKey = Literal["activity", "waiting", "created"]
+SortKey = Literal["activity", "waiting", "created", "updated"]
 Order = Literal["asc", "desc"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeIs:
+    """An attribute with one value, a JSON scalar.
+
+    Args:
+        text: the value as a string, which it may be.
+        number, boolean: the value as one of these, if it may be that as well.
+    """
+
+    name: str
+    text: str
+    number: float | None = None
+    boolean: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +38,11 @@ class ConversationFilter:
         unread: whether the contact wrote something that `user`, a storage key, has not seen.
         since, until: bounds (ms) of the last activity; it is at `since` or later, and before `until`.
         text: a part of a text, of the title, or of what the contact is known by.
+        notes: whether that text may be a note's.
+        changed_since, changed_before: bounds (ms) of the last change that a customer can see, as those of the activity.
+        unread_by_contact: whether the contact has something to read.
+        rating: the lowest and the highest one.
+        attributes: all of them.
     """
 
     contact: int | None = None
@@ -38,11 +58,20 @@ class ConversationFilter:
     since: int | None = None
     until: int | None = None
     text: str | None = None
+    notes: bool = True
+    changed_since: int | None = None
+    changed_before: int | None = None
+    unread_by_contact: bool | None = None
+    rated: bool | None = None
+    rating: tuple[int, int] | None = None
+    attributes: tuple[AttributeIs, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
     """The order of a list. Of equals the conversation stored later counts as the larger.
+
+    `updated` goes by the last change that a customer can see.
 
     `waiting` has those whose contact waits for an answer, and no other; the longest wait is the largest.
     """

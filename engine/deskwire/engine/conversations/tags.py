@@ -26,13 +26,13 @@ def normal_tag(text: str) -> str:
     for _ in range(2):  # small letters can be composed further, and what is composed have small ones
         tag = unicodedata.normalize("NFC", tag.lower())
     if any(unicodedata.category(character) in _UNSEEN for character in tag):
-        raise ValueError("a tag has no characters that can't be seen")
+        raise ValueError("A tag has no characters that can't be seen.")
     if "," in tag:
-        raise ValueError("a tag has no comma, which stands between the tags of a filter")
+        raise ValueError("A tag has no comma, which stands between the tags of a filter.")
     if not tag:
-        raise ValueError("a tag has a character other than a blank")
+        raise ValueError("A tag has a character other than a blank.")
     if len(tag) > LENGTH_MAX:
-        raise ValueError(f"a tag has at most {LENGTH_MAX} characters")
+        raise ValueError(f"A tag has at most {LENGTH_MAX} characters.")
     return tag
 
 

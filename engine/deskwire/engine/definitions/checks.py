@@ -8,6 +8,7 @@ from datetime import date
 from itertools import islice
 from typing import Any, Final
 
+from deskwire.engine.core.nul import CODE, SENTENCE, places_of_nul
 from deskwire.engine.definitions.rules import DefinitionError
 
 Errors = Iterator[DefinitionError]
@@ -92,6 +93,12 @@ def identifier(value: Any, path: str) -> Errors:
         yield wrong_type(path, "a string")
     elif not _ID.fullmatch(value):
         yield DefinitionError(path, "bad_id", "An id has 1 to 64 letters, digits, _ and -.")
+
+
+def nul_errors(value: Any) -> Errors:
+    """Yield the texts and names that have U+0000, wherever they are."""
+    for way in places_of_nul(value):
+        yield DefinitionError("".join(f"/{escaped(str(part))}" for part in way), CODE, SENTENCE)
 
 
 def escaped(name: str) -> str:

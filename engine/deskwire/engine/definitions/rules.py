@@ -26,6 +26,7 @@ COMMON_RULES: Final[Mapping[str, str]] = MappingProxyType(
         "too_long": "A text has more characters than allowed.",
         "too_many": "A list has more items than allowed.",
         "bad_id": "An id has 1 to 64 letters, digits, `_` and `-`.",
+        "nul_character": "A text or a name has U+0000.",
         "duplicate_id": "Two of the same list have the same id.",
     }
 )

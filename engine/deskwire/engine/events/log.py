@@ -23,10 +23,10 @@ from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.events.tail import Head, Tail
-from deskwire.engine.events.types import Agents, StoredEvent, Topic
+from deskwire.engine.events.types import Agents, Named, StoredEvent, Topic
 
-Source = int | Topic | Agents
-"""The source of a read: a project, by its storage key, a topic, or all that a project's agents may have."""
+Source = int | Topic | Agents | Named
+"""The source of a read: a project, by its storage key, a topic, or all that a project's agents, or those who name it, may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ class EventLog:
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
         self._tails: dict[int, Tail] = {}
-        self._opened: dict[Topic | Agents, Tail] = {}
+        self._opened: dict[Topic | Agents | Named, Tail] = {}
+        self._named = 0
         self._in_opened: dict[int, list[Tail]] = {}
         self._head = Head(start)
 
@@ -124,6 +125,7 @@ class EventLog:
         if tail is None:
             head = self._project(source.project).head
             tail = self._opened[source] = Tail(head, head.position)
+            self._named += isinstance(source, Named)
         tail.readers += 1
         return tail
 
@@ -136,6 +138,7 @@ class EventLog:
             tail.readers -= 1
             if not tail.readers:
                 del self._opened[source]
+                self._named -= isinstance(source, Named)
                 for event in tail.held():
                     self._unfile(event.position, tail)
 
@@ -176,17 +179,28 @@ class EventLog:
             events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
         elif isinstance(source, Agents):
             events = await self._store.read(lambda reader: reader.agents_events(source.project, after, limit))
+        elif isinstance(source, Named):
+            events = await self._store.read(
+                lambda reader: reader.named_events(source.project, after, limit, types)
+            )
         else:
             events = await self._store.read(lambda reader: reader.events(source, after, limit, types))
         return _chunk(events, limit, newest)
 
     @asynccontextmanager
-    async def waiting(self, project: int) -> AsyncIterator[None]:
-        """Have what comes in a project told to those who `wait` for it, while the context is open.
+    async def waiting(self, source: Source) -> AsyncIterator[None]:
+        """Have what comes of a source told to those who `wait` for it, while the context is open.
 
         Raises Unavailable if that can't be begun.
         """
-        yield
+        if isinstance(source, int):
+            yield
+            return
+        await self.open(source)
+        try:
+            yield
+        finally:
+            self.close(source)
 
     async def wait(self, source: Source, after: int) -> None:
         """Return once there may be an event of the source behind `after`, an `upto` of `read`.
@@ -224,11 +238,17 @@ class EventLog:
     def _file(self, event: StoredEvent) -> Sequence[Tail]:
         """Return the tails that the event belongs to: its project's, unless it is internal, and what somebody has open."""
         opened = self._opened
-        sources = (Agents(event.project), *event.topics) if opened else ()
-        extra = [opened[source] for source in sources if source in opened]
+        extra = [opened[source] for source in self._sources(event) if source in opened] if opened else []
         if extra:
             self._in_opened[event.position] = extra
         return extra if event.internal else [self._project(event.project), *extra]
+
+    def _sources(self, event: StoredEvent) -> Sequence[Topic | Agents | Named]:
+        """Return what it belongs to beside its project."""
+        named = (Named(event.project),) if self._named else ()
+        if event.internal:
+            return named if event.on_no_stream else (Agents(event.project), *named)
+        return (Agents(event.project), *event.topics, *named)
 
     def _unfile(self, position: int, tail: Tail) -> None:
         others = [other for other in self._in_opened.pop(position) if other is not tail]
@@ -247,10 +267,10 @@ class EventLog:
             tail.drop_first()
 
     def _erase(self, conversations: frozenset[int]) -> None:
-        gone = [event for event in self._order if event.conversation in conversations]
+        gone = [event for event in self._order if event.erased_with(conversations)]
         if not gone:
             return
-        self._order = deque(event for event in self._order if event.conversation not in conversations)
+        self._order = deque(event for event in self._order if not event.erased_with(conversations))
         self._bytes -= sum(len(event.body) for event in gone)
         for tail in {tail for event in gone for tail in self._tails_of(event)}:
             tail.erase(conversations)

@@ -55,6 +55,11 @@ class EventReader(Protocol):
     def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
         """Events of a project with a position larger than `after`, in commit order, also internal ones."""
 
+    def named_events(
+        self, project: int, after: int, limit: int, types: frozenset[str]
+    ) -> Sequence[StoredEvent]:
+        """Events of a project of these types with a position larger than `after`, in commit order, whoever has them else."""
+
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:

@@ -104,11 +104,15 @@ class SharedLog(EventLog):
         self._topics[project] -= isinstance(source, Topic)
 
     @asynccontextmanager
-    async def waiting(self, project: int) -> AsyncIterator[None]:
+    async def waiting(self, source: Source) -> AsyncIterator[None]:
         """See `EventLog.waiting`."""
-        if project not in self._tails:
-            await self._begin(project)
-        tail = self._tails[project]
+        if not isinstance(source, int):
+            async with super().waiting(source):
+                yield
+            return
+        if source not in self._tails:
+            await self._begin(source)
+        tail = self._tails[source]
         tail.readers += 1
         try:
             yield

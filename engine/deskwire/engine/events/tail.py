@@ -79,7 +79,7 @@ class Tail:
 
     def erase(self, conversations: frozenset[int]) -> None:
         """Forget the events of these conversations, which are no longer stored either."""
-        self._events = [event for event in self.held() if event.conversation not in conversations]
+        self._events = [event for event in self.held() if not event.erased_with(conversations)]
         self._dropped = 0
 
     def clear(self, floor: int) -> None:

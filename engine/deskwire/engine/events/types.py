@@ -7,12 +7,14 @@ and that conversation's contact.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.ids import ulid_value
 from deskwire.engine.core.record import value
 
 API_VERSION: Final = "2026-11-01"
@@ -26,7 +28,9 @@ class Kind:
         numbered: takes the next sequence number of its conversation.
         opt_in: sent only to those who list it or ask for it; never stored.
         directed: sent to one endpoint alone, on demand; on no stream and in no feed, and nobody lists it.
-        audience: `agents` are told of it on their stream alone: no webhook, no consumer and no feed ever has it.
+        audience: `agents` are told of it on their stream, and no consumer ever is; `named` is for nobody's stream.
+        extension: is sent to the endpoints that name it, and the feed has it for those who name it; nobody else gets it.
+        confidential: holds what agents write for agents: an endpoint has to ask for that, too, and the feed never has it.
     """
 
     type: str
@@ -34,7 +38,17 @@ class Kind:
     numbered: bool = True
     opt_in: bool = False
     directed: bool = False
-    audience: Literal["all", "agents"] = "all"
+    audience: Literal["all", "agents", "named"] = "all"
+    extension: bool = False
+    confidential: bool = False
+
+    @property
+    def level(self) -> Literal[0, 1, 2]:
+        """The number that rows of the log have in `internal`: 0 for everybody, 1 for agents, 2 for those who name it alone."""
+        return _LEVELS[self.audience]
+
+
+_LEVELS: Final[Mapping[str, Literal[0, 1, 2]]] = {"all": 0, "agents": 1, "named": 2}
 
 
 REGISTRY: Final[Mapping[str, Kind]] = {
@@ -73,21 +87,112 @@ REGISTRY: Final[Mapping[str, Kind]] = {
             numbered=False,
             directed=True,
         ),
-        Kind("note.created", "An agent wrote a note to other agents.", numbered=False, audience="agents"),
+        Kind(
+            "note.created",
+            "An agent wrote a note to other agents.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+            confidential=True,
+        ),
         Kind(
             "conversation.changed",
             "Something changed that no other event shows, or that says nothing of who did it; `changed` has the names.",
             numbered=False,
             audience="agents",
         ),
-        Kind("ticket.created", "A ticket was created.", numbered=False, audience="agents"),
+        Kind("ticket.created", "A ticket was created.", numbered=False, audience="agents", extension=True),
         Kind(
             "ticket.changed",
             "Fields of a ticket changed; `changed` has their names.",
             numbered=False,
             audience="agents",
+            extension=True,
         ),
-        Kind("ticket.deleted", "A ticket was deleted permanently.", numbered=False, audience="agents"),
+        Kind(
+            "ticket.deleted",
+            "A ticket was deleted permanently.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+        ),
+        Kind(
+            "message.redacted",
+            "The text or the attachments of a message were redacted, in part or as a whole.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+        ),
+        Kind(
+            "message.deleted",
+            "A message was deleted permanently.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+        ),
+        Kind(
+            "contact.changed",
+            "Something of a contact changed that `contact.updated` does not show; `changed` has the names.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+        ),
+        Kind(
+            "contact.merged",
+            "A contact was merged into another one, which has its conversations, tickets and responses now.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+        ),
+        Kind(
+            "survey.response.created",
+            "A response to a survey was stored.",
+            numbered=False,
+            audience="named",
+            extension=True,
+        ),
+        Kind(
+            "survey.response.deleted",
+            "A response to a survey was deleted, by itself or with its contact.",
+            numbered=False,
+            audience="named",
+            extension=True,
+        ),
+        Kind(
+            "survey.deleted",
+            "A survey was deleted with all its responses.",
+            numbered=False,
+            audience="named",
+            extension=True,
+        ),
+        Kind(
+            "webhook.circuit.opened",
+            "Deliveries to another endpoint kept failing; they are held until a probe succeeds.",
+            numbered=False,
+            audience="named",
+            extension=True,
+        ),
+        Kind(
+            "webhook.circuit.closed",
+            "Another endpoint whose deliveries were held is sent them again.",
+            numbered=False,
+            audience="named",
+            extension=True,
+        ),
+        Kind(
+            "webhook.disabled",
+            "Another endpoint was disabled: what is made for it is skipped.",
+            numbered=False,
+            audience="named",
+            extension=True,
+        ),
+        Kind(
+            "webhook.enabled",
+            "Another endpoint was enabled again.",
+            numbered=False,
+            audience="named",
+            extension=True,
+        ),
         Kind(
             "memory.changed",
             "Something that is remembered of a contact was set or deleted.",
@@ -105,18 +210,27 @@ REGISTRY: Final[Mapping[str, Kind]] = {
 """All types. What goes out to the customer's systems reads one of the parts below."""
 
 CATALOG: Final[Mapping[str, Kind]] = {name: kind for name, kind in REGISTRY.items() if kind.audience == "all"}
-"""The types that the customer's systems can be sent."""
+"""The types of the contract: what the customer's systems are sent on every channel."""
 
 AGENTS: Final[Mapping[str, Kind]] = {
     name: kind for name, kind in REGISTRY.items() if kind.audience == "agents"
 }
-"""The types that agents alone are told of: internal events."""
+"""The types that agents are told of on their stream beside those of the contract: internal events."""
 
-LISTABLE: Final = tuple(kind.type for kind in CATALOG.values() if not kind.directed)
+EXTENSIONS: Final[Mapping[str, Kind]] = {name: kind for name, kind in REGISTRY.items() if kind.extension}
+"""The types beyond the contract, for those who name them."""
+
+LISTABLE: Final = (*(kind.type for kind in CATALOG.values() if not kind.directed), *EXTENSIONS)
 """The types that an endpoint may list."""
 
 STORED: Final = frozenset(kind.type for kind in CATALOG.values() if not (kind.opt_in or kind.directed))
 """The types that the feed and the stream's replay have."""
+
+CONFIDENTIAL: Final = frozenset(name for name, kind in EXTENSIONS.items() if kind.confidential)
+"""The types that an endpoint is sent only if it asks for what agents write for agents, too."""
+
+NAMEABLE: Final = frozenset(EXTENSIONS) - CONFIDENTIAL
+"""The types that the feed has beside those of the contract, for whoever names them."""
 
 
 ERASURE: Final = "erasure"
@@ -134,6 +248,17 @@ class Draft:
 
 class Agents(NamedTuple):
     """All events of a project, also those that agents alone are told of.
+
+    Args:
+        project: storage key.
+    """
+
+    project: int
+
+
+@value
+class Named:
+    """All events of a project that whoever names their types may have: those of the contract, and those beyond it.
 
     Args:
         project: storage key.
@@ -174,14 +299,38 @@ def contact_lane(contact: int) -> int:
     return -contact
 
 
+def ticket_lane(ticket: int) -> int:
+    """Return the key under which a ticket's events are delivered, and erased: beyond those of conversations."""
+    return _TICKETS + ticket
+
+
+def endpoint_lane(endpoint: int) -> int:
+    """Return the key in whose order events about a webhook endpoint are delivered: below those of tickets."""
+    return _ENDPOINTS + endpoint
+
+
+def response_lane(response_id: str) -> int:
+    """Return the key under which a survey response's events stand, are delivered and are erased: beyond those of tickets.
+
+    It comes from the random part of the id, as a response's storage key may be given again.
+    """
+    return RESPONSES | (ulid_value(response_id) & _TICKETS - 1)
+
+
+_ENDPOINTS: Final = 1 << 60
+_TICKETS: Final = 1 << 61
+RESPONSES: Final = 1 << 62
+"""The first key of survey responses."""
+
+
 @value
 class StoredEvent:
     """A committed event. `body` is the envelope, the same bytes on every channel.
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
     have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
-    is that of `contact_lane`. None is for what outlives its subject: a deletion. `topics` come
-    with the commit; what is read from the table has none.
+    is that of `contact_lane`, and for a survey response of `response_lane`. None is for what outlives its subject: a deletion. `topics` come
+    with the commit; what is read from the table has none. `ticket` is the storage key of a ticket that it is erased with, too.
     """
 
     position: int
@@ -191,12 +340,23 @@ class StoredEvent:
     conversation: int | None
     sequence: int | None
     body: bytes
+    ticket: int | None = None
     topics: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def internal(self) -> bool:
-        """True if agents alone are told of it."""
-        return self.type in AGENTS
+        """True if it is on none of the contract's channels."""
+        return self.type not in CATALOG
+
+    @property
+    def on_no_stream(self) -> bool:
+        """True if not even agents are told of it; so it is with what a newer program has put into a shared log."""
+        kind = REGISTRY.get(self.type)
+        return kind is None or kind.audience == "named"
+
+    def erased_with(self, lanes: AbstractSet[int]) -> bool:
+        """Tell whether it goes when what has these keys is erased: conversations, contacts and tickets by their lanes."""
+        return self.conversation in lanes or (self.ticket is not None and ticket_lane(self.ticket) in lanes)
 
 
 @value
@@ -242,8 +402,9 @@ def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: in
 def matches(subscribed: frozenset[str], event_type: str) -> bool:
     """Tell whether an endpoint with this `events` list is sent this type.
 
-    An empty list means everything except typing (contract 6.2.3, 6.2.4). No list means what agents alone are told of.
+    An empty list means all of the contract's types except typing (contract 6.2.3, 6.2.4). What goes beyond the contract is
+    sent to those who name it; what agents alone are told of nobody can name.
     """
     if subscribed:
-        return event_type in subscribed and event_type in CATALOG
+        return event_type in subscribed and (event_type in CATALOG or event_type in EXTENSIONS)
     return event_type in STORED

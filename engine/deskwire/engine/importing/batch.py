@@ -235,5 +235,6 @@ def _begun(
         attributes=record.attributes,
         rating=record.rating,
         rated_at=record.rated_at,
+        rating_comment=record.rating_comment,
         human=assignee is not None,
     )

@@ -78,6 +78,7 @@ class ConversationRecord(NamedTuple):
     assignee: tuple[Literal["user", "team"], str] | None = None
     rating: int | None = None
     rated_at: int | None = None
+    rating_comment: str | None = None
 
 
 Record = ConversationRecord | MessageRecord
@@ -85,8 +86,17 @@ Record = ConversationRecord | MessageRecord
 
 def fingerprint(record: Record) -> int:
     """Return a hash of the record's values, whatever its line; 64 bits with a sign."""
-    digest = blake2b(orjson.dumps(record[1:], default=tuple, option=_SORTED), digest_size=_BYTES).digest()
+    digest = blake2b(
+        orjson.dumps(_values(record), default=tuple, option=_SORTED), digest_size=_BYTES
+    ).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+def _values(record: Record) -> tuple[Any, ...]:
+    """Return what the hash is of: as before there were comments, if a conversation has none."""
+    if isinstance(record, ConversationRecord) and record.rating_comment is None:
+        return record[1:-1]
+    return record[1:]
 
 
 @dataclass(frozen=True, slots=True)

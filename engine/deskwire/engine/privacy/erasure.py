@@ -34,9 +34,12 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import PAUSE_S, contained
+from deskwire.engine.events.extensions import response_deleted
+from deskwire.engine.events.types import response_lane
 from deskwire.engine.surveys.ports import SurveyTransaction
 from deskwire.engine.tickets.change import erase_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
+from deskwire.engine.webhooks.publish import extend
 
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
@@ -185,6 +188,9 @@ class Erasures:
     def _tickets(self, project: Project, contact: int) -> Callable[[ErasureTransaction], int]:
         return lambda tx: erase_tickets_of(tx, project, contact, _TICKETS, self._clock())
 
+    def _responses(self, project: Project, contact: int) -> Callable[[ErasureTransaction], int]:
+        return lambda tx: _erase_responses(tx, project, contact, self._clock())
+
     async def _attempt(self, project: Project, erased: Contact) -> bool:
         contact = erased.rowid
         try:
@@ -193,7 +199,7 @@ class Erasures:
                 await self._delete_all(project, ids[start : start + _CONVERSATIONS])
             while await self._store.write(self._tickets(project, contact)):
                 await trio.lowlevel.checkpoint()
-            while await self._store.write(lambda tx: tx.erase_responses(contact, BATCH)):
+            while await self._store.write(self._responses(project, contact)):
                 await trio.lowlevel.checkpoint()
             await self._store.write(lambda tx: _erase(tx, project, erased, self._clock()))
         except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
@@ -241,6 +247,16 @@ def _erase(tx: ErasureTransaction, project: Project, erased: Contact, at: int) -
     """Remove the contact, unless another node that was at it as well has done so: it is announced once."""
     if any(contact.rowid == erased.rowid for _, contact in tx.erasing()):
         erase_contact(tx, project, erased, at)
+
+
+def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at: int) -> int:
+    """Remove some of the contact's survey responses, and tell whoever asks for it; return their number."""
+    gone = tx.erase_responses(contact, BATCH)
+    for survey_id, response_id in gone:
+        if survey_id is not None:
+            lane = response_lane(response_id)
+            extend(tx, project, response_deleted(survey_id, response_id), None, at, lane=lane)
+    return len(gone)
 
 
 def _mark(tx: ContactTransaction, project: int, user_id: str, incarnation: int) -> Contact:

@@ -77,8 +77,11 @@ class SurveyTransaction(SurveyReader, Protocol):
     def delete_response(self, survey: int, response: Response) -> None:
         """Delete a response, and what the insights quote of it."""
 
-    def erase_responses(self, contact: int, limit: int) -> int:
-        """Delete up to `limit` of a contact's responses, and what insights quote of them; return their number."""
+    def erase_responses(self, contact: int, limit: int) -> Sequence[tuple[str | None, str]]:
+        """Delete up to `limit` of a contact's responses, and what insights quote of them.
+
+        Returns the ids of each one's survey and of itself; None for a survey that is out of sight already.
+        """
 
     def put_insights(self, survey: int, insights: Insights) -> None:
         """Store insights in place of the present ones."""

@@ -9,7 +9,6 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import kept_running
@@ -31,20 +30,9 @@ class Removals:
         self._nursery = nursery
         self._store = store
 
-    async def remove(
-        self,
-        project: Project,
-        survey_id: str,
-        store: Store[SurveyReader, SurveyTransaction] | None = None,
-    ) -> Survey:
-        """Put a survey out of sight and begin to clear what belongs to it; return what it was. Raises NotFound.
-
-        Args:
-            store: writes that it is out of sight; the caller's, which may add to that.
-        """
-        survey = await (store or self._store).write(lambda tx: _remove(tx, project.rowid, survey_id))
+    def begin(self) -> None:
+        """Begin to clear what belongs to surveys that are out of sight."""
         Context().run(self._nursery.start_soon, kept_running, "surveys.removal", self.clear)
-        return survey
 
     async def clear(self) -> None:
         """Clear all surveys that are out of sight; called at the start, too, for those that a stop has cut short."""
@@ -59,7 +47,8 @@ class Removals:
                 await trio.sleep(_RETRY_S)
 
 
-def _remove(tx: SurveyTransaction, project: int, survey_id: str) -> Survey:
+def put_out_of_sight(tx: SurveyTransaction, project: int, survey_id: str) -> Survey:
+    """Have nobody find a survey any more; return what it was. Raises NotFound."""
     survey = find_survey(tx, project, survey_id)
     tx.remove_survey(survey.rowid)
     return survey

@@ -10,9 +10,9 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.tickets.activity import Activity
 from deskwire.engine.tickets.ticket import Priority, Status, Ticket
+from deskwire.engine.webhooks.publish import PublishTransaction
 
 SortKey = Literal["createdAt", "updatedAt", "priority", "lastActivity"]
 Order = Literal["asc", "desc"]
@@ -85,7 +85,7 @@ class TicketReader(Protocol):
         """Return tickets given to this team, in no order."""
 
 
-class TicketTransaction(TicketReader, EventTransaction, AccountReader, Protocol):
+class TicketTransaction(TicketReader, PublishTransaction, AccountReader, Protocol):
     """Changes of tickets."""
 
     def insert_ticket(self, ticket: Ticket) -> Ticket:

@@ -1,21 +1,22 @@
-"""The events by which agents are told of tickets, in the transaction of the change."""
+"""The events by which agents, and endpoints that ask for it, are told of tickets, in the transaction of the change."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.internal import SYSTEM, Actor, tell_agents, ticket_event
-from deskwire.engine.events.types import contact_lane
+from deskwire.engine.events.internal import SYSTEM, Actor, ticket_event
+from deskwire.engine.events.types import Draft, contact_lane, ticket_lane
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.ports import TicketTransaction
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
+from deskwire.engine.webhooks.publish import extend
 
 
 def created(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at: int) -> None:
     """Tell of a new ticket."""
     draft = ticket_event("created", ticket_view(ticket), (), _actor(by))
-    tell_agents(tx, project, draft, _subject(ticket), at, ticket=ticket.rowid)
+    _tell(tx, project, draft, ticket, at)
 
 
 def changed(tx: TicketTransaction, ticket: Ticket, names: Sequence[str], by: By, at: int) -> None:
@@ -23,17 +24,19 @@ def changed(tx: TicketTransaction, ticket: Ticket, names: Sequence[str], by: By,
     project = tx.project_with(ticket.project)
     if project is not None:
         draft = ticket_event("changed", ticket_view(ticket), names, _actor(by))
-        tell_agents(tx, project, draft, _subject(ticket), at, ticket=ticket.rowid)
+        _tell(tx, project, draft, ticket, at)
 
 
 def deleted(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at: int) -> None:
     """Tell that a ticket is gone: its ids, and nothing of what it said."""
     ids = {"id": ticket.id, "conversationId": ticket.conversation_id, "contactId": ticket.contact_id}
-    tell_agents(tx, project, ticket_event("deleted", ids, (), _actor(by)), None, at)
+    draft = ticket_event("deleted", ids, (), _actor(by))
+    extend(tx, project, draft, None, at, lane=ticket_lane(ticket.rowid))
 
 
-def _subject(ticket: Ticket) -> int | None:
-    return None if ticket.contact is None else contact_lane(ticket.contact)
+def _tell(tx: TicketTransaction, project: Project, draft: Draft, ticket: Ticket, at: int) -> None:
+    subject = None if ticket.contact is None else contact_lane(ticket.contact)
+    extend(tx, project, draft, subject, at, lane=ticket_lane(ticket.rowid), ticket=ticket.rowid)
 
 
 def _actor(by: By) -> Actor:

@@ -28,9 +28,6 @@ from deskwire.engine.voice.prompts import MESSAGES, Mode, prompt, schema
 
 log: Final = structlog.get_logger(__name__)
 
-AT_ONCE: Final = 4
-"""Voice replies under way together; each holds its recording in memory, about three times."""
-
 REPLY_MAX: Final = 20_000
 """Characters, as of a message."""
 
@@ -56,6 +53,7 @@ class Voice:
         model: None if none is configured.
         audio_bytes: largest recording that is taken.
         audio_s: longest one, in seconds.
+        at_once: replies under way together at most; each holds its recording in memory, about three times.
     """
 
     def __init__(
@@ -67,6 +65,7 @@ class Voice:
         *,
         audio_bytes: int,
         audio_s: float,
+        at_once: int,
     ) -> None:
         self._store = store
         self._uploads = uploads
@@ -74,6 +73,7 @@ class Voice:
         self._model = model
         self._audio_bytes = audio_bytes
         self._audio_s = audio_s
+        self._at_once = at_once
         self._under_way = 0
 
     async def reply(self, project: Project, ticket_id: str, audio_url: str, mode: Mode) -> VoiceReply:
@@ -90,7 +90,7 @@ class Voice:
         form = format_of(upload, self._audio_bytes)
         if self._model is None:
             raise Unavailable("No language model is configured here.", code="model_not_configured")
-        if self._under_way >= AT_ONCE:
+        if self._under_way >= self._at_once:
             raise Unavailable("Too many voice replies are under way.", code="voice_busy")
         self._under_way += 1
         try:

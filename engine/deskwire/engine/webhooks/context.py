@@ -17,12 +17,13 @@ from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.store import Store
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.health import HealthTransaction
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.dialer import Dialer
 from deskwire.engine.webhooks.http.proxy import Proxy, ProxyDialer
 from deskwire.engine.webhooks.http.resolver import Resolver, SystemResolver
-from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
+from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.queue.retries import Retries
@@ -70,7 +71,7 @@ class DeliveryContext:
         cluster: this node among those that deliver; no attempt begins while its lease may not be its own.
     """
 
-    store: Store[DeliveryReader, DeliveryTransaction]
+    store: Store[DeliveryReader, HealthTransaction]
     clock: Clock
     sealing: Sealing
     policy: Policy

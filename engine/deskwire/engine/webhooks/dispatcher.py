@@ -22,10 +22,11 @@ from deskwire.engine.webhooks.context import Counters, DeliveryContext, nobody
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ephemeral_dispatcher import EphemeralDispatcher
+from deskwire.engine.webhooks.health import HealthTransaction
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
 from deskwire.engine.webhooks.http.resolver import Resolver
-from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader, DeliveryTransaction
+from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader
 from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Rule, State
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Schedule
 from deskwire.engine.webhooks.supervision import Supervised
@@ -66,7 +67,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        store: Store[DeliveryReader, DeliveryTransaction],
+        store: Store[DeliveryReader, HealthTransaction],
         clock: Clock,
         sealing: Sealing,
         policy: Policy,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.events.types import CONFIDENTIAL
 from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
 
@@ -16,6 +17,9 @@ BOTH_SIGN_MS: Final = 24 * 3_600_000
 """Time for which a replaced secret still signs beside the new one (decisions 6)."""
 
 CatchUp = Literal["automatic", "off"]
+
+NOT_ASKED: Final = "the endpoint does not ask for internal events any more"
+"""The reason for which one is not sent what was made for it before."""
 
 DISABLED: Final = "the endpoint is disabled"
 """The begin of the reason for which nothing is sent to one."""
@@ -33,6 +37,7 @@ class Endpoint:
         last_success_at: begin of the last attempt that it answered with a 2xx (ms).
         held_upto: position up to which its circuit had held deliveries that are not all sent yet.
         catch_up: whether missed deliveries are sent once more after an outage by themselves.
+        internal: whether it asks for what agents write for agents, see `Kind.confidential`.
         old_secret: the secret before, which signs, too, until `old_secret_until` (ms).
     """
 
@@ -55,6 +60,7 @@ class Endpoint:
     catch_up: CatchUp = "automatic"
     old_secret: bytes | None = None
     old_secret_until: int | None = None
+    internal: bool = False
     circuit: Circuit = CLOSED
 
     def with_secret(self, sealed: bytes, tail: str, at: int) -> Endpoint:
@@ -67,6 +73,11 @@ class Endpoint:
             old_secret_until=at + BOTH_SIGN_MS,
             updated_at=at,
         )
+
+
+def may_have(endpoint: Endpoint, event_type: str) -> bool:
+    """Tell whether the endpoint is one that events of this type may be sent to."""
+    return endpoint.internal or event_type not in CONFIDENTIAL
 
 
 def disabled_reason(status_reason: str | None) -> str:
@@ -103,8 +114,26 @@ def endpoint_view(
         "failingSince": iso_or_none(circuit.failing_since),
         "pausedUntil": iso_or_none(circuit.paused_until if circuit.paused(now) else None),
         "catchUp": endpoint.catch_up,
+        "internal": endpoint.internal,
         "held": _counted(waiting.held, waiting.held_since),
         "missed": _counted(waiting.missed, waiting.missed_since),
+    }
+
+
+def endpoint_health(endpoint: Endpoint, now: int, waiting: HeldBack) -> dict[str, Any]:
+    """Return the part of the endpoint object that says how it is, as other endpoints are told it at `now` (ms)."""
+    circuit = endpoint.circuit
+    return {
+        "id": endpoint.id,
+        "url": endpoint.url,
+        "description": endpoint.description,
+        "status": endpoint.status,
+        "statusReason": endpoint.status_reason,
+        "circuit": circuit.state(now),
+        "circuitReason": circuit.reason,
+        "circuitOpenUntil": _ahead(circuit.probe_at, now),
+        "failingSince": iso_or_none(circuit.failing_since),
+        "held": _counted(waiting.held, waiting.held_since),
     }
 
 

@@ -199,6 +199,12 @@ class DeliveryTransaction(DeliveryReader, Protocol):
     ) -> None:
         """Store the last delivery's end (ms) and status, and the begin of the last attempt that succeeded (ms)."""
 
+    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
+        """Tell whether a circuit that is closed, or is not, is another state than the one stored.
+
+        Nobody else stores one until this transaction has ended.
+        """
+
     def save_circuit(self, endpoint: int, circuit: Circuit) -> None:
         """Store the circuit."""
 

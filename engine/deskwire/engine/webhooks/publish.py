@@ -8,12 +8,12 @@ from typing import Protocol
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.record import value
 from deskwire.engine.events.ports import EventTransaction
-from deskwire.engine.events.types import Draft, StoredEvent, matches
-from deskwire.engine.webhooks.endpoint import disabled_reason
+from deskwire.engine.events.types import EXTENSIONS, Draft, StoredEvent, matches
+from deskwire.engine.webhooks.endpoint import disabled_reason, may_have
 from deskwire.engine.webhooks.ports import DeliveryTransaction
 
 
-class PublishTransaction(EventTransaction, DeliveryTransaction, Protocol):
+class PublishTransaction(DeliveryTransaction, EventTransaction, Protocol):
     """Changes of the log and of what is delivered."""
 
 
@@ -33,7 +33,7 @@ def targets(tx: PublishTransaction, project: Project, draft: Draft, sent: dict[i
     """
     found: list[Target] = []
     for endpoint in tx.routed_endpoints(project.rowid):
-        if not matches(endpoint.events, draft.type):
+        if not matches(endpoint.events, draft.type) or not may_have(endpoint, draft.type):
             continue
         skipped = None if endpoint.status == "enabled" else disabled_reason(endpoint.status_reason)
         if draft.sequence is None:
@@ -53,9 +53,35 @@ def append(
     at: int,
     *,
     lane: int | None,
+    ticket: int | None = None,
 ) -> StoredEvent:
     """Put an event into the log, with its deliveries to these targets, in this lane; return it."""
-    event = tx.append_event(project, draft, conversation, at)
+    event = tx.append_event(project, draft, conversation, at, ticket=ticket)
     for target in targets:
         tx.insert_delivery(target.endpoint, event, lane, target.previous, at, skipped=target.skipped)
     return event
+
+
+def extend(
+    tx: PublishTransaction,
+    project: Project,
+    draft: Draft,
+    subject: int | None,
+    at: int,
+    *,
+    lane: int | None,
+    ticket: int | None = None,
+    about: int | None = None,
+) -> StoredEvent:
+    """Put an event beyond the contract into the log, with a delivery for each endpoint that names its type.
+
+    Args:
+        subject: what it is about and is erased with, as for `tell_agents`; None for what holds nothing of a contact.
+        at: time in milliseconds.
+        lane: the key in whose order it is delivered: that of a conversation, of a contact or of a ticket; None for no order.
+        ticket: storage key of the ticket that it is about and is erased with, too; its deliveries are in the ticket's lane.
+        about: storage key of the endpoint that it is about, which is not sent it.
+    """
+    assert draft.type in EXTENSIONS, "whatever everybody may have is appended with a number"
+    addressed = [each for each in targets(tx, project, draft, {}) if each.endpoint != about]
+    return append(tx, project, draft, subject, addressed, at, lane=lane, ticket=ticket)

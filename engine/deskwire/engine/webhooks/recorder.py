@@ -8,10 +8,13 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.record import value
 from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.health import HealthTransaction, save_circuit
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.retry.breaker import Breaker
 from deskwire.engine.webhooks.retry.circuit import Circuit
@@ -70,7 +73,8 @@ class Recorder:
     """Stores the results of one endpoint's attempts; an outbox's bounds are theirs.
 
     Args:
-        endpoint: the endpoint, by its storage key.
+        endpoint: the endpoint, as it was when the worker began.
+        clock: says when a circuit has turned.
         breaker: its circuit is stored along with the results, and by itself when it has changed.
         pause_s: pause before a store that refused is tried again.
         generation: that of the courier's lease, None if there is none.
@@ -78,10 +82,11 @@ class Recorder:
 
     def __init__(
         self,
-        store: Store[DeliveryReader, DeliveryTransaction],
-        endpoint: int,
+        store: Store[DeliveryReader, HealthTransaction],
+        endpoint: Endpoint,
         breaker: Breaker,
         pause_s: float,
+        clock: Clock,
         generation: int | None = None,
     ) -> None:
         self._generation = generation
@@ -89,6 +94,7 @@ class Recorder:
         self._endpoint = endpoint
         self._breaker = breaker
         self._pause_s = pause_s
+        self._clock = clock
         self._results: list[Result] = []
         self._wakeup = trio.Event()
         self._closed = False
@@ -133,20 +139,21 @@ class Recorder:
 
     def _job(
         self, results: Sequence[Result], circuit: Circuit | None, released: bool
-    ) -> Callable[[DeliveryTransaction], tuple[Sequence[bool], int | None]]:
+    ) -> Callable[[HealthTransaction], tuple[Sequence[bool], int | None]]:
         succeeded_at, release_upto = self._breaker.succeeded_at, self._breaker.release_upto
-        endpoint, generation = self._endpoint, self._generation
+        endpoint, generation, before = self._endpoint, self._generation, self._breaker.stored
+        now = self._clock()
 
-        def record(tx: DeliveryTransaction) -> tuple[Sequence[bool], int | None]:
-            if generation is not None and tx.courier_generation(endpoint) != generation:
+        def record(tx: HealthTransaction) -> tuple[Sequence[bool], int | None]:
+            if generation is not None and tx.courier_generation(endpoint.rowid) != generation:
                 raise Superseded
             kept = [result.record(tx) for result in results]
             last = _last_ended(results, kept)
             if last is not None:
-                tx.note_deliveries(self._endpoint, *last, succeeded_at)
+                tx.note_deliveries(endpoint.rowid, *last, succeeded_at)
             if circuit is not None:
-                tx.save_circuit(self._endpoint, circuit)
-            return kept, tx.release_held(self._endpoint, release_upto) if released else None
+                save_circuit(tx, endpoint, before, circuit, now)
+            return kept, tx.release_held(endpoint.rowid, release_upto) if released else None
 
         return record
 

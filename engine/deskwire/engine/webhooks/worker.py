@@ -22,7 +22,7 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.endpoint import NOT_ASKED, Endpoint, may_have
 from deskwire.engine.webhooks.queue.outage import Outage
 from deskwire.engine.webhooks.queue.slots import AttemptSlots
 from deskwire.engine.webhooks.recorder import Recorder, Result
@@ -58,7 +58,9 @@ class EndpointWorker(Sender):
         self.generation: Final = generation
         self._outbox = context.outbox(breaker)
         self._outage = Outage(context, breaker, self._outbox)
-        self._recorder = Recorder(context.store, endpoint.rowid, breaker, context.pause_s, generation)
+        self._recorder = Recorder(
+            context.store, endpoint, breaker, context.pause_s, context.clock, generation
+        )
         self._slots = AttemptSlots(context.concurrency, context.waiting)
         self._probe: int | None = None
         self._attempts: trio.Nursery | None = None
@@ -263,16 +265,20 @@ class EndpointWorker(Sender):
         probe = delivery.position == self._probe
         if probe:
             self._probe = None
-        erased = partial(self._outbox.is_erased, delivery.position)
-        made = await self._attempt(delivery, erased, probe=probe)
-        if made is None:  # its row is gone, so nothing is stored of it
-            return Result(delivery, None, Ended("skipped"), self._context.clock())
+        made = await self._attempt(delivery, partial(self._withheld, delivery), probe=probe)
+        if made is None:  # of what is erased the row is gone, so nothing is stored
+            reason = None if may_have(self.endpoint, delivery.event.type) else NOT_ASKED
+            return Result(delivery, None, Ended("skipped", reason), self._context.clock())
         attempt, follows = made
         follows = self._outage.judged(follows, self.endpoint)
         if self._outbox.backlog.missed:
             self._wakeup.set()
         self._count(attempt)
         return Result(delivery, attempt, follows, attempt.at + attempt.latency_ms)
+
+    def _withheld(self, delivery: Delivery) -> bool:
+        """Tell whether it is erased by now, or the endpoint is one by now that must not have it."""
+        return self._outbox.is_erased(delivery.position) or not may_have(self.endpoint, delivery.event.type)
 
     def _count(self, attempt: Attempt) -> None:
         counters = self._context.counters

@@ -7,7 +7,6 @@ from functools import partial
 from http import HTTPStatus
 from typing import Final
 
-import orjson
 from quart import Response as QuartResponse
 from quart import g, request
 from quart_trio import QuartTrio
@@ -17,6 +16,7 @@ from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.output.cors import Cors
 from deskwire.http.api.output.headers import complete
+from deskwire.http.api.output.lines import line_of
 from deskwire.http.api.pipeline import Request, Response, failed, handle, note, parameters, refused
 from deskwire.http.api.problems import PROBLEM, problem
 from deskwire.http.api.rate_limits import header_fields
@@ -228,7 +228,7 @@ async def _refused_by_quart(error: HTTPException) -> QuartResponse:
         405: f"This path answers to {headers.get('Allow', 'other methods')}.",
     }.get(status, error.description or "The request can't be served.")
     document = problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id())
-    return QuartResponse(orjson.dumps(document), status, headers=headers, content_type=PROBLEM)
+    return QuartResponse(line_of(document), status, headers=headers, content_type=PROBLEM)
 
 
 async def _failed(error: Exception) -> QuartResponse:

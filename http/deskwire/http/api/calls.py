@@ -182,7 +182,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class RawJson:
-    """A response that is JSON bytes already."""
+    """A response that is a line of JSON already."""
 
     body: bytes
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 import orjson
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from deskwire.engine.core.errors import BadRequest, Problem
-from deskwire.http.api.input.validation import Query, bad_query
+from deskwire.engine.core.ids import is_id
+from deskwire.http.api.input.validation import Query, Time, bad_query
 
 T = TypeVar("T")
 
@@ -56,6 +58,48 @@ class Paged(Query):
         return None if place is None else place[0]
 
 
+class ByChange(Paged):
+    """The parameters of a list that a mirror is made of: the time of change, and a cursor that keeps the first page's `asOf`.
+
+    Its cursors have as many integers as `parts` says, and behind them that event id. The first integer is the number of the
+    list (`list_number`), so that no other list takes them.
+    """
+
+    parts = 3
+
+    updated_since: Time | None = None
+    updated_before: Time | None = None
+
+    @field_validator("updated_before")
+    @classmethod
+    def _behind_since(cls, before: int | None, info: ValidationInfo) -> int | None:
+        since = info.data.get("updated_since")
+        if before is not None and since is not None and before <= since:
+            raise ValueError("This must be later than `updatedSince`.")
+        return before
+
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """Check the cursor. Raises BadRequest."""
+        if given.get("cursor"):
+            decode_cursor_as_of(given["cursor"], cls.parts)
+
+    def goes_on(self, number: int) -> tuple[list[int], str] | None:
+        """Return the place behind which the page begins, without the list's number, and `asOf`; None for the first page.
+
+        Args:
+            number: of this list.
+
+        Raises BadRequest for a cursor that this list has not given.
+        """
+        if not self.cursor:
+            return None
+        place, as_of = decode_cursor_as_of(self.cursor, self.parts)
+        if place[0] != number:
+            raise bad_cursor("This cursor is of a list with another filter or order.")
+        return place[1:], as_of
+
+
 EMPTY_PAGE: Final[Mapping[str, Any]] = {"items": [], "nextCursor": None}
 
 
@@ -64,6 +108,7 @@ def page(
     rows: Sequence[T],
     view: Callable[[T], Mapping[str, Any]],
     place: Callable[[T], int | tuple[int, ...]],
+    as_of: str | None = None,
 ) -> dict[str, Any]:
     """Return a page of a list, with the cursor of the next page if there is one.
 
@@ -71,33 +116,63 @@ def page(
         rows: the rows that were read, up to `query.rows`.
         view: makes the item of a row.
         place: a row's place in the list, the parts of a cursor.
+        as_of: the event id that all pages of the list show, if it is a list that does; see `ByChange`.
     """
     shown = rows[: query.limit]
     cursor = None
     if len(rows) > query.limit:
         last = place(shown[-1])
-        cursor = encode_cursor(*((last,) if isinstance(last, int) else last))
-    return {"items": [view(row) for row in shown], "nextCursor": cursor}
+        cursor = encode_cursor(*((last,) if isinstance(last, int) else last), as_of=as_of)
+    found = {"items": [view(row) for row in shown], "nextCursor": cursor}
+    return found if as_of is None else {**found, "asOf": as_of}
 
 
-def encode_cursor(*parts: int) -> str:
-    """Write a place in a list as an opaque text."""
+def list_number(project: str, query: Paged) -> int:
+    """Return a number that lists of other projects, with other filters or in another order, do not have."""
+    what = query.model_dump(exclude={"cursor", "limit"}, exclude_none=True)
+    text = orjson.dumps([project, what], option=orjson.OPT_SORT_KEYS)
+    return int.from_bytes(blake2b(text, digest_size=6).digest())
+
+
+def encode_cursor(*place: int, as_of: str | None = None) -> str:
+    """Write a place in a list as an opaque text, with the event id that the list goes with if there is one."""
+    parts = place if as_of is None else (*place, as_of)
     return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str, size: int) -> list[int]:
     """Return the parts of a cursor. Raises BadRequest if no list has made it."""
+    return _integers(_decoded(cursor), size)
+
+
+def decode_cursor_as_of(cursor: str, size: int) -> tuple[list[int], str]:
+    """Return the integers of a cursor, and the event id behind them. Raises BadRequest if no list has made it."""
+    parts = _decoded(cursor)
+    as_of = parts.pop() if isinstance(parts, list) and parts else None
+    if not isinstance(as_of, str) or not is_id(as_of, "evt"):
+        raise _not_given()
+    return _integers(parts, size), as_of
+
+
+def _decoded(cursor: str) -> Any:
     try:
-        parts: Any = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        return orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, binascii.Error):
-        parts = None
+        return None
+
+
+def _integers(parts: Any, size: int) -> list[int]:
     if (
         not isinstance(parts, list)
         or len(parts) != size
         or not all(type(part) is int and abs(part) < 1 << 63 for part in parts)
     ):
-        raise bad_cursor("This is not a cursor that this list has given.")
+        raise _not_given()
     return parts
+
+
+def _not_given() -> BadRequest:
+    return bad_cursor("This is not a cursor that this list has given.")
 
 
 def bad_cursor(message: str) -> BadRequest:

@@ -11,7 +11,6 @@ from dataclasses import field
 from typing import Any, Final, assert_never
 from urllib.parse import parse_qsl
 
-import orjson
 import structlog
 import trio
 
@@ -29,6 +28,7 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.limits.network import network_of
 from deskwire.engine.core.limits.rate_limit import Quota
+from deskwire.engine.core.nul import NUL
 from deskwire.engine.core.record import changed, value
 from deskwire.engine.core.tasks.failure import survived
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
@@ -40,6 +40,7 @@ from deskwire.http.api.input.decoding import decoded
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.partial import refusal_with_all, what_fits
 from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_body, parse_query
+from deskwire.http.api.output.lines import line_of
 from deskwire.http.api.output.packing import LEAST, PACKED, VARY, packed, takes_gzip
 from deskwire.http.api.problems import PROBLEM, problem, refusal
 from deskwire.http.api.rate_limits import refusal_of
@@ -149,7 +150,7 @@ def parameters(query: str) -> Mapping[str, list[str]]:
 def refused(error: DomainError, request_id: str) -> Response:
     """Return the response to a request that is refused."""
     document, headers = refusal(error, request_id)
-    return Response(document["status"], PROBLEM, orjson.dumps(document), headers)
+    return Response(document["status"], PROBLEM, line_of(document), headers)
 
 
 def failed(request_id: str, error: BaseException) -> Response:
@@ -160,7 +161,7 @@ def failed(request_id: str, error: BaseException) -> Response:
     survived(error, lambda failure: log.error("http.failed", request_id=request_id, exc_info=failure))
     detail = "Something went wrong here. Give the request id when you report it."
     document = problem(500, "internal_error", detail, request_id)
-    return Response(500, PROBLEM, orjson.dumps(document))
+    return Response(500, PROBLEM, line_of(document))
 
 
 def note(
@@ -219,6 +220,8 @@ class _Exchange:
         tenant_key = caller.tenant
         self._who = tenant_key or ("address", network_of(self.client))
         self._stranger = tenant_key is None
+        if tenant_key is not None and any(NUL in each for each in request.path.values()):
+            raise BadRequest("The path has U+0000, which no identifier has.", code="nul_character")
         tenant = Tenant(self._who)
         TENANT.set(tenant)
         query = parse_query(route.query, request.arguments())
@@ -343,12 +346,12 @@ def _response(answer: Answer) -> Response:
         case Page(body, content_type, headers, status):
             return Response(status, content_type, body, headers)
         case Replayed(body):
-            return Response(200, JSON, body, {REPLAYED: "true"})
+            return Response(200, JSON, body + b"\n", {REPLAYED: "true"})
         case Streamed(pieces, content_type, headers, status):
             return Response(status, content_type, b"", headers, pieces)
         case RawJson(body):
             return Response(200, JSON, body)
         case Mapping():
-            return Response(200, JSON, orjson.dumps(answer))
+            return Response(200, JSON, line_of(answer))
         case _:
             assert_never(answer)

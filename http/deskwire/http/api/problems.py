@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-import orjson
-
 from deskwire.engine.core import errors
 from deskwire.engine.core.errors import PROBLEMS_MAX, DomainError, Problem
 from deskwire.http.api.output.headers import missing
+from deskwire.http.api.output.lines import line_of
 
 PROBLEM: Final = "application/problem+json"
 
@@ -95,7 +94,7 @@ def raw_problem(
     status: int, code: str, detail: str, request_id: str
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """The headers and the body of a problem document, for what is answered without Quart."""
-    body = orjson.dumps(problem(status, code, detail, request_id))
+    body = line_of(problem(status, code, detail, request_id))
     headers = [
         (b"content-type", PROBLEM.encode()),
         (b"content-length", b"%d" % len(body)),

@@ -10,21 +10,22 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Gone, NotFound, Problem
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.events.as_of import NO_EVENT
 from deskwire.engine.events.log import Chunk
 from deskwire.engine.events.ports import EventReader
-from deskwire.engine.events.types import STORED
+from deskwire.engine.events.types import NAMEABLE, STORED, Named
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import S2S, Routes, Tag
 from deskwire.http.resources.conversations.operations import raw_list
 from deskwire.http.schemas.base import page_of
-from deskwire.http.schemas.events import Event
+from deskwire.http.schemas.extensions import AnyEvent
 
 routes = Routes(Tag("Events", "Read the stored events of a project in commit order, with long polling."), S2S)
 _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
-_NAME: Final = "|".join(sorted(STORED)).replace(".", "[.]")
+_NAME: Final = "|".join(sorted(STORED | NAMEABLE)).replace(".", "[.]")
 _TYPES: Final[dict[str, Any]] = {
-    "description": "Event types, separated by commas.",
+    "description": "Event types, separated by commas. Extensions are listed only if they are named here.",
     "pattern": f"^({_NAME})(,({_NAME}))*$",
     "examples": ["message.created,conversation.closed"],
 }
@@ -45,7 +46,7 @@ class Feed(Query):
         problems = [
             Problem("?types", "unknown_event_type", f"There is no stored event type {name!r}.")
             for name in _names(given.get("types"))
-            if name not in STORED
+            if name not in STORED and name not in NAMEABLE
         ]
         for name in ("cursor", "after"):
             if name in given and not is_id(given[name], "evt"):
@@ -59,11 +60,11 @@ class Feed(Query):
     "/s2s/events",
     operation_id="listEvents",
     query=Feed,
-    answer=page_of(Event),
+    answer=page_of(AnyEvent),
     errors=("event_not_found", "window_passed"),
 )
 async def list_events(call: Call[Body, Feed]) -> Answer:
-    """List the events of a project after a given event, oldest first.
+    """List the events of a project after a given event, oldest first. Extensions are listed if `types` names them.
 
     If more events are stored, `nextCursor` is the id of the last one listed, for `cursor` or `after`. If it is null,
     call again with `wait`, after the last event you have.
@@ -82,15 +83,16 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
 
 async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Chunk:
     log, project, limit = call.services.log, call.project.rowid, call.query.limit + 1
-    chunk = await log.read(project, after, limit, types)
+    source = project if types <= STORED else Named(project)
+    chunk = await log.read(source, after, limit, types)
     if chunk.events or not call.query.wait:
         return chunk
     with trio.move_on_after(call.query.wait):
-        async with log.waiting(project):
+        async with log.waiting(source):
             while not chunk.events:
                 with call.services.admission.waiting(project):
-                    await log.wait(project, chunk.upto)
-                chunk = await log.read_on(project, chunk.upto, limit, types)
+                    await log.wait(source, chunk.upto)
+                chunk = await log.read_on(source, chunk.upto, limit, types)
     return chunk
 
 
@@ -103,7 +105,7 @@ def _position(reader: EventReader, project: int, event_id: str | None) -> int:
     if event_id is None:
         return 0
     pruned, newest = reader.event_window(project)
-    if newest is None or event_id > newest:
+    if event_id > (newest or NO_EVENT):
         raise NotFound("There is no such event yet.", code="event_not_found")
     if pruned is not None and event_id < pruned:
         raise Gone("Events behind that one are no longer stored; fetch the conversations anew.")

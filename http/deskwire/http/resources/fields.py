@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -15,7 +15,11 @@ from deskwire.engine.definitions.attributes import (
     TOO_DEEP,
     size_of,
 )
+from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import few
+
+RATING_COMMENT_MAX: Final = 2_000
+"""Characters of the words beside a rating."""
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
@@ -24,7 +28,7 @@ def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
         raise PydanticCustomError("too_deep", TOO_DEEP)
     if size > ATTRIBUTES_BYTES:
         raise ValueError(
-            f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"
+            f"All attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed."
         )
     return value
 
@@ -34,15 +38,16 @@ def _time(text: str) -> str:
     return text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Title = Annotated[str, Field(min_length=1, max_length=500)]
-UserId = Annotated[str, Field(min_length=1, max_length=255)]
+Name = Annotated[str, Field(min_length=1, max_length=200), SHOWING]
+Title = Annotated[str, Field(min_length=1, max_length=500), SHOWING]
+UserId = Annotated[str, Field(min_length=1, max_length=255), SHOWING]
 Attributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
     Field(max_length=ATTRIBUTES_MAX),
     AfterValidator(_small_attributes),
     few(ATTRIBUTES_MAX),
 ]
+RatingComment = Annotated[str, Field(min_length=1, max_length=RATING_COMMENT_MAX), SHOWING]
 Time = Annotated[str, Field(max_length=40), AfterValidator(_time)]
 Closer = Literal["agent", "bot", "system"]
 StatusName = Literal["OPEN", "PENDING", "CLOSED"]

@@ -27,6 +27,7 @@ from deskwire.engine.snippets.snippet import (
     snippet_view,
 )
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.texts import SHOWING, in_form
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
@@ -61,8 +62,12 @@ def _tag(text: str) -> str:
     return tag
 
 
-Shortcut = Annotated[str, Field(min_length=1, max_length=40, pattern="^[a-z0-9._-]+$")]
-Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), AfterValidator(_placeholders)]
+Shortcut = Annotated[
+    str,
+    Field(min_length=1, max_length=40),
+    *in_form("[a-z0-9._-]+", "A shortcut has small letters a to z, digits, `.`, `_` and `-`."),
+]
+Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), SHOWING, AfterValidator(_placeholders)]
 Language = Annotated[str, AfterValidator(_tag)]
 TeamId = Annotated[str, Field(min_length=1, max_length=40)]
 

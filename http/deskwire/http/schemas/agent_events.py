@@ -9,8 +9,16 @@ from pydantic import Field
 
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.types import AGENTS
-from deskwire.http.schemas.base import ContactId, ConversationId, PersonName, Shape, TicketId
-from deskwire.http.schemas.conversations import AgentMessage, ToldConversation
+from deskwire.http.schemas.base import (
+    ContactId,
+    ConversationId,
+    MessageId,
+    Moment,
+    PersonName,
+    Shape,
+    TicketId,
+)
+from deskwire.http.schemas.conversations import AgentMessage, BackendUserId, Contact, ToldConversation
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.tickets import Ticket
 
@@ -71,6 +79,38 @@ class RemovedTicketData(Shape):
     actor: EventActor
 
 
+class GoneMessageData(Shape):
+    """The message of which something is no more, the time, and the author of that; nothing of what it held."""
+
+    conversation_id: ConversationId
+    message_id: MessageId
+    at: Moment
+    actor: EventActor
+
+
+class ChangedContactData(Shape):
+    """The contact after the change, the fields that changed, and the author."""
+
+    contact: Contact
+    changed: list[Annotated[str, Field(examples=["tags"])]]
+    actor: EventActor
+
+
+class MergedContact(Shape):
+    """The ids of the contact that is no more."""
+
+    id: ContactId
+    user_id: BackendUserId
+
+
+class MergedContactData(Shape):
+    """The contact that has everything now, the one that is no more, and the author of the merge."""
+
+    contact: Contact
+    merged: MergedContact
+    actor: EventActor
+
+
 class MemoryData(Shape):
     """The contact of whom something is remembered, or was forgotten."""
 
@@ -91,6 +131,10 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "ticket.created": TicketData,
     "ticket.changed": TicketData,
     "ticket.deleted": RemovedTicketData,
+    "message.redacted": GoneMessageData,
+    "message.deleted": GoneMessageData,
+    "contact.changed": ChangedContactData,
+    "contact.merged": MergedContactData,
     "memory.changed": MemoryData,
     "settings.changed": SettingsData,
 }

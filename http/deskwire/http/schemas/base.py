@@ -94,6 +94,25 @@ def page_of(item: type[BaseModel]) -> type[Listed]:
     return create_model(f"{public_name(item)}Page", __base__=Listed, __doc__=Listed.__doc__, **fields)
 
 
+class ListedAsOf(Listed):
+    """A page of a list, and the moment of its first page. Events behind `asOf` tell what has changed since.
+
+    `asOf` is the id of the project's newest event when the first page was read, for `after` of the event feed; every page of
+    the list has the same. `nextCursor` is the `cursor` of the next page, null on the last page.
+    """
+
+    as_of: EventId
+
+
+@cache
+def page_as_of(item: type[BaseModel]) -> type[ListedAsOf]:
+    """Return the model of a page of these objects with `asOf`."""
+    fields: Any = {"items": (list[item], ...)}  # type: ignore[valid-type]  # made at run time
+    return create_model(
+        f"{public_name(item)}PageAsOf", __base__=ListedAsOf, __doc__=ListedAsOf.__doc__, **fields
+    )
+
+
 class Deleted(Shape):
     """The confirmation of a permanent deletion."""
 

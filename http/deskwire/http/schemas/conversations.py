@@ -59,6 +59,17 @@ class Assignee(Shape):
     name: Annotated[str, Field(examples=["Grace Hopper"])]
 
 
+RatingWords = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=2_000,
+        description="The contact's words beside the rating. Left out if there are none.",
+        examples=["Quick, and kind."],
+    ),
+]
+
+
 class Conversation(Shape):
     """A conversation. `sequence` is that of its newest event, by which a mirror can tell whether it is up to date."""
 
@@ -80,6 +91,13 @@ class Conversation(Shape):
     created_at: Moment
     updated_at: Moment
     closed_at: Moment | None
+    rating_comment: RatingWords | None = None
+
+
+class ListedConversation(Conversation):
+    """A conversation, with its tags if `include=tags` asks for them."""
+
+    tags: Annotated[list[str], Field(examples=[["returns"]])] | None = None
 
 
 class Author(Shape):
@@ -245,6 +263,7 @@ class Rating(Shape):
 
     rating: Annotated[int, Field(ge=0, le=10, examples=[9])]
     rated_at: Moment
+    comment: RatingWords | None = None
 
 
 class NetworkRequestEntry(Shape):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Final, Literal, Union
 
 from pydantic import Field, RootModel, create_model
@@ -141,6 +142,7 @@ UNNUMBERED: Final = Annotated[
 """The `sequence` of an envelope. It has the type integer or null in all of them, so that one type reads every event."""
 
 
+@cache  # a type that agents are told of may be for webhooks, too: its schema is one
 def envelope(kind: Kind, data: type[Shape]) -> type[Shape]:
     """Return the model of a type's envelope, whose `data` has this model."""
     name = "".join(word.title() for word in kind.type.split("."))

@@ -21,7 +21,7 @@ class InputProblem(Shape):
         ),
     ]
     code: Annotated[str, Field(examples=["too_long"])]
-    message: Annotated[str, Field(examples=["String should have at most 500 characters"])]
+    message: Annotated[str, Field(examples=["This must have at most 500 characters."])]
 
 
 class ProblemDocument(Shape):

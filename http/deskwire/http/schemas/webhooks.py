@@ -46,7 +46,9 @@ class WebhookEndpoint(Shape):
     url: Url
     events: Annotated[
         list[EventType],
-        Field(description="The event types sent. An empty list means all types except typing."),
+        Field(
+            description="The event types sent. An empty list means all types of the contract except typing."
+        ),
     ]
     secret: Annotated[str, Field(examples=["whsec_…7Q2x"])]
     old_secret_until: Annotated[
@@ -76,6 +78,9 @@ class WebhookEndpoint(Shape):
         Field(
             description="`automatic` if events missed in an outage are sent again without a call to recover them."
         ),
+    ]
+    internal: Annotated[
+        bool, Field(description="Whether it may list types that hold what agents write for agents.")
     ]
     held: Annotated[
         Waiting | None,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.engine.events.types import AGENTS, ERASURE
+from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
 
@@ -55,7 +55,16 @@ _AUDITED: Final = " UNION ALL ".join(
         ("endpoints", "webhook.created"),
     )
 )
-_INTERNAL: Final = ", ".join(f"'{name}'" for name in (*AGENTS, ERASURE))
+
+
+def _listed(*names: str) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+_LEVEL: Final = f"CASE WHEN type IN ({_listed(*AGENTS, ERASURE)}) THEN 1 WHEN type IN ({_listed(*CATALOG)}) THEN 0 ELSE 2 END"
+_UNDELIVERED: Final = _listed(
+    *(name for name in REGISTRY if name not in CATALOG and name not in EXTENSIONS), ERASURE
+)
 _SETTLED_MS: Final = 3_600_000
 """A margin: objects made about when the trail began, or where it was cut off, may be on either side."""
 
@@ -124,7 +133,7 @@ RULES: Final = (
     _rule(
         "event_of_nothing",
         "Event {} is of a conversation or contact that is not there (row {}).",
-        "SELECT id, conversation FROM events e WHERE conversation IS NOT NULL "
+        f"SELECT id, conversation FROM events e WHERE conversation < {RESPONSES} "
         "AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.rowid = e.conversation) "
         "AND NOT EXISTS (SELECT 1 FROM contacts k WHERE k.rowid = -e.conversation)",
     ),
@@ -136,12 +145,12 @@ RULES: Final = (
     _rule(
         "event_shown",
         "Event {} ({}) is for agents alone, and stands among those for everybody, or the other way round.",
-        f"SELECT id, type FROM events WHERE internal <> CASE WHEN type IN ({_INTERNAL}) THEN 1 ELSE 0 END",
+        f"SELECT id, type FROM events WHERE internal <> {_LEVEL}",
     ),
     _rule(
         "internal_delivery",
         "Delivery {} is of event {}, which is for agents alone.",
-        f"SELECT id, event_id FROM deliveries WHERE type IN ({_INTERNAL})",
+        f"SELECT id, event_id FROM deliveries WHERE type IN ({_UNDELIVERED})",
     ),
     _rule(
         "message_count",

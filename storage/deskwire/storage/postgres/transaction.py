@@ -9,10 +9,11 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
-from deskwire.engine.events.types import ERASURE, Draft, StoredEvent, contact_lane
+from deskwire.engine.events.types import ERASURE, Draft, StoredEvent, contact_lane, ticket_lane
 from deskwire.engine.idempotency.once import InProgress
 from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.ports import Commit
+from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.storage.connection import Connection
@@ -171,8 +172,10 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         ticket: int | None = None,
     ) -> StoredEvent:
         position, event_id = self.head(project.rowid).events.next(at)
-        event = event_at(position, event_id, project, draft, conversation, at, directed=directed)
-        self.conn.execute(INSERT_EVENT, row_with_subjects(event, at, ticket))
+        event = event_at(
+            position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
+        )
+        self.conn.execute(INSERT_EVENT, row_with_subjects(event, at))
         if not directed:
             self.published.append(event)
         return event
@@ -180,6 +183,21 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     def erase_conversation(self, state: Conversation) -> None:
         super().erase_conversation(state)
         self._append_erasure(state.project, state.rowid)
+
+    def erase_ticket(self, ticket: Ticket) -> None:
+        super().erase_ticket(ticket)
+        self._append_erasure(ticket.project, ticket_lane(ticket.rowid))
+
+    def erase_response_events(self, survey: int, responses: Sequence[str]) -> None:
+        before = frozenset(self.erased)
+        super().erase_response_events(survey, responses)
+        gone = sorted(self.erased - before)
+        if gone:
+            (project,) = self.conn.execute(
+                "SELECT project FROM surveys WHERE rowid = ?", (survey,)
+            ).fetchone()
+            for lane in gone:
+                self._append_erasure(project, lane)
 
     def erase_contact(self, contact: int) -> None:
         (project,) = self.conn.execute(_PROJECT_OF, (contact,)).fetchone()
@@ -233,10 +251,10 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         return super().routed_endpoints(project)
 
 
-def row_with_subjects(event: StoredEvent, at: int, ticket: int | None) -> tuple[object, ...]:
+def row_with_subjects(event: StoredEvent, at: int) -> tuple[object, ...]:
     """Return the values of INSERT_EVENT. What outlives its subject is found by what it is about."""
     about: tuple[str | None, str | None] = (None, None)
     if event.conversation is None and event.topics:
         subjects = {topic.kind: topic.subject for topic in event.topics}
         about = subjects.get("conversation"), subjects.get("contact")
-    return (*event_row(event, at, ticket), *about)
+    return (*event_row(event, at), *about)

@@ -105,8 +105,10 @@ class LogWrites(EventWrites, DeliveryWrites):
     ) -> StoredEvent:
         self._event_position += 1
         position, event_id = self._event_position, self._event_ids.new("evt", at)
-        event = event_at(position, event_id, project, draft, conversation, at, directed=directed)
-        self.conn.execute(_INSERT_EVENT, event_row(event, at, ticket))
+        event = event_at(
+            position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
+        )
+        self.conn.execute(_INSERT_EVENT, event_row(event, at))
         if not directed:
             self.published.append(event)
         return event

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
-from deskwire.engine.events.types import contact_lane
+from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
@@ -114,11 +116,29 @@ class AllWrites(
         self.erase_conversation_rows(state.rowid)
 
     def erase_ticket(self, ticket: Ticket) -> None:
+        self.erase_deliveries(ticket_lane(ticket.rowid))
         self.erase_ticket_events(ticket.rowid)
         self.erase_ticket_rows(ticket)
 
+    def erase_response_events(self, survey: int, responses: Sequence[str]) -> None:
+        if responses:
+            for lane in self._known_lanes([response_lane(each) for each in responses]):
+                self.erase_deliveries(lane)
+                self.erase_events(lane)
+
+    def _known_lanes(self, lanes: Sequence[int]) -> Sequence[int]:
+        """Return those that anything is stored of: few, as events and deliveries go after a time."""
+        marks = ", ".join("?" for _ in lanes)
+        rows = self.conn.execute(
+            f"SELECT conversation FROM events WHERE conversation IN ({marks}) "
+            f"UNION SELECT lane FROM deliveries WHERE lane IN ({marks})",
+            (*lanes, *lanes),
+        ).fetchall()
+        return [lane for (lane,) in rows]
+
     def erase_contact(self, contact: int) -> None:
         self.erase_deliveries(contact_lane(contact))
+        self.erase_ticket_deliveries(contact_lane(contact))
         self.erase_events(contact_lane(contact))
         self.forget_contact_channel(contact)
         self.clear_memory(contact)

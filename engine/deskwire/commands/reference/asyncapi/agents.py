@@ -8,6 +8,7 @@ import orjson
 
 from deskwire.commands.reference.asyncapi.parts import Parts, security, servers
 from deskwire.commands.reference.events import example_envelopes
+from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.commands.reference.openapi.samples import sample
 from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.engine.events.types import AGENTS, CATALOG, STORED
@@ -87,7 +88,7 @@ def add(parts: Parts) -> None:
     for kind in kinds.values():
         model = {**ENVELOPES, **FOR_AGENTS}[kind.type]
         schema = parts.schemas.of(model)
-        envelope = example_envelopes().get(kind.type)
+        envelope = {**example_envelopes(), **extension_envelopes()}.get(kind.type)
         example: Any = (
             sample(schema, parts.schemas.components) if envelope is None else orjson.loads(envelope)
         )

@@ -23,6 +23,7 @@ from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import Media, Route
 from deskwire.http.schemas.conversations import MovedOnDocument
 from deskwire.http.schemas.events import ENVELOPES
+from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 from deskwire.http.schemas.service import ProblemDocument
 from deskwire.http.schemas.surveys import SurveyDefinition
 from deskwire.http.schemas.workflows import WorkflowFlow, WorkflowTrigger
@@ -126,6 +127,7 @@ def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
     yield WorkflowFlow
     yield WorkflowTrigger
     yield from ENVELOPES.values()
+    yield from EXTENDED.values()
     for route in routes:
         if route.answer is None:
             raise LookupError(

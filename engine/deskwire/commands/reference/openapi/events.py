@@ -7,10 +7,12 @@ from typing import Any, Final
 import orjson
 
 from deskwire.commands.reference.events import example_envelopes
+from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.commands.reference.openapi.samples import sample
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
-from deskwire.engine.events.types import CATALOG, Kind
+from deskwire.engine.events.types import CATALOG, EXTENSIONS, Kind
 from deskwire.http.schemas.events import ENVELOPES
+from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 
 _SIGNATURE: Final = (
     "The signature `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 with the whole secret of the endpoint over `<t>.<raw body>`. "
@@ -51,14 +53,15 @@ TAG: Final[Schema] = {
 
 def webhooks(schemas: Schemas) -> dict[str, Schema]:
     """Return the requests to receivers, by event type."""
-    examples = example_envelopes()
+    examples = {**example_envelopes(), **extension_envelopes()}
     return {
-        kind.type: {"post": _delivery(kind, schemas, examples.get(kind.type))} for kind in CATALOG.values()
+        kind.type: {"post": _delivery(kind, schemas, examples.get(kind.type))}
+        for kind in (*CATALOG.values(), *EXTENSIONS.values())
     }
 
 
 def _delivery(kind: Kind, schemas: Schemas, envelope: bytes | None) -> Schema:
-    schema = schemas.of(ENVELOPES[kind.type])
+    schema = schemas.of({**ENVELOPES, **EXTENDED}[kind.type])
     example: Any = sample(schema, schemas.components) if envelope is None else orjson.loads(envelope)
     headers = (*_HEADERS, _PREVIOUS) if kind.numbered else _HEADERS
     return {

@@ -52,7 +52,7 @@ class Rule:
 
 RULES: Final = (
     Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
-    Rule(("bad_path",), lambda route: "<" in route.path),
+    Rule(("bad_path", "nul_character"), lambda route: "<" in route.path),
     Rule(("out_of_touch", "overloaded", "too_many_at_once"), lambda route: True),
     Rule(("too_many_failures",), lambda route: route.access.kind not in ("none", "visitor")),
     Rule(("rate_limited",), lambda route: route.access.kind not in _UNCOUNTED),
@@ -88,7 +88,7 @@ _DETAIL: Final[Mapping[str, Any]] = {
     "bad_query": {
         "pointer": "?limit",
         "code": "too_large",
-        "message": "Input should be less than or equal to 200",
+        "message": "This must be at most 200.",
     },
     "invalid_input": {"pointer": "/title", "code": "unknown_field", "message": "There is no such field."},
 }

@@ -65,6 +65,7 @@ _ALL: Final = (
     Rule("unsupported_version", '`schemaVersion` must be `"2.0"`.', {"schemaVersion": "1.0"}),
     Rule("empty", COMMON_RULES["empty"], {"questions": [], "logic": []}),
     Rule("too_long", COMMON_RULES["too_long"], {"title": "x" * 501}),
+    Rule("nul_character", COMMON_RULES["nul_character"], {"title": "a\0b"}),
     Rule(
         "too_many",
         "A list has more items than allowed: 20 languages, 200 questions, 100 choices, 500 jumps, 100 values.",

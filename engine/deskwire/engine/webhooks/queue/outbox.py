@@ -333,11 +333,11 @@ class Outbox:
         if self._batch is not None:
             self._batch.erased |= conversations
         for part in (self._live, self.backlog.ordered, self._retries):
-            gone = frozenset(n for n, row in part.held.items() if row.event.conversation in conversations)
+            gone = frozenset(n for n, row in part.held.items() if row.event.erased_with(conversations))
             if gone:
                 part.forget(gone, conversations)
         for attempt in self._under_way.values():
-            if attempt.delivery.event.conversation in conversations and not attempt.erased:
+            if attempt.delivery.event.erased_with(conversations) and not attempt.erased:
                 attempt.erased = True
                 self._let_wait(self._live, attempt)
 
@@ -380,7 +380,7 @@ class Outbox:
         return RowBatch(part, after, upto, unread, limit, self._newest, known)
 
     def _is_new(self, row: Delivery, batch: RowBatch) -> bool:
-        return row.event.conversation not in batch.erased and row.position not in batch.known
+        return not row.event.erased_with(batch.erased) and row.position not in batch.known
 
     def _take_in(self, rows: Sequence[Delivery], batch: RowBatch, last: int | None, now: int) -> None:
         """Take in a batch of live rows; `last` is its last position if there may be more."""

@@ -105,6 +105,11 @@ class Breaker:
         self._become(self.circuit.asked_to_probe(now))
 
     @property
+    def stored(self) -> Circuit:
+        """The circuit that was stored last."""
+        return self._stored
+
+    @property
     def unsaved(self) -> Circuit | None:
         """The circuit if it is to be stored, None if nothing has changed."""
         return None if self.circuit == self._stored and not self.release_due else self.circuit

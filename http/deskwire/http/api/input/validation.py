@@ -10,12 +10,14 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, BadRequest, Invalid, Problem
-from deskwire.http.api.input.decoding import INTEGERS, Malformed, decoded, escaped, large_integers
+from deskwire.http.api.input.decoding import INTEGERS, Malformed, decoded, large_integers
+from deskwire.http.api.input.texts import nul_parameters, nul_problems
 from deskwire.http.api.input.unknown_fields import Unknown, without_unknown
+from deskwire.http.api.input.wording import UNKNOWN_PARAMETER, problem_of
 
 B = TypeVar("B", bound="Body")
 L = TypeVar("L", bound=Sequence[str])
@@ -24,19 +26,12 @@ Q = TypeVar("Q", bound="Query")
 _FEW_BYTES: Final = 4 * 1024
 """A body of this size is validated as it is: the errors of all that can be wrong in it are made in some milliseconds."""
 
-_WORDS: Final = {
-    "unknown_field": "There is no such field.",
-    "unknown_parameter": "There is no such parameter.",
-    "required": "This field is required.",
-    "model_type": "This must be a JSON object.",
-}
-"""Our words where pydantic's would speak of Python."""
-
 
 class Body(BaseModel):
     """A JSON body: camelCase, strict types, no unknown fields.
 
-    `as_sent` says that its bytes are what counts, so that a number in it may have any digits.
+    `as_sent` says that its bytes are what counts, so that a number in it may have any digits; whether a text in it may
+    have U+0000, its fields and its handler say.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
@@ -87,22 +82,6 @@ Time = Annotated[
 ]
 """A time, as milliseconds since the epoch."""
 
-_CODES: Final = {
-    "missing": "required",
-    "extra_forbidden": "unknown_field",
-    "string_too_short": "too_short",
-    "string_too_long": "too_long",
-    "too_short": "too_few",
-    "too_long": "too_many",
-    "greater_than_equal": "too_small",
-    "less_than_equal": "too_large",
-    "greater_than": "too_small",
-    "less_than": "too_large",
-    "literal_error": "not_allowed",
-    "duplicate": "duplicate",
-    "too_deep": "too_deep",
-}
-
 
 def unique(items: L) -> L:
     """The list itself, if it has nothing twice; for pydantic's validators."""
@@ -119,8 +98,7 @@ def few(most: int) -> BeforeValidator:
 
     def look(value: object) -> object:
         if isinstance(value, dict) and len(value) > most:
-            said = "Dictionary should have at most {most} items after validation, not {found}"
-            raise PydanticCustomError("too_long", said, {"most": most, "found": len(value)})
+            raise PydanticCustomError("too_long", f"This must have at most {most:,} fields.")
         return value
 
     return BeforeValidator(look)
@@ -197,7 +175,8 @@ def fitted(model: type[B], value: object, raw: bytes) -> B:
     Args:
         raw: what the value was read from; a number in it that the value does not show is a problem, too.
     """
-    if len(raw) <= _FEW_BYTES:
+    nul = () if model.as_sent else nul_problems(value, raw)
+    if not nul and len(raw) <= _FEW_BYTES:
         try:
             return _exact(model, model.model_validate(value), raw, value)
         except ValidationError:
@@ -207,16 +186,16 @@ def fitted(model: type[B], value: object, raw: bytes) -> B:
     try:
         body = model.model_validate(known)
     except ValidationError as error:
-        found = [_problem(each, "/") for each in error.errors(include_url=False)]
+        found = [problem_of(each, "/") for each in error.errors(include_url=False)]
         large, unnamed = large_integers(raw, known)
         if model.as_sent:  # where it fits; elsewhere the parser's words are about a double that nobody sent
             large, unnamed = [each.pointer for each in found if each.pointer in large], 0
         others = (each for each in found if each.pointer not in large)
-        problems = (*others, *map(_too_large, large), *unknown.problems)
+        problems = (*others, *map(_too_large, large), *nul, *unknown.problems)
         raise Invalid(*problems, unnamed=unnamed + unknown.unnamed) from None
-    if unknown.count:
+    if unknown.count or nul:
         large, unnamed = large_integers(raw, known) if _takes_doubles(model) else ([], 0)
-        raise Invalid(*map(_too_large, large), *unknown.problems, unnamed=unnamed + unknown.unnamed)
+        raise Invalid(*map(_too_large, large), *nul, *unknown.problems, unnamed=unnamed + unknown.unnamed)
     return _exact(model, body, raw, known)
 
 
@@ -250,8 +229,9 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
     if not pairs and not _required(model):
         default: Q = _default(model)
         return default
-    unknown = Unknown("unknown_parameter", _WORDS["unknown_parameter"], mark="?")
+    unknown = Unknown("unknown_parameter", UNKNOWN_PARAMETER, mark="?")
     known: dict[str, list[str]] = without_unknown(model, dict(pairs), unknown)
+    nul = nul_parameters(known)
     twice = [
         Problem(f"?{name}", "repeated", "The parameter is given more than once.")
         for name, values in known.items()
@@ -261,12 +241,12 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
     try:
         parsed = model.model_validate(given)
     except ValidationError as error:
-        found = [_problem(each, "?") for each in error.errors(include_url=False)]
+        found = [problem_of(each, "?") for each in error.errors(include_url=False)]
     else:
-        if not twice and not unknown.count:
+        if not twice and not nul and not unknown.count:
             return parsed
         found = []
-    problems = (*twice, *found, *_further(model, given), *unknown.problems)
+    problems = (*twice, *nul, *found, *_further(model, given), *unknown.problems)
     raise bad_query(*problems, unnamed=unknown.unnamed)
 
 
@@ -294,15 +274,3 @@ def bad_query(*problems: Problem, unnamed: int = 0) -> BadRequest:
     named = ", ".join(problem.pointer[1:] for problem in problems[:PROBLEMS_MAX])
     detail = f"Query parameters are not right: {named}."
     return BadRequest(detail, code="bad_query", problems=problems, unnamed=unnamed)
-
-
-def _problem(error: ErrorDetails, mark: str) -> Problem:
-    parts = [escaped(str(part)) for part in error["loc"]]
-    pointer = f"?{'.'.join(parts)}" if mark == "?" else "".join(f"/{part}" for part in parts)
-    kind = error["type"]
-    code = _CODES.get(kind, "invalid")
-    return Problem(pointer, code, _WORDS.get(code) or _WORDS.get(kind) or _message(error))
-
-
-def _message(error: ErrorDetails) -> str:
-    return error["msg"].removeprefix("Value error, ")  # one of our own validators, in its own words

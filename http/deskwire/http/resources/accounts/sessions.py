@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
-
 from deskwire.engine.accounts.members import user_view
 from deskwire.engine.accounts.people import PERMISSIONS, User
 from deskwire.engine.accounts.ports import OrganisationReader
@@ -26,6 +24,7 @@ from deskwire.engine.core.record import value
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.output.lines import line_of
 from deskwire.http.api.pipeline import JSON
 from deskwire.http.api.routing import OPEN, VISITOR, Routes
 from deskwire.http.resources.accounts import tokens
@@ -160,4 +159,4 @@ def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:
 
 
 def _answer(content: Mapping[str, Any], cookie: str) -> Page:
-    return Page(orjson.dumps(content), JSON, {"Set-Cookie": cookie})
+    return Page(line_of(content), JSON, {"Set-Cookie": cookie})

@@ -6,11 +6,12 @@ caller's. A contact always has a user id, so `no_userId` does not occur.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.memory import ENTRIES_MAX, MemoryEntry, memory_view
@@ -22,6 +23,7 @@ from deskwire.engine.events.internal import memory_changed, tell_agents
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
@@ -45,16 +47,24 @@ _READ: Final = dashboard("memory.read")
 _MANAGE: Final = dashboard("memory.manage")
 _DISABLED: Final[Mapping[str, Any]] = {"ok": False, "reason": "disabled"}
 
+
+def _nameable(name: str) -> str:
+    if "/" in name or any(unicodedata.category(each)[0] == "C" for each in name):
+        raise ValueError("A name has no `/` and no character that can't be seen.")
+    return name
+
+
 Name = Annotated[
     str,
     Field(
         min_length=1,
         max_length=100,
-        pattern=r"^[^/\p{C}]+$",
-        json_schema_extra={"pattern": r"^[^/\x00-\x1f\x7f-\x9f]+$"},  # as ECMA 262 writes it
+        json_schema_extra={"pattern": r"^[^/\x00-\x1f\x7f-\x9f]+$"},
     ),
+    SHOWING,
+    AfterValidator(_nameable),
 ]
-Content = Annotated[str, Field(min_length=1, max_length=10_000)]
+Content = Annotated[str, Field(min_length=1, max_length=10_000), SHOWING]
 Description = Annotated[str, Field(max_length=500)]
 
 

@@ -218,7 +218,7 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
         return reader.network_logs(state.rowid)
 
     logs = await call.services.store.read(snapshot)
-    return {"requests": []} if logs is None else RawJson(logs)
+    return {"requests": []} if logs is None else RawJson(logs + b"\n")
 
 
 @routes.add(

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, Protocol, get_args
 
-import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
 from deskwire.engine.conversations.listing import (
+    NEWEST_FIRST,
     ConversationFilter,
     Listed,
     Order,
     Place,
     Sort,
-    SortKey,
 )
 from deskwire.engine.conversations.tags import normal_tag
-from deskwire.engine.core.ids import is_id
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
-from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
+from deskwire.http.api.pagination import Paged, bad_cursor, list_number, page
 from deskwire.http.resources.fields import StatusName
+from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
+
+
+class ListReader(InboxReader, SomebodyReader, Protocol):
+    """Queries of lists, and on those whom their filters name."""
+
 
 View = Literal["agent"]
 """What a conversation is shown with: with `agent`, all that agents see of it."""
@@ -94,7 +96,7 @@ class ConversationLists(Paged):
     since: Time | None = None
     until: Time | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    sort: SortKey = "activity"
+    sort: Literal["activity", "waiting", "created"] = "activity"
     order: Order = "desc"
 
     @field_validator("team")
@@ -119,20 +121,15 @@ class ConversationLists(Paged):
 
 
 async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
-    """Return a page of conversations. Raises BadRequest for the cursor of another list."""
-    query, list_id = call.query, _list_id(call)
+    """Return a page of conversations. Raises BadRequest for the cursor of another list, and for a filter that names nobody."""
+    query, list_id = call.query, list_number(call.project.id, call.query)
     after = _place(query, list_id)
 
-    def read(reader: InboxReader) -> Sequence[tuple[dict[str, Any], Place]] | None:
-        wanted = _filter(reader, call)
-        if wanted is None:
-            return None
-        project = call.project.rowid
+    def read(reader: ListReader) -> Sequence[tuple[dict[str, Any], Place]]:
+        wanted, project = _filter(reader, call), call.project.rowid
         return _shown(reader, call, reader.conversations(project, wanted, query.in_order, after, query.rows))
 
     rows = await call.services.store.read(read)
-    if rows is None:
-        return EMPTY_PAGE
     return page(query, rows, lambda row: row[0], lambda row: (list_id, row[1].value, row[1].rowid))
 
 
@@ -148,13 +145,6 @@ def _shown(
     return [(view, each.at) for view, each in zip(views, listed, strict=True)]
 
 
-def _list_id(call: Call[Any, ConversationLists]) -> int:
-    """Return the first part of a list's cursors: a number that other filters and orders of other projects do not have."""
-    what = call.query.model_dump(exclude={"cursor", "limit"}, exclude_none=True)
-    text = orjson.dumps([call.project.id, what], option=orjson.OPT_SORT_KEYS)
-    return int.from_bytes(blake2b(text, digest_size=6).digest())
-
-
 def _place(query: ConversationLists, list_id: int) -> Place | None:
     place = query.place
     if place is None:
@@ -164,13 +154,12 @@ def _place(query: ConversationLists, list_id: int) -> Place | None:
     return Place(*place[1:])
 
 
-def _filter(reader: InboxReader, call: Call[Any, ConversationLists]) -> ConversationFilter | None:
-    """Return the filter of a list; None if it names a contact that is not there."""
+def _filter(reader: ListReader, call: Call[Any, ConversationLists]) -> ConversationFilter:
+    """Return the filter of a list. Raises BadRequest if it names somebody who is not there."""
     query, contact = call.query, None
     if query.contact is not None:
-        contact = _contact(reader, call.project.rowid, query.contact)
-        if contact is None:
-            return None
+        contact = contact_named(reader, call.project, query.contact)
+    _require_assignee(reader, call)
     sought = query.view is None or query.contact is not None or query.q is not None
     work = (query.assignee, query.team, query.unread, query.waiting)
     awake = not sought and (query.sort == "waiting" or any(each is not None for each in work))
@@ -192,7 +181,7 @@ def _filter(reader: InboxReader, call: Call[Any, ConversationLists]) -> Conversa
 
 
 def _assignees(call: Call[Any, ConversationLists]) -> tuple[str | None, ...] | None:
-    match call.query.assignee or call.query.team:
+    match call.query.team if call.query.assignee is None else call.query.assignee:
         case None:
             return None
         case "none":
@@ -203,7 +192,14 @@ def _assignees(call: Call[Any, ConversationLists]) -> tuple[str | None, ...] | N
             return (other,)
 
 
-def _contact(reader: ContactReader, project: int, identifier: str) -> int | None:
-    by_id = is_id(identifier, "con")
-    contact = reader.contact_by_id(project, identifier) if by_id else reader.contact(project, identifier)
-    return None if contact is None else contact.rowid
+def _require_assignee(reader: ListReader, call: Call[Any, ConversationLists]) -> None:
+    query, project = call.query, call.project
+    given = query.team if query.assignee is None else query.assignee
+    if given is None or (query.assignee is not None and given in ("me", "none")):
+        return
+
+    def has_some() -> bool:
+        assigned = ConversationFilter(assignees=(given,))
+        return reader.count_conversations(project.rowid, assigned, NEWEST_FIRST, 1) > 0
+
+    require_assignee(reader, project, "team" if query.assignee is None else "assignee", given, has_some)

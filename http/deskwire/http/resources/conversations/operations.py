@@ -242,7 +242,7 @@ def starts_with(body: bytes, sequence: int) -> bool:
 def raw_list(bodies: Sequence[bytes], next_cursor: str | None) -> RawJson:
     """Make a page of a list whose items are JSON already."""
     cursor = b"null" if next_cursor is None else b'"' + next_cursor.encode() + b'"'
-    return RawJson(b'{"items":[' + b",".join(bodies) + b'],"nextCursor":' + cursor + b"}")
+    return RawJson(b'{"items":[' + b",".join(bodies) + b'],"nextCursor":' + cursor + b"}\n")
 
 
 def patch_of(body: ConversationPatch) -> Patch:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged
 from deskwire.http.resources.fields import Attributes, Name, StatusName, Title
@@ -16,7 +17,7 @@ class Content(Body):
     """The content of a message: a text, ids of uploads of the same project, or both."""
 
     attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
-    text: Annotated[str, Field(max_length=20_000, validate_default=True)] = ""
+    text: Annotated[str, Field(max_length=20_000, validate_default=True), SHOWING] = ""
 
     @field_validator("text")
     @classmethod
@@ -30,9 +31,9 @@ class Identity(Body):
     """The identity fields of a contact."""
 
     name: Name | None = None
-    email: Annotated[str, Field(min_length=3, max_length=320)] | None = None
-    phone: Annotated[str, Field(min_length=1, max_length=50)] | None = None
-    avatar: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
+    email: Annotated[str, Field(min_length=3, max_length=320), SHOWING] | None = None
+    phone: Annotated[str, Field(min_length=1, max_length=50), SHOWING] | None = None
+    avatar: Annotated[str, Field(min_length=1, max_length=2_048), SHOWING] | None = None
 
 
 class AssigneeRef(Body):

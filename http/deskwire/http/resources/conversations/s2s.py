@@ -30,9 +30,11 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
+from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, NOTHING, S2S, Routes, Tag
-from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations import backend_lists, operations
+from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
     ContactTypingBody,
@@ -43,9 +45,9 @@ from deskwire.http.resources.conversations.requests import (
     SequenceList,
     StartWorkflowBody,
 )
-from deskwire.http.resources.fields import Attributes, Closer, Name, Title, UserId
+from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, Title, UserId
 from deskwire.http.schemas import conversations as shapes
-from deskwire.http.schemas.base import Deleted, page_of
+from deskwire.http.schemas.base import Deleted, page_as_of, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
@@ -97,22 +99,23 @@ class CloseBody(Body):
 
 
 class RatingBody(Body):
-    """The contact's rating of the conversation (CSAT)."""
+    """The contact's rating of the conversation (CSAT), perhaps with words beside it. Null removes these."""
 
     rating: Annotated[int, Field(ge=0, le=10)]
+    comment: RatingComment | None = None
 
 
 class NetworkRequest(Body):
     """A request that a customer's client made (contract 2.3). Only `request` and `response` can be null."""
 
-    url: str
-    type: str = ""
-    date: str = ""
+    url: PlainText
+    type: PlainText = ""
+    date: PlainText = ""
     duration: Annotated[float, Field(allow_inf_nan=False)] = 0
     success: bool = False
     request: Any = None
     response: Any = None
-    initiator_type: str = ""
+    initiator_type: PlainText = ""
 
 
 class NetworkLogsBody(Body):
@@ -179,10 +182,25 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     return operations.shown(receipt)
 
 
-@routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
-async def get_conversation(call: Call[Body, Query]) -> Answer:
+@routes.add(
+    "GET",
+    "/s2s/conversations",
+    operation_id="listConversations",
+    query=BackendConversationLists,
+    answer=page_as_of(shapes.ListedConversation),
+)
+async def list_conversations(call: Call[Body, BackendConversationLists]) -> Answer:
+    """List the conversations of the project, newest activity first, or by the time of their last change.
+
+    With `sort=updated&order=asc` a mirror is made of all pages; the event feed goes on from `asOf`.
+    """
+    return await backend_lists.list_conversations(call)
+
+
+@routes.add("GET", _ONE, operation_id="getConversation", query=BackendView, answer=shapes.ListedConversation)
+async def get_conversation(call: Call[Body, BackendView]) -> Answer:
     """Fetch a conversation. After a 404, remove the conversation from every mirror."""
-    return await operations.get_conversation(call)
+    return await backend_lists.get_conversation(call)
 
 
 @routes.add(
@@ -286,11 +304,18 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
 
 @routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
-    """Record the contact's rating of a conversation, from 0 to 10."""
-    receipt = await operations.ask(call, Rate(call.body.rating))
-    assert receipt.state is not None
-    assert receipt.state.rated_at is not None
-    return {"rating": receipt.state.rating, "ratedAt": iso(receipt.state.rated_at)}
+    """Record the contact's rating of a conversation, from 0 to 10, with a comment if there is one.
+
+    Another rating without a comment removes the comment; the same one leaves it.
+    """
+    body = call.body
+    kept = "comment" not in body.model_fields_set
+    receipt = await operations.ask(call, Rate(body.rating, body.comment, keeps_comment=kept))
+    state = receipt.state
+    assert state is not None
+    assert state.rated_at is not None
+    rated = {"rating": state.rating, "ratedAt": iso(state.rated_at)}
+    return rated if state.rating_comment is None else {**rated, "comment": state.rating_comment}
 
 
 @routes.add(

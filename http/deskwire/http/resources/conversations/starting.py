@@ -9,7 +9,7 @@ from pydantic import Field
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.conversations.agent_view import NO_EVENT, mine_view
+from deskwire.engine.conversations.agent_view import mine_view
 from deskwire.engine.conversations.commands import ContactRef, Create, PostMessage
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.emit import agent_view
@@ -18,6 +18,7 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
+from deskwire.engine.events.as_of import NO_EVENT
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.conversations import operations

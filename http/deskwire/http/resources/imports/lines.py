@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
+from deskwire.engine.core.nul import NUL
 from deskwire.engine.importing.records import (
     ContactRecord,
     ConversationRecord,
@@ -18,9 +19,10 @@ from deskwire.engine.importing.records import (
 from deskwire.http.api.input.decoding import Malformed, decoded
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.api.input.partial import what_fits
+from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, fitted
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
-from deskwire.http.resources.fields import Attributes, Closer, Name, StatusName, Title, UserId
+from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, StatusName, Title, UserId
 
 LINE_BYTES: Final = 256 * 1024
 """The bound of a line: the longest text and the most attributes take less, however they are escaped."""
@@ -43,7 +45,7 @@ def _moment(value: object) -> int:
 
 
 Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
-ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX)]
+ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX), SHOWING]
 
 
 class ImportedContact(Identity):
@@ -79,6 +81,7 @@ class ImportedConversation(Body):
     attributes: Annotated[Attributes, Field(default_factory=dict)]
     rating: Annotated[int, Field(ge=0, le=10)] | None = None
     rated_at: Moment | None = None
+    rating_comment: RatingComment | None = None
 
 
 class ImportedMessage(Content):
@@ -122,7 +125,7 @@ def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Refusal:
         known = value.get("externalId")
         problems = {each.pointer: each for each in refusal.problems}
         for each in _besides(value, now):
-            if each.pointer != "/ratedAt" or "/rating" not in problems:
+            if each.pointer not in ("/ratedAt", "/ratingComment") or "/rating" not in problems:
                 problems.setdefault(each.pointer, each)
         named = known if isinstance(known, str) else None
         return _refusal(line, named, *problems.values(), unnamed=refusal.unnamed)
@@ -142,6 +145,11 @@ def _besides(value: dict[str, Any], now: int) -> list[Problem]:
 _MESSAGE_FIELDS: Final = frozenset({"type", "externalId", "conversation", "author", "text", "createdAt"})
 _AUTHOR_FIELDS: Final = frozenset({"type", "name"})
 _OTHERS: Final = frozenset({"agent", "bot", "system"})
+
+
+def _plain(text: str) -> bool:
+    """Tell whether a text begins with something to see and has no U+0000, as nearly all do."""
+    return text[0].isprintable() and text[0] != " " and NUL not in text
 
 
 def _plain_message(number: int, value: Any) -> MessageRecord | None:
@@ -169,6 +177,7 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
             and 0 < len(text) <= _TEXT_MAX
             and 0 < len(identifier) <= _ID_MAX
             and 0 < len(conversation) <= _ID_MAX
+            and all(map(_plain, (text, identifier, conversation, name or "-")))
         ):
             return None
         at = milliseconds(value["createdAt"])
@@ -229,9 +238,11 @@ def _problems_of_conversation(body: ImportedConversation, now: int) -> list[Prob
         problems += (
             Problem(f"/{name}", "not_allowed", message) for name, value in fields.items() if value is not None
         )
-    if body.rated_at is not None and body.rating is None:
-        problems.append(
-            Problem("/ratedAt", "not_allowed", "Only a conversation with a rating has this field.")
+    if body.rating is None:
+        message = "Only a conversation with a rating has this field."
+        beside = {"ratedAt": body.rated_at, "ratingComment": body.rating_comment}
+        problems += (
+            Problem(f"/{name}", "not_allowed", message) for name, value in beside.items() if value is not None
         )
     return problems
 
@@ -259,6 +270,7 @@ def _conversation(line: Line, body: ImportedConversation, now: int) -> Conversat
         None if body.assignee is None else (body.assignee.type, body.assignee.id),
         body.rating,
         None if body.rating is None else (updated_at if body.rated_at is None else body.rated_at),
+        body.rating_comment,
     )
 
 

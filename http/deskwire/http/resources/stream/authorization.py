@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
+from deskwire.engine.core.nul import CODE, NUL, SENTENCE
 from deskwire.engine.stream.resume import is_resume
 from deskwire.http.api.input.decoding import decoded, escaped
 
@@ -138,6 +139,8 @@ class _Check:
             self._wrong(name, "required", "Is required.")
         elif not isinstance(value, str):
             self._wrong(name, "invalid_type", "Must be a text.")
+        elif NUL in value:
+            self._wrong(name, CODE, SENTENCE)
         else:
             return value
         return ""

@@ -16,6 +16,7 @@ from deskwire.engine.surveys.insights.progress import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Positive, Query, few
 from deskwire.http.api.routing import WHOLE, Routes, Tag
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
@@ -30,8 +31,8 @@ routes = Routes(
 )
 _INSIGHTS = f"{ONE}/insights"
 
-Id = Annotated[str, Field(min_length=1, max_length=200)]
-Title = Annotated[str, Field(min_length=1, max_length=500)]
+Id = Annotated[str, Field(min_length=1, max_length=200), SHOWING]
+Title = Annotated[str, Field(min_length=1, max_length=500), SHOWING]
 Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 Figure = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -77,7 +78,7 @@ class AlertBody(Body):
 
     id: Id
     severity: Literal["info", "warning", "critical"]
-    message: Annotated[str, Field(min_length=1, max_length=2_000)]
+    message: Annotated[str, Field(min_length=1, max_length=2_000), SHOWING]
     created_at: Annotated[str, Field(max_length=40), AfterValidator(_normal)] | None = None
 
 

@@ -13,7 +13,9 @@ from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.core.store import Store
+from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.events.extensions import response_created, response_deleted
+from deskwire.engine.events.types import response_lane
 from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.answers import answer_problems
 from deskwire.engine.surveys.definition import Definition, definition_of
@@ -21,12 +23,13 @@ from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
+from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, S2S, Media, Routes, Tag
-from deskwire.http.resources.conversations.operations import contact_key
 from deskwire.http.resources.conversations.s2s import ContactBody
+from deskwire.http.resources.somebody import contact_named
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -160,9 +163,11 @@ async def get_response(call: Call[Body, Query]) -> Answer:
 async def delete_response(call: Call[Body, Query]) -> Answer:
     """Delete a response, and the quotes from it in the insights."""
 
-    def delete(tx: SurveyTransaction) -> Response:
+    def delete(tx: Transaction) -> Response:
         survey, response = _one(call)(tx)
         tx.delete_response(survey.rowid, response)
+        draft, lane = response_deleted(survey.id, response.id), response_lane(response.id)
+        extend(tx, call.project, draft, None, call.services.clock(), lane=lane)
         return response
 
     response = await call.services.store.write(delete)
@@ -207,7 +212,10 @@ def _store(tx: Transaction, call: Call[SurveyResponseBody, Query], response: Res
         identity = {name: getattr(given, name) for name in given.model_fields_set - {"user_id"}}
         contact = put_contact(tx, call.project, ContactRef(given.user_id, identity), response.created_at)
         response = replace(response, contact=contact.rowid, user_id=contact.user_id)
-    return response_view(survey, tx.insert_response(survey.rowid, response))
+    view = response_view(survey, tx.insert_response(survey.rowid, response))
+    draft, lane = response_created(survey.id, response.version, view), response_lane(response.id)
+    extend(tx, call.project, draft, lane, response.created_at, lane=lane)
+    return view
 
 
 def _require_open(survey: Survey) -> None:
@@ -219,7 +227,10 @@ async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport])
     query = call.query
     contact = None
     if query.contact is not None:
-        contact = await contact_key(call, query.contact) or 0  # no contact has this key: nothing is listed
+        named = query.contact
+        contact = await call.services.store.read(
+            Inline(lambda reader: contact_named(reader, call.project, named))
+        )
     return ResponseFilter(query.version, contact, query.language, query.since, query.until)
 
 

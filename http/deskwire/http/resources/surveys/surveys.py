@@ -10,8 +10,11 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.extensions import survey_deleted
+from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
+from deskwire.engine.surveys.removal import put_out_of_sight
 from deskwire.engine.surveys.survey import (
     Status,
     Survey,
@@ -21,6 +24,7 @@ from deskwire.engine.surveys.survey import (
     version_view,
 )
 from deskwire.engine.surveys.validation.validate import definition_errors
+from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import Paged, page
@@ -166,8 +170,15 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
 @routes.add("DELETE", ONE, MANAGE, operation_id="deleteSurvey", tells="surveys", answer=Deleted)
 async def delete_survey(call: Call[Body, Query]) -> Answer:
     """Delete a survey permanently, with its versions, responses and insights."""
-    services = call.services
-    survey = await services.surveys.removals.remove(call.project, call.path["survey_id"], services.store)
+    services, project = call.services, call.project
+
+    def remove(tx: Transaction) -> Survey:
+        survey = put_out_of_sight(tx, project.rowid, call.path["survey_id"])
+        extend(tx, project, survey_deleted(survey.id), None, services.clock(), lane=None)
+        return survey
+
+    survey = await services.store.write(remove)
+    services.surveys.removals.begin()
     return {"id": survey.id, "deleted": True}
 
 

@@ -10,6 +10,7 @@ from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.tickets.ports import Order, SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
+from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Flag, given_fields, unique
 from deskwire.http.api.pagination import Paged
 from deskwire.http.resources.fields import Time, Title
@@ -34,9 +35,9 @@ NULLABLE: Final = frozenset(
 
 
 Description = Annotated[str, Field(max_length=20_000)]
-Kind = Annotated[str, Field(min_length=1, max_length=50)]
+Kind = Annotated[str, Field(min_length=1, max_length=50), SHOWING]
 Id = Annotated[str, Field(min_length=1, max_length=40)]
-Tag = Annotated[str, Field(min_length=1, max_length=50)]
+Tag = Annotated[str, Field(min_length=1, max_length=50), SHOWING]
 Tags = Annotated[list[Tag], Field(max_length=20), AfterValidator(unique)]
 
 

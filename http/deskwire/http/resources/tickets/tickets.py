@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.tickets.activity import Activity, By, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
-from deskwire.engine.tickets.ports import Place, Sort, TicketFilter, TicketLooks
+from deskwire.engine.tickets.ports import Place, Sort, TicketFilter, TicketLooks, TicketReader
 from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
+from deskwire.http.api.pagination import Paged, bad_cursor, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
-from deskwire.http.resources.conversations.operations import contact_key
+from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
 from deskwire.http.resources.tickets.requests import (
     NULLABLE,
     BulkBody,
@@ -36,6 +36,12 @@ routes = Routes(
     Tag("Tickets", "Create, list, search, change and delete tickets, one by one or in bulk."),
     unrecorded="The ticket's own log has it, with its author.",
 )
+
+
+class ListReader(TicketReader, SomebodyReader, Protocol):
+    """Queries of lists, and on those whom their filters name."""
+
+
 _ONE: Final = "/tickets/<ticket_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("tickets.manage")
@@ -104,11 +110,8 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     """List the tickets of a project, newest first unless `sort` and `order` say otherwise."""
     query, sort = call.query, Sort(call.query.sort, call.query.order)
     after = _place(query, sort)
-    criteria = await _filter(call)
-    if criteria is None:
-        return EMPTY_PAGE
     placed = await call.services.store.read(
-        lambda reader: reader.tickets(call.project.rowid, criteria, sort, after, query.rows)
+        lambda reader: reader.tickets(call.project.rowid, _filter(reader, call), sort, after, query.rows)
     )
     number = _SORTS.index(sort)
     return page(
@@ -220,12 +223,19 @@ def _service(call: Call[Any, Any]) -> TicketService:
     return TicketService(call.services.store, call.services.actors, call.project, _by(call))
 
 
-async def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
-    """Return the filter of a list; None if it matches no ticket, as there is no such contact."""
-    query = call.query
-    contact = None if query.contact is None else await contact_key(call, query.contact)
-    if query.contact is not None and contact is None:
-        return None
+def _filter(reader: ListReader, call: Call[Body, TicketList]) -> TicketFilter:
+    """Return the filter of a list. Raises BadRequest if it names somebody who is not there."""
+    query, project = call.query, call.project
+    contact = None if query.contact is None else contact_named(reader, project, query.contact)
+    if query.assignee not in (None, "none"):
+        assigned = TicketFilter(assignee=query.assignee)
+        require_assignee(
+            reader,
+            project,
+            "assignee",
+            query.assignee,
+            lambda: bool(reader.tickets(project.rowid, assigned, Sort("createdAt", "desc"), None, 1)),
+        )
     return TicketFilter(
         status=query.status,
         priority=query.priority,

@@ -13,7 +13,7 @@ from deskwire.engine.conversations.emit import announce_test
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound
 from deskwire.engine.core.ids import id_before, is_id
-from deskwire.engine.events.types import CATALOG
+from deskwire.engine.events.types import CATALOG, EXTENSIONS
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import (
     Delivery,
@@ -46,13 +46,16 @@ def _event_before(text: str) -> str:
     return text if is_id(text, "evt") else id_before("evt", milliseconds(text))
 
 
+_TYPES: Final = (*CATALOG, *EXTENSIONS)
+
+
 def _known_type(text: str) -> str:
-    if text not in CATALOG:
+    if text not in _TYPES:
         raise ValueError(f"There is no event type {text!r}.")
     return text
 
 
-_CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*CATALOG]})
+_CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*_TYPES]})
 
 
 class DeliveryList(Paged):

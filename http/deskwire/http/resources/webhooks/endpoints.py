@@ -14,9 +14,10 @@ from pydantic import Field
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.events.types import LISTABLE
+from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
+from deskwire.engine.webhooks.health import HealthTransaction, tell
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.retry.circuit import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
@@ -31,20 +32,29 @@ Q = TypeVar("Q", bound=Query)
 
 routes = Routes(Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), S2S)
 ONE: Final = "/s2s/webhooks/<endpoint_id>"
+_BY_DEFAULT: Final = [name for name in LISTABLE if name in STORED]
 _BY_API: Final = "by the API"
+_NEEDS: Final = "{} is sent only to endpoints that ask for internal events: it needs `internal` to be true."
 
 Url = Annotated[str, Field(min_length=1, max_length=2_048)]
 Types = Annotated[list[str], Field(max_length=50)]
+Internal = Annotated[
+    bool, Field(description="Whether it may list types that hold what agents write for agents.")
+]
 Description = Annotated[str, Field(max_length=500)]
 
 
 class EndpointBody(Body):
-    """The URL to send events to, and their types. An empty `events` means all types except typing."""
+    """The URL to send events to, and their types. An empty `events` means all types of the contract except typing.
+
+    Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`.
+    """
 
     url: Url
     events: Annotated[Types, Field(default_factory=list)]
     description: Description | None = None
     catch_up: CatchUp = "automatic"
+    internal: Internal = False
 
 
 class EndpointPatch(Body):
@@ -55,10 +65,11 @@ class EndpointPatch(Body):
     description: Description | None = None
     status: Literal["enabled", "disabled"] | None = None
     catch_up: CatchUp | None = None
+    internal: Internal | None = None
 
 
 async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
-    await _check(call, call.body.url, call.body.events or [])
+    await _check(call, call.body.url, call.body.events or [], _internal_problems(call.body, None))
 
 
 @routes.add(
@@ -75,11 +86,14 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
     records=("webhook.created",),
 )
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
-    """Create a webhook endpoint. The response shows the signing secret, only once."""
+    """Create a webhook endpoint. The response shows the signing secret, only once.
+
+    A request sent again under the same `Idempotency-Key` is answered with the endpoint and its secret masked.
+    """
     services, body, now = call.services, call.body, call.services.clock()
-    await _check(call, body.url, body.events)
+    await _check(call, body.url, body.events, _internal_problems(body, None))
     secret = new_secret()
-    shown = partial(endpoint_view, now=now, secret=secret)
+    kept = partial(endpoint_view, now=now)
     endpoint = Endpoint(
         rowid=0,
         id=new_id("whk", now),
@@ -92,8 +106,11 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         updated_at=now,
         description=body.description,
         catch_up=body.catch_up,
+        internal=body.internal,
     )
-    return shown(await _followed(call, call.around(lambda tx: _insert(tx, endpoint), shown)))
+    return endpoint_view(
+        await _followed(call, call.around(lambda tx: _insert(tx, endpoint), kept)), now, secret=secret
+    )
 
 
 @routes.add("GET", "/s2s/webhooks", operation_id="listEndpoints", answer=page_of(shapes.WebhookEndpoint))
@@ -131,8 +148,8 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
-    await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body's URL
-    await _check(call, body.url, body.events or [])
+    before = await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body
+    await _check(call, body.url, body.events or [], _internal_problems(body, before))
     changed = await _followed(call, lambda tx: _change(tx, find(tx), body, now))
     return await _shown(call, lambda _reader: changed)
 
@@ -147,7 +164,10 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     records=("webhook.secret_rotated",),
 )
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
-    """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours."""
+    """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours.
+
+    A request sent again under the same `Idempotency-Key` rotates nothing, and its response has the secret masked.
+    """
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
@@ -157,8 +177,8 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    shown = partial(endpoint_view, now=now, secret=secret)
-    return shown(await _followed(call, call.around(rotate, shown)))
+    kept = partial(endpoint_view, now=now)
+    return endpoint_view(await _followed(call, call.around(rotate, kept)), now, secret=secret)
 
 
 @routes.add(
@@ -230,10 +250,10 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
     return find
 
 
-async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
-    """Raise Invalid with every problem of the URL and the event types."""
-    problems = [
-        Problem(f"/events/{index}", "unknown_event_type", f"There is no event type {name!r}.")
+async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]) -> None:
+    """Raise Invalid with every problem of the URL and the event types, and these."""
+    problems += [
+        Problem(f"/events/{index}", "unknown_event_type", _unknown(name))
         for index, name in enumerate(types)
         if name not in LISTABLE
     ]
@@ -243,13 +263,41 @@ async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
         raise Invalid(*problems)
 
 
+def _unknown(name: str) -> str:
+    """Return the words for a type that there is not, with those that it may have meant."""
+    family = name.partition(".")[0]
+    near = [each for each in LISTABLE if each.partition(".")[0] == family] or _BY_DEFAULT
+    return f"There is no event type {name!r}. There is {', '.join(near)}."
+
+
+def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | None) -> list[Problem]:
+    """Return the problems of an endpoint that would list what it does not ask for.
+
+    Args:
+        before: the endpoint that is changed, None for a new one.
+    """
+    internal = before is not None and before.internal if body.internal is None else body.internal
+    if internal:
+        return []
+    if body.events is None:
+        listed = [] if before is None else [name for name in before.events if name in CONFIDENTIAL]
+        return [Problem("/internal", "needs_internal", _NEEDS.format(name)) for name in sorted(listed)]
+    return [
+        Problem(f"/events/{index}", "needs_internal", _NEEDS.format(name))
+        for index, name in enumerate(body.events)
+        if name in CONFIDENTIAL
+    ]
+
+
 def _insert(tx: DeliveryTransaction, endpoint: Endpoint) -> Endpoint:
     if len(tx.endpoints(endpoint.project)) >= ENDPOINTS_MAX:
         raise Conflict(f"A project has at most {ENDPOINTS_MAX} endpoints.", code="webhook_limit_reached")
     return tx.insert_endpoint(endpoint)
 
 
-def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+def _change(tx: HealthTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+    if problems := _internal_problems(body, before):  # another change has come first
+        raise Invalid(*problems)
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
     if "events" in changes:
         changes["events"] = frozenset(changes["events"])
@@ -260,6 +308,15 @@ def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now:
         after = replace(after, status_reason=None if after.status == "enabled" else _BY_API)
     tx.save_endpoint(replace(after, updated_at=now))
     if after.url != before.url or (after.status == "enabled" and before.status != "enabled"):
-        tx.reset_circuit(after.rowid)
-        after = replace(after, circuit=CLOSED)
+        after = _with_closed_circuit(tx, after, now)
+    if after.status != before.status:
+        tell(tx, "enabled" if after.status == "enabled" else "disabled", after, now)
     return replace(after, updated_at=now)
+
+
+def _with_closed_circuit(tx: HealthTransaction, endpoint: Endpoint, now: int) -> Endpoint:
+    turns = tx.circuit_turns(endpoint.rowid, closed=True)
+    tx.reset_circuit(endpoint.rowid)
+    if turns:
+        tell(tx, "circuit.closed", endpoint, now)
+    return replace(endpoint, circuit=CLOSED)

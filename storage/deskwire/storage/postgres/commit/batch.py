@@ -214,6 +214,9 @@ class BatchTransaction(PostgresTransaction):
     def erase_ticket(self, ticket: Ticket) -> None:
         raise NeedsAlone
 
+    def erase_response_events(self, survey: int, responses: Sequence[str]) -> None:
+        raise NeedsAlone
+
     def _saved(self, rowid: int) -> Saved | None:
         return self._laid.saved.get(rowid)
 
@@ -363,6 +366,9 @@ class BatchTransaction(PostgresTransaction):
         self._laid.put(self._laid.ended, delivery.position, True)
         with self.buffer.one_row():
             return super().end_delivery(delivery, status, reason, at)
+
+    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
+        raise NeedsAlone
 
     def _is_pending(self, position: int) -> bool:
         if position in self._laid.ended:

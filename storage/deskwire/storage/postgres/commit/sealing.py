@@ -42,7 +42,6 @@ class _Event(NamedTuple):
     event: Any  # a `StoredEvent`, which nobody but `seal` changes
     project: int
     at: int
-    ticket: int | None
     published: bool
 
 
@@ -79,8 +78,10 @@ class Unsealed:
         """Add an event, and return it with its stand-ins."""
         number = next(_numbers)
         position, event_id = StandInPosition(-number), StandInId(f"evt_{number:026d}")
-        event = event_at(position, event_id, project, draft, conversation, at, directed=directed)
-        self.events.append(_Event(event, project.rowid, at, ticket, not directed))
+        event = event_at(
+            position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
+        )
+        self.events.append(_Event(event, project.rowid, at, not directed))
         self._projects[position] = project.rowid
         return event
 
@@ -116,7 +117,7 @@ class Unsealed:
     def seal(self, heads: Mapping[int, Head]) -> dict[int | str, int | str]:
         """Give everything its place and id; return these by the stand-ins."""
         real: dict[int | str, int | str] = {}
-        for event, project, at, _, _ in self.events:
+        for event, project, at, _ in self.events:
             position, event_id = heads[project].events.next(at)
             real[event.position], real[event.id] = position, event_id
             event.position, event.id = position, event_id
@@ -138,7 +139,7 @@ class Unsealed:
 
     def event_rows(self) -> list[Sequence[Any]]:
         """Return the rows of the events, once they are sealed."""
-        return [row_with_subjects(each.event, each.at, each.ticket) for each in self.events]
+        return [row_with_subjects(each.event, each.at) for each in self.events]
 
     def delivery_rows(self) -> list[Sequence[Any]]:
         """Return the rows of the deliveries, once they are sealed."""

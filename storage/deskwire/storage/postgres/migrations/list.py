@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.storage.postgres.schema import cluster, files, main, order, search, triggers
+from deskwire.storage.postgres.schema import cluster, files, main, named, order, search, triggers
+from deskwire.storage.postgres.schema.types import typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,24 @@ class Migration:
 
 _BASELINE: Final = (main, order, triggers, cluster, files, search)
 
+_BY_CHANGE: Final = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_change ON conversations (project, updated_at, rowid)
+WHERE updated_at <> activity
+"""
+
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
+    Migration(
+        "m0002_lists_by_change",
+        "m0001_baseline",
+        indexes=(_BY_CHANGE,),
+    ),
+    Migration("m0006_named_events", "m0006_named_events", named.SQL),
+    Migration(
+        "m0009_comments_with_ratings",
+        "m0001_baseline",
+        typed("ALTER TABLE conversations ADD COLUMN rating_comment TEXT"),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"

@@ -43,6 +43,9 @@ from deskwire.storage.sqlite.migrations import (
     m0025_leases,
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
+    m0028_lists_by_change,
+    m0032_events_for_those_who_name_them,
+    m0035_comments_with_ratings,
 )
 
 SCRIPTS: Final = {
@@ -75,6 +78,9 @@ SCRIPTS: Final = {
         m0025_leases,
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
+        m0028_lists_by_change,
+        m0032_events_for_those_who_name_them,
+        m0035_comments_with_ratings,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

@@ -80,6 +80,7 @@ COLUMNS: Final = (
     Column("closed_at", "by commands"),
     Column("rating", "by commands"),
     Column("rated_at", "by commands"),
+    Column("rating_comment", "by commands"),
     Column("ticket_id", "by commands"),
     Column("visible", "by commands", read=bool),
     Column("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),

@@ -18,7 +18,13 @@ from itertools import islice, product
 from typing import Any, Final, get_args
 
 from deskwire.engine.conversations.conversation import Status
-from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
+from deskwire.engine.conversations.listing import (
+    AttributeIs,
+    ConversationFilter,
+    Listed,
+    Place,
+    Sort,
+)
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
@@ -28,13 +34,20 @@ Term = tuple[str, tuple[Any, ...]]
 """A condition with its values."""
 
 _STATUSES: Final[tuple[Status, ...]] = get_args(Status)
-_KEYS: Final = {"activity": "c.activity", "waiting": "c.waiting_since", "created": "c.created_at"}
+_KEYS: Final = {
+    "activity": "c.activity",
+    "waiting": "c.waiting_since",
+    "created": "c.created_at",
+    "updated": "c.updated_at",
+}
 _PAGE: Final = either(
     f"SELECT {SELECTED}, {CONTACT_COLUMNS} FROM {{numbers}} w {{and_then}} conversations c ON c.rowid = w.value "
     "JOIN contacts k ON k.rowid = c.contact"
 )
 MANY: Final = 5_000
-"""Conversations with a tag from which on it is cheaper to look for it among all than to sort all that have it."""
+"""Conversations with a tag from which on it is cheaper to look for it among all than to sort all that have it.
+
+So it is with what else few have, in a list by change, which no index but that of all conversations is in the order of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +73,14 @@ class ConversationListReads(Queries):
     def conversations(
         self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[Listed]:
-        ways = [page_query(way, wanted, sort, after, limit) for way in self._ways(project, wanted, sort)]
-        pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in ways)
-        found = merge(*pages, reverse=is_descending(sort))
-        places = [Place(*place) for place in islice(_once(found), limit)]
+        ways = self._ways(project, wanted, sort)
+        if sort.key == "updated" and not self._are_few(ways):
+            places = self._in_order_of_change(project, wanted, sort, after, limit)
+        else:
+            queries = [page_query(way, wanted, sort, after, limit) for way in ways]
+            pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in queries)
+            found = merge(*pages, reverse=is_descending(sort))
+            places = [Place(*place) for place in islice(_once(found), limit)]
         keys = self.dialect.listed([place.rowid for place in places])
         rows = {row[_ROWID]: row for row in self.conn.execute(_PAGE[self.dialect], (keys,))}
         return [_listed(rows[place.rowid], place) for place in places]
@@ -84,6 +101,39 @@ class ConversationListReads(Queries):
             return list(by_tag(project, wanted.tags))
         return list(ways_of(project, wanted, sort))
 
+    def _are_few(self, ways: Sequence[Way]) -> bool:
+        """Return whether fewer than MANY conversations are on these ways, whatever their ways do not tell."""
+        found = 0
+        for way in ways:
+            sql, values = entry_query(way, MANY - found)
+            found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
+            if found >= MANY:
+                return False
+        return True
+
+    def _in_order_of_change(
+        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+    ) -> list[Place]:
+        """Return the first places of a list by change, read in parts from both of its ways (`by_change`)."""
+        descending = is_descending(sort)
+        places: list[Place] = []
+        size, behind = limit, after
+        while True:
+            rows: list[Sequence[int]] = []
+            ends = []
+            for each in by_change(project):
+                sql, values = part_query(each, wanted, sort, behind, size)
+                part = self.conn.execute(self.dialect.text(sql), values).fetchall()
+                rows += part
+                if len(part) == size:
+                    ends.append((part[-1][0], part[-1][1]))
+            end = (max(ends) if descending else min(ends)) if ends else None
+            known = sorted((row[0], row[1]) for row in rows if row[2] and _is_known(row, end, descending))
+            places += [Place(*place) for place in (reversed(known) if descending else known)]
+            if len(places) >= limit or end is None:
+                return places[:limit]
+            size, behind = min(4 * size, _PART_MAX), Place(*end)
+
     def _with_tags(self, project: int, tags: tuple[str, ...]) -> int:
         """Return how many conversations have one of the tags, counted up to MANY of each."""
         return sum(
@@ -93,6 +143,16 @@ class ConversationListReads(Queries):
             ).fetchone()[0]
             for tag in tags
         )
+
+
+_PART_MAX: Final = 4_000
+"""Rows that a list by change reads at a time; it begins with as many as the page has."""
+
+
+def _is_known(row: Sequence[int], end: tuple[int, int] | None, descending: bool) -> bool:
+    """Return whether all rows in front of this one were read: whether it is not behind the end of the shorter part."""
+    place = (row[0], row[1])
+    return end is None or (place >= end if descending else place <= end)
 
 
 _ROWID: Final = SELECTED.split(", ").index("c.rowid")
@@ -160,6 +220,64 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
             yield Way(_indexed(index), terms, told, hours=sort.key == "activity")
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeWay:
+    """One of the two ways to conversations by their last change.
+
+    Args:
+        source: the table with its index, as `c`.
+        key: the column with the time, in whose order the index is.
+        terms: what the index is entered with.
+        own: the condition of a row that is on this way, if the index has others, too.
+    """
+
+    source: str
+    key: str
+    terms: tuple[Term, ...]
+    own: str = ""
+
+
+def by_change(project: int) -> Iterator[ChangeWay]:
+    """Yield the ways to all conversations in the order of their last change.
+
+    The last change of most was a message, which is their last activity as well, and found by that. The index by change
+    has the others alone, so that a message behind a message rewrites nothing of it.
+    """
+    home: Term = ("c.project = ?", (project,))
+    source = _indexed("conversations_by_activity")
+    yield ChangeWay(source, "c.activity", (home,), "c.updated_at = c.activity")
+    source = _indexed("conversations_by_change")
+    yield ChangeWay(source, "c.updated_at", (home, ("c.updated_at <> c.activity", ())))
+
+
+def part_query(
+    way: ChangeWay, wanted: ConversationFilter, sort: Sort, after: Place | None, size: int
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement for the next rows on a way by change, each with whether the list shows it, with its values."""
+    direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
+    terms = [*way.terms, *_changed(way.key, wanted)]
+    if after is not None:
+        terms.append((f"({way.key}, c.rowid) {sign} (?, ?)", (after.value, after.rowid)))
+    where, values = _joined(terms)
+    all_ways = Way("", (), frozenset())
+    left = replace(wanted, changed_since=None, changed_before=None)
+    fits, some = _joined([*([(way.own, ())] if way.own else []), *_rest(all_ways, left, sort)])
+    source = way.source if wanted.text is None else f"{way.source} JOIN contacts k ON k.rowid = c.contact"
+    shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END" if fits else "1"
+    order = f"{way.key} {direction}, c.rowid {direction}"
+    return (
+        f"SELECT {way.key}, c.rowid, {shown} FROM {source} WHERE {where} ORDER BY {order} LIMIT ?",
+        (*some, *values, size),
+    )
+
+
+def _changed(key: str, wanted: ConversationFilter) -> Iterator[Term]:
+    if wanted.changed_since is not None:
+        yield f"{key} >= ?", (wanted.changed_since,)
+    if wanted.changed_before is not None:
+        yield f"{key} < ?", (wanted.changed_before,)
+
+
 def _plain(wanted: ConversationFilter) -> ConversationFilter:
     """Return the filter without what the index of all conversations by their activity serves."""
     others = {name: getattr(wanted, name) for name in ("visible", "since", "until", "snoozed", "user")}
@@ -201,6 +319,15 @@ def count_query(way: Way, wanted: ConversationFilter, sort: Sort, bound: int) ->
     where, values = _joined([*way.terms, *_rest(way, wanted, sort)])
     source = _source(way, wanted)
     return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
+
+
+def entry_query(way: Way, bound: int) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement that counts up to a bound what a way's index is entered with, with its values."""
+    where, values = _joined(way.terms)
+    return f"SELECT count(*) FROM (SELECT 1 FROM {way.source} WHERE {where} LIMIT ?) AS found", (
+        *values,
+        bound,
+    )
 
 
 def _source(way: Way, wanted: ConversationFilter) -> str:
@@ -258,8 +385,29 @@ def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
         yield "c.activity < ?", (wanted.until,)
     if wanted.unread is not None:
         yield f"c.contact_messages {'>' if wanted.unread else '<='} {_SEEN}", (wanted.user,)
+    yield from _changed("c.updated_at", wanted)
+    if wanted.unread_by_contact is not None:
+        yield "c.unread = ?", (wanted.unread_by_contact,)
+    if wanted.rated is not None:
+        yield f"c.rating IS {'NOT ' if wanted.rated else ''}NULL", ()
+    if wanted.rating is not None:
+        yield "c.rating BETWEEN ? AND ?", wanted.rating
+    yield from map(_attribute, wanted.attributes)
     if wanted.text is not None:
-        yield _TEXT_SEARCH, (_contains(wanted.text),) * _TEXT_SEARCH.count("?")
+        text = _TEXT_SEARCH if wanted.notes else _TEXT_SEARCH_WITHOUT_NOTES
+        yield text, (_contains(wanted.text),) * text.count("?")
+
+
+def _attribute(wanted: AttributeIs) -> Term:
+    kinds, values = ["a.kind = 'string' AND a.text = ?"], [wanted.name, wanted.text]
+    if wanted.boolean is not None:
+        kinds.append("a.kind = 'boolean' AND a.text = ?")
+        values.append("true" if wanted.boolean else "false")
+    some: tuple[Any, ...] = (*values,)
+    if wanted.number is not None:
+        kinds.append("CASE WHEN a.kind = 'number' THEN CAST(a.text AS double precision) = ? ELSE 1 = 0 END")
+        some += (wanted.number,)
+    return f"EXISTS (SELECT 1 FROM {{attributes}} AS a WHERE a.key = ? AND ({' OR '.join(kinds)}))", some
 
 
 def _one_of(column: str, values: Sequence[str | None]) -> Term:
@@ -281,6 +429,7 @@ _TEXT_SEARCH: Final = (
     "(c.title {like} ? ESCAPE '!' OR k.name {like} ? ESCAPE '!' OR k.email {like} ? ESCAPE '!' OR k.user_id {like} ? ESCAPE '!' "
     "OR EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.text {like} ? ESCAPE '!'))"
 )
+_TEXT_SEARCH_WITHOUT_NOTES: Final = _TEXT_SEARCH.replace("= c.rowid AND", "= c.rowid AND m.internal = 0 AND")
 
 
 def _contains(text: str) -> str:

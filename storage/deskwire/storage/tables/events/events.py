@@ -1,6 +1,7 @@
 """The event log's table. Positions grow in commit order, and with them the ids.
 
-A row that is `internal` is for agents alone: a query without `internal = 0` is one that may show it.
+A row whose `internal` is 1 is for agents, one with 2 for those who name its type: a query without `internal = 0` is one that
+may show it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import AGENTS, Draft, StoredEvent, Topic, encode_envelope, topics_of
+from deskwire.engine.events.types import (
+    REGISTRY,
+    Draft,
+    StoredEvent,
+    Topic,
+    encode_envelope,
+    ticket_lane,
+    topics_of,
+)
 from deskwire.storage.dialect import differing, either
 from deskwire.storage.tables.base import Changes, Queries
 
-EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
+EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body, e.ticket"
 
 ROW_COLUMNS: Final = "position, id, type, project, conversation, sequence, body, created_at, internal, ticket"
 """The columns that `event_row` has the values of."""
@@ -72,6 +81,14 @@ _OF_AGENTS: Final = either(
     )
     + " ORDER BY position LIMIT :limit"
 )
+_OF_LEVEL: Final = {
+    level: either(
+        f"SELECT * FROM (SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
+        f"AND e.internal = {level} {{of_project}}"
+    )
+    for level in (0, 1, 2)
+}
+"""The begin of a query for a project's events of one level, each of which SQLite has an index of; `)` follows behind its end."""
 _ID_AT: Final = either(
     f"SELECT e.id FROM events e WHERE {_SHOWN} AND e.position <= :position ORDER BY e.position DESC LIMIT 1"
 )
@@ -103,10 +120,13 @@ def event_at(
     at: int,
     *,
     directed: bool,
+    ticket: int | None,
 ) -> StoredEvent:
     """Return an event at its place in the log; one that is `directed` to an endpoint is in no feed and in no topic."""
-    internal = draft.type in AGENTS
-    assert not (internal and (directed or draft.sequence is not None)), "what agents are told has no number"
+    internal = REGISTRY[draft.type].audience != "all"
+    assert not (internal and (directed or draft.sequence is not None)), (
+        "what consumers do not get has no number"
+    )
     return StoredEvent(
         position,
         event_id,
@@ -115,11 +135,12 @@ def event_at(
         conversation,
         draft.sequence,
         encode_envelope(draft, event_id, project.id, at),
+        ticket,
         () if directed or internal else topics_of(project.rowid, draft.data),
     )
 
 
-def event_row(event: StoredEvent, at: int, ticket: int | None) -> tuple[object, ...]:
+def event_row(event: StoredEvent, at: int) -> tuple[object, ...]:
     """Return the values of ROW_COLUMNS."""
     return (
         event.position,
@@ -130,8 +151,8 @@ def event_row(event: StoredEvent, at: int, ticket: int | None) -> tuple[object, 
         event.sequence,
         event.body,
         at,
-        int(event.internal),
-        ticket,
+        REGISTRY[event.type].level,
+        event.ticket,
     )
 
 
@@ -152,6 +173,20 @@ class EventReads(Queries):
     def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
         values = {"project": project, "after": after, "limit": limit}
         rows = self.conn.execute(_OF_AGENTS[self.dialect], values)
+        return [event_of(row) for row in rows]
+
+    def named_events(
+        self, project: int, after: int, limit: int, types: frozenset[str]
+    ) -> Sequence[StoredEvent]:
+        names = {f"type{number}": name for number, name in enumerate(sorted(types))}
+        wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})"
+        levels = sorted({REGISTRY[name].level for name in types})
+        each = " UNION ALL ".join(
+            f"{_OF_LEVEL[level][self.dialect]} {wanted} ORDER BY e.position LIMIT :limit) AS level{level}"
+            for level in levels
+        )
+        values = {"project": project, "after": after, "limit": limit, **names}
+        rows = self.conn.execute(f"SELECT * FROM ({each}) AS named ORDER BY position LIMIT :limit", values)
         return [event_of(row) for row in rows]
 
     def lane_events(
@@ -217,6 +252,8 @@ class EventWrites(Changes):
         self.erased.add(conversation)
 
     def erase_ticket_events(self, ticket: int) -> None:
-        """Remove a ticket's events, which are all internal."""
+        """Remove a ticket's events, which are all internal, also from what this commit is about to publish."""
         self.note_spent()
         self.conn.execute("DELETE FROM events WHERE ticket = ?", (ticket,))
+        self.published[:] = [event for event in self.published if event.ticket != ticket]
+        self.erased.add(ticket_lane(ticket))

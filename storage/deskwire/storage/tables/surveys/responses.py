@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -102,30 +103,37 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
     def delete_response(self, survey: int, response: Response) -> None:
         self._delete_responses(survey, [response])
 
-    def erase_responses(self, contact: int, limit: int) -> int:
+    @abstractmethod
+    def erase_response_events(self, survey: int, responses: Sequence[str]) -> None:
+        """Remove the events of these responses, by their ids, and all deliveries of those."""
+
+    def erase_responses(self, contact: int, limit: int) -> Sequence[tuple[str | None, str]]:
         rows = self.conn.execute(
-            f"SELECT r.survey, {_RESPONSE} FROM survey_responses r LEFT JOIN contacts k ON k.rowid = r.contact "
+            f"SELECT CASE WHEN s.removed = 0 THEN s.id END, r.survey, {_RESPONSE} FROM survey_responses r "
+            "JOIN surveys s ON s.rowid = r.survey LEFT JOIN contacts k ON k.rowid = r.contact "
             "WHERE r.contact = ? ORDER BY r.rowid LIMIT ?",
             (contact, limit),
         ).fetchall()
         by_survey: dict[int, list[Response]] = {}
-        for survey, *row in rows:
+        for _, survey, *row in rows:
             by_survey.setdefault(survey, []).append(_response_of(row))
         for survey, responses in by_survey.items():
             self._delete_responses(survey, responses)
-        return len(rows)
+        return [(row[0], row[3]) for row in rows]
 
     def clear_survey(self, survey: int, limit: int) -> int:
         deleted = self.conn.execute(
-            "DELETE FROM survey_responses WHERE rowid IN (SELECT rowid FROM survey_responses WHERE survey = ? LIMIT ?)",
+            "DELETE FROM survey_responses WHERE rowid IN (SELECT rowid FROM survey_responses WHERE survey = ? LIMIT ?) "
+            "RETURNING id",
             (survey, limit),
-        ).rowcount
+        ).fetchall()
+        self.erase_response_events(survey, [response_id for (response_id,) in deleted])
         if not deleted:
             for table in ("survey_insights", "survey_refreshes", "survey_versions"):
                 self.conn.execute(f"DELETE FROM {table} WHERE survey = ?", (survey,))
             self.conn.execute("DELETE FROM surveys WHERE rowid = ?", (survey,))
             self.want_scrub()
-        return deleted
+        return len(deleted)
 
     def put_insights(self, survey: int, insights: Insights) -> None:
         self.conn.execute(
@@ -162,6 +170,7 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
         ).rowcount
 
     def _delete_responses(self, survey: int, responses: Sequence[Response]) -> None:
+        self.erase_response_events(survey, [response.id for response in responses])
         self.conn.executemany(
             "DELETE FROM survey_responses WHERE rowid = ?", [(response.rowid,) for response in responses]
         )

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.events.types import EXTENSIONS, StoredEvent, ticket_lane
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus, HeldBack
 from deskwire.engine.webhooks.endpoint import disabled_reason
 from deskwire.storage.dialect import either
@@ -45,6 +45,13 @@ INSERT_DELIVERY: Final = (
 )
 """Takes the values of `delivery_row`."""
 
+_OF_TICKETS: Final = (
+    "DELETE FROM deliveries WHERE lane IN (SELECT :first + e.ticket FROM events e WHERE e.conversation = :subject "
+    "AND e.ticket IS NOT NULL) AND event IN (SELECT e.position FROM events e WHERE e.conversation = :subject "
+    "AND e.ticket IS NOT NULL) RETURNING position"
+)
+"""By their lanes, which have an index."""
+
 _END: Final = 2**63 - 1
 _AT_ONCE: Final = 5_000
 """Deliveries whose attempts one statement removes."""
@@ -62,7 +69,7 @@ def delivery_at(
     redelivery: bool,
 ) -> Delivery:
     """Return a delivery, due at once, at its place among all."""
-    assert not event.internal, "what agents are told is delivered to nobody"
+    assert not event.internal or event.type in EXTENSIONS, "what agents alone are told is delivered to nobody"
     return Delivery(
         position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=redelivery
     )
@@ -279,6 +286,14 @@ class DeliveryWrites(Changes):
         self.deliveries[:] = [
             delivery for delivery in self.deliveries if delivery.ordering_key != conversation
         ]
+
+    def erase_ticket_deliveries(self, subject: int) -> None:
+        """Remove the deliveries of those ticket events that go with this contact's lane, and not with their ticket."""
+        gone = self.conn.execute(_OF_TICKETS, {"subject": subject, "first": ticket_lane(0)}).fetchall()
+        positions = [position for (position,) in gone]
+        self._delete_attempts(positions)
+        removed = frozenset(positions)
+        self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.position not in removed]
 
     def _insert_attempt(self, position: int, attempt: Attempt) -> None:
         """Store an attempt, in place of the one that it repeats."""

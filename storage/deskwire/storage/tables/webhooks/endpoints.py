@@ -19,7 +19,7 @@ from deskwire.storage.tables.base import Queries
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
     "description, last_delivery_at, last_delivery_status, last_success_at, held_upto, catch_up, old_secret, "
-    "old_secret_until, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
+    "old_secret_until, internal, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
 )
 _CIRCUIT_WIDTH: Final = 6
 _PENDING_MAX: Final = 100_000
@@ -68,7 +68,7 @@ class EndpointWrites(AuditWrites):
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         rowid = self.inserted(
             "INSERT INTO endpoints (id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, "
-            "status, status_reason, description, catch_up) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "status, status_reason, description, catch_up, internal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 endpoint.id,
                 endpoint.project,
@@ -82,6 +82,7 @@ class EndpointWrites(AuditWrites):
                 endpoint.status_reason,
                 endpoint.description,
                 endpoint.catch_up,
+                int(endpoint.internal),
             ),
         )
         self.forget_endpoints()
@@ -96,7 +97,7 @@ class EndpointWrites(AuditWrites):
         self.record(*endpoint_changed(_endpoint_of(row), endpoint, pending))
         self.conn.execute(
             "UPDATE endpoints SET url = ?, events = ?, sealed_secret = ?, secret_tail = ?, updated_at = ?, "
-            "status = ?, status_reason = ?, description = ?, catch_up = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
+            "status = ?, status_reason = ?, description = ?, catch_up = ?, internal = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
             (
                 endpoint.url,
                 _listed(endpoint),
@@ -107,6 +108,7 @@ class EndpointWrites(AuditWrites):
                 endpoint.status_reason,
                 endpoint.description,
                 endpoint.catch_up,
+                int(endpoint.internal),
                 endpoint.old_secret,
                 endpoint.old_secret_until,
                 endpoint.rowid,
@@ -129,6 +131,13 @@ class EndpointWrites(AuditWrites):
             "UPDATE endpoints SET last_delivery_at = ?, last_delivery_status = ?, last_success_at = ? WHERE rowid = ?",
             (at, status, succeeded_at, endpoint),
         )
+
+    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
+        locked = self.conn.execute(
+            "UPDATE endpoints SET probe_at = probe_at WHERE rowid = ? AND (probe_at IS NULL) = ?",
+            (endpoint, not closed),
+        )
+        return locked.rowcount == 1
 
     def save_circuit(self, endpoint: int, circuit: Circuit) -> None:
         self.conn.execute(
@@ -202,5 +211,6 @@ def _listed(endpoint: Endpoint) -> str:
 
 def _endpoint_of(row: Sequence[Any]) -> Endpoint:
     rowid, endpoint_id, project, url, events, *rest = row
-    rest[-_CIRCUIT_WIDTH:] = [Circuit(*rest[-_CIRCUIT_WIDTH:])]
+    internal, *circuit = rest[-_CIRCUIT_WIDTH - 1 :]
+    rest[-_CIRCUIT_WIDTH - 1 :] = [bool(internal), Circuit(*circuit)]
     return Endpoint(rowid, endpoint_id, project, url, frozenset(orjson.loads(events)), *rest)

@@ -1,0 +1,102 @@
+"""The part of the reference page of events that is beyond the contract, with an envelope of each type as the engine makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from deskwire.engine.contacts.contact import Contact, contact_view
+from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
+from deskwire.engine.events.extensions import (
+    contact_changed,
+    contact_merged,
+    message_gone,
+    response_created,
+    response_deleted,
+    survey_deleted,
+)
+from deskwire.engine.events.internal import Actor, note_created, ticket_event
+from deskwire.engine.events.types import Draft, encode_envelope
+from deskwire.engine.surveys.survey import Response, Survey, response_view
+from deskwire.engine.tickets.ticket import Ticket, ticket_view
+from deskwire.engine.uploads.links import nowhere
+from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.health import health_event
+from deskwire.engine.webhooks.retry.circuit import Circuit
+
+_NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
+_PROJECT: Final = "prj_01KZ000000000000000000SH0P"
+_ACTOR: Final = Actor("user", "usr_01KZ0000000000000000AGENT1", "Grace")
+_CONTACT: Final = Contact(
+    1, "con_01KZ0000000000000000C0NTCT", "u1", _NOON, _NOON, "Ada", "ada@example.org", None, None
+)
+_CONVERSATION: Final = Conversation(
+    "cnv_01KZ00000000000000000000C1", 1, _NOON, _NOON, title="Where is my order?", messages=1, human=True,
+    last_message_at=_NOON, sequence=2, tags=("vip",),
+)  # fmt: skip
+_NOTE: Final = Message(
+    "msg_01KZ00000000000000000000M4",
+    Author("agent", _ACTOR.id, _ACTOR.name),
+    "She is a VIP: send it again at once.",
+    _NOON,
+    internal=True,
+)
+_TICKET: Final = Ticket(
+    "tkt_01KZ00000000000000000000T1", 1, "Parcel lost", _NOON, _NOON, _NOON, priority="HIGH",
+    contact_id=_CONTACT.id, tags=("parcel",),
+)  # fmt: skip
+_SURVEY: Final = Survey(1, "srv_01KZ00000000000000000000S1", 1, "Delivery", "OPEN", 2, 1, 0, _NOON, _NOON)
+_RESPONSE: Final = Response(
+    1, "rsp_01KZ00000000000000000000R1", 2, 1, "u1", "en", {"q1": 5, "q2": "It came late."}, _NOON
+)
+_ENDPOINT: Final = Endpoint(
+    1, "whk_01KZ0000000000000000000W01", 1, "https://crm.example.org/deskwire", frozenset(), b"", "", _NOON, _NOON,
+    description="The CRM",
+)  # fmt: skip
+_OPEN: Final = Circuit(
+    20, _NOON - 61_000, 0, _NOON + 10_000, "20 attempts in a row failed within 61 s; the last: status 500"
+)
+
+
+def extension_envelopes() -> Mapping[str, bytes]:
+    """Return an envelope of each type beyond the contract, as the engine's functions make it."""
+    return {
+        draft.type: encode_envelope(draft, f"evt_01KZ0000000000000000000E{number:02}", _PROJECT, _NOON)
+        for number, draft in enumerate(_drafts(), 1)
+    }
+
+
+def _drafts() -> Iterator[Draft]:
+    yield from _of_tickets()
+    yield response_created(_SURVEY.id, _RESPONSE.version, response_view(_SURVEY, _RESPONSE))
+    yield response_deleted(_SURVEY.id, _RESPONSE.id)
+    yield survey_deleted(_SURVEY.id)
+    yield _note()
+    for what in ("redacted", "deleted"):
+        yield message_gone(what, _CONVERSATION.id, "msg_01KZ00000000000000000000M1", _NOON, _ACTOR)
+    yield contact_changed(contact_view(_CONTACT), ["tags"], _ACTOR)
+    yield contact_merged(contact_view(_CONTACT), "con_01KZ00000000000000000V1S1T", "visitor-7", _ACTOR)
+    disabled = replace(_ENDPOINT, status="disabled", status_reason="by the API")
+    held = HeldBack(38, _NOON - 60_000, 0, None)
+    yield health_event("circuit.opened", replace(_ENDPOINT, circuit=_OPEN), held, _NOON)
+    yield health_event("circuit.closed", _ENDPOINT, NOTHING_HELD, _NOON)
+    yield health_event("disabled", disabled, NOTHING_HELD, _NOON)
+    yield health_event("enabled", _ENDPOINT, NOTHING_HELD, _NOON)
+
+
+def _of_tickets() -> Iterator[Draft]:
+    done = replace(_TICKET, status="DONE")
+    ids = {"id": _TICKET.id, "conversationId": None, "contactId": _TICKET.contact_id}
+    yield ticket_event("created", ticket_view(_TICKET), (), _ACTOR)
+    yield ticket_event("changed", ticket_view(done), ["status"], _ACTOR)
+    yield ticket_event("deleted", ids, (), _ACTOR)
+
+
+def _note() -> Draft:
+    view = agent_view(_CONVERSATION, _CONTACT, _PROJECT, _NOTE, None)
+    shown = partial(nowhere().shown, now=_NOON)
+    return note_created(dashboard_message_view(_NOTE, _CONVERSATION.id, shown), view)

@@ -1,0 +1,231 @@
+"""Lists of conversations for a project's own backend: their filters and orders, by change too."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, Protocol
+
+import orjson
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+
+from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.inbox import InboxReader
+from deskwire.engine.conversations.listing import (
+    NEWEST_FIRST,
+    AttributeIs,
+    ConversationFilter,
+    Listed,
+    Order,
+    Place,
+    Sort,
+)
+from deskwire.engine.core.errors import BadRequest, Problem
+from deskwire.engine.core.store import Inline
+from deskwire.engine.events.as_of import as_of
+from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.validation import Flag, Query, Time, bad_query
+from deskwire.http.api.pagination import ByChange, list_number, page
+from deskwire.http.resources.conversations.lists import Statuses, Tags
+from deskwire.http.resources.conversations.operations import conversation_id, find
+from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
+
+_ATTRIBUTES_MAX: Final = 5
+"""Attributes that one list may be filtered by."""
+_ONE: Final = re.compile(r'[^,":]+:(?:"(?:[^"\\]|\\.)*"|[^,"][^,]*)')
+"""The name and value of an attribute; the value is in quotes, or goes up to the next comma."""
+_SEVERAL: Final = re.compile(f"{_ONE.pattern}(?:,{_ONE.pattern})*")
+_RANGE: Final = re.compile(r"(10|[0-9])(?:\.\.(10|[0-9]))?")
+
+
+def _attributes(text: object) -> object:
+    """Return the attributes that a text names. Raises ValueError."""
+    if not isinstance(text, str):
+        return text
+    if not _SEVERAL.fullmatch(text):
+        raise ValueError(
+            "This must be `name:value`, or several of these with commas between them; a value with a comma is put in quotes."
+        )
+    found = [_attribute(*part[0].split(":", 1)) for part in _ONE.finditer(text)]
+    if len(found) > _ATTRIBUTES_MAX:
+        raise ValueError(f"At most {_ATTRIBUTES_MAX} attributes can be given.")
+    return tuple(found)
+
+
+def _attribute(name: str, value: str) -> AttributeIs:
+    """Return the attribute with a value as it was written. Raises ValueError for a text in quotes that is no JSON."""
+    if value.startswith('"'):
+        return AttributeIs(name, _quoted(value))
+    if value in ("true", "false"):
+        return AttributeIs(name, value, boolean=value == "true")
+    return AttributeIs(name, value, _number(value))
+
+
+def _quoted(value: str) -> str:
+    try:
+        text = str(orjson.loads(value))
+    except ValueError:
+        text = "\0"
+    if "\0" in text:
+        raise ValueError("A value in quotes must be a string in JSON, without U+0000.")
+    return text
+
+
+def _number(text: str) -> float | None:
+    """Return the number that a text is in JSON; None if it is none."""
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return None
+    return float(value) if type(value) in (int, float) and math.isfinite(value) else None
+
+
+def _range(text: object) -> object:
+    """Return the lowest and the highest rating that a text names. Raises ValueError."""
+    if not isinstance(text, str):
+        return text
+    found = _RANGE.fullmatch(text)
+    if found is None or int(found[1]) > int(found[2] or found[1]):
+        raise ValueError("This must be a rating from 0 to 10, or a range of them such as `0..6`.")
+    return int(found[1]), int(found[2] or found[1])
+
+
+AttributesAre = Annotated[
+    tuple[AttributeIs, ...],
+    BeforeValidator(_attributes),
+    WithJsonSchema({"type": "string", "examples": ["plan:gold,vip:true"]}),
+]
+Ratings = Annotated[
+    tuple[int, int],
+    BeforeValidator(_range),
+    WithJsonSchema({"type": "string", "pattern": f"^{_RANGE.pattern}$", "examples": ["0..6"]}),
+]
+Include = Literal["tags"]
+"""What a conversation is shown with besides the fields that it has everywhere."""
+
+
+class ListReader(InboxReader, SomebodyReader, Protocol):
+    """Queries on conversations, and on who can be assigned."""
+
+
+class BackendView(Query):
+    """The fields to add: with `include=tags`, the conversation has its `tags`."""
+
+    include: Include | None = None
+
+
+class BackendConversationLists(ByChange):
+    """The filters and order of a list of conversations, and its page.
+
+    `status` and `tag` take one or several with commas between them, any of which will do. `assignee` is `none`, or the id of a
+    user or team; `team` is another word for the latter. `contact` is your own user id or a con_ id. `unread` is the field of
+    the conversation. `rating` is a value, or a range such as `0..6`. `attribute` is `name:value`, or several of these with
+    commas between them, all of which must hold; a value that reads as a number or as `true` or `false` finds that and the text.
+    `q` is a part of a text. `since` and `until` bound the last activity, `updatedSince` and `updatedBefore` the last change.
+    Hidden conversations are listed with `visible=false` alone.
+    """
+
+    status: Statuses | None = None
+    archived: Flag | None = None
+    assignee: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    team: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    contact: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    unread: Flag | None = None
+    rated: Flag | None = None
+    rating: Ratings | None = None
+    attribute: AttributesAre | None = None
+    tag: Tags | None = None
+    visible: Flag = True
+    since: Time | None = None
+    until: Time | None = None
+    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    include: Include | None = None
+    sort: Literal["updated", "activity", "created"] = "activity"
+    order: Order = "desc"
+
+    @field_validator("team")
+    @classmethod
+    def _alone(cls, team: str | None, info: ValidationInfo) -> str | None:
+        if team is not None and info.data.get("assignee") is not None:
+            raise ValueError("A conversation has one assignee: give `assignee` or `team`.")
+        return team
+
+    @field_validator("until")
+    @classmethod
+    def _not_before(cls, until: int | None, info: ValidationInfo) -> int | None:
+        since = info.data.get("since")
+        if until is not None and since is not None and until <= since:
+            raise ValueError("This must be later than `since`.")
+        return until
+
+
+async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answer:
+    """Return a page of conversations. Raises BadRequest for the cursor of another list, and for a contact or assignee of nobody."""
+    query, project = call.query, call.project
+    number = list_number(project.id, query)
+    begun = query.goes_on(number)
+    after = None if begun is None else Place(*begun[0])
+    sort = Sort(query.sort, query.order)
+
+    def read(reader: ListReader) -> tuple[Sequence[Listed], str]:
+        wanted = _filter(reader, call)
+        found = reader.conversations(project.rowid, wanted, sort, after, query.rows)
+        return found, as_of(reader, project.rowid) if begun is None else begun[1]
+
+    listed, moment = await call.services.store.read(read)
+
+    def view(each: Listed) -> dict[str, Any]:
+        shown = conversation_view(each.conversation, each.contact, project.id)
+        return {**shown, "tags": list(each.conversation.tags)} if query.include else shown
+
+    return page(query, listed, view, lambda each: (number, each.at.value, each.at.rowid), moment)
+
+
+async def get_conversation(call: Call[Any, BackendView]) -> Answer:
+    """Return the conversation object, with what else was asked for."""
+    identifier, project = conversation_id(call), call.project
+    state, contact = await call.services.store.read(Inline(lambda reader: find(reader, project, identifier)))
+    shown = conversation_view(state, contact, project.id)
+    return {**shown, "tags": list(state.tags)} if call.query.include else shown
+
+
+def _filter(reader: ListReader, call: Call[Any, BackendConversationLists]) -> ConversationFilter:
+    """Return the filter of a list. Raises BadRequest naming the contact and the assignee, if there are no such ones."""
+    query, project = call.query, call.project
+    contact, problems = None, list[Problem]()
+    name, assignee = ("assignee", query.assignee) if query.team is None else ("team", query.team)
+
+    def has_some() -> bool:
+        wanted = ConversationFilter(assignees=(assignee,))
+        return bool(reader.conversations(project.rowid, wanted, NEWEST_FIRST, None, 1))
+
+    try:
+        contact = None if query.contact is None else contact_named(reader, project, query.contact)
+    except BadRequest as refused:
+        problems += refused.problems
+    try:
+        if assignee is not None and (name, assignee) != ("assignee", "none"):
+            require_assignee(reader, project, name, assignee, has_some)
+    except BadRequest as refused:
+        problems += refused.problems
+    if problems:
+        raise bad_query(*problems)
+    return ConversationFilter(
+        contact=contact,
+        statuses=query.status,
+        archived=query.archived,
+        assignees=None if assignee is None else ((None if assignee == "none" else assignee),),
+        tags=query.tag,
+        visible=query.visible,
+        since=query.since,
+        until=query.until,
+        text=query.q,
+        notes=False,
+        changed_since=query.updated_since,
+        changed_before=query.updated_before,
+        unread_by_contact=query.unread,
+        rated=query.rated,
+        rating=query.rating,
+        attributes=query.attribute or (),
+    )
