@@ -28,6 +28,7 @@ ELSEWHERE: Final = {
     "deliveries": "deskwire.commands.deliveries.command:deliveries",
     "demo": "deskwire.commands.demo.command:demo",
     "import": "deskwire.commands.import_.command:import_command",
+    "credential": "deskwire.commands.admin.credential:credential",
     "key": "deskwire.commands.admin.key:key",
     "listen": "deskwire.commands.listen.command:listen",
     "migrate": "deskwire.commands.database.command:migrate",

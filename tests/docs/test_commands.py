@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from tests.docs.pages import blocks, guides, name
+from tests.support.api.machines import make
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import refreshed, respond, survey
 from tests.support.root import ROOT
@@ -147,6 +148,7 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
             ("api.md", "Message field", messages.json()["items"][0]),
             ("api.md", "Contact field", contact.json()),
             ("people.md", "Key field", key),
+            ("credentials.md", "Credential field", await make(service)),
             ("people.md", "Member field", member),
             ("people.md", "Project field", project.json()),
             ("people.md", "Setting field", project.json()["settings"]),

@@ -67,6 +67,27 @@ async def test_a_revoked_key_is_good_for_nothing_at_any_node_once_that_is_answer
                     await trio.sleep(0.05)  # looks again: nothing announces it
 
 
+async def test_a_revoked_machine_credential_is_good_for_nothing_at_any_node_once_that_is_answered(
+    tmp_path: Path,
+) -> None:
+    async with running_nodes(tmp_path) as nodes, nodes.client(0, nodes.token) as owner:
+        path, body = (
+            f"/projects/{nodes.project}/credentials",
+            {"name": "sync", "permissions": ["webhooks.manage"]},
+        )
+        for number in range(10):
+            made = (await owner.post(path, json=body)).json()
+            async with nodes.client(1, made["secret"]) as one, nodes.client(2, made["secret"]) as other:
+                assert (await used(one), await used(other)) == (200, 200), "both remember it now"
+                if number % 2:
+                    rotate = f"{path}/{made['id']}/rotate"
+                    gone = await owner.post(rotate, json={"overlapSeconds": 0})
+                else:
+                    gone = await owner.delete(f"{path}/{made['id']}")
+                assert gone.status_code == 200, gone.text
+                assert (await used(one), await used(other)) == (401, 401)
+
+
 @dataclass(frozen=True)
 class Arrival:
     """An attempt at a delivery: its id, the endpoint's number, the event's sequence, the time."""

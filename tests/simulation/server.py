@@ -52,6 +52,7 @@ from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.app import make_app
+from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys, Webhooks
@@ -371,6 +372,7 @@ class Server:
         return Services(
             store=self.disk,
             keys=ServerKeys(self.disk),
+            machines=Machines(self.disk),
             sessions=parts.sessions(config, self.disk),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),

@@ -80,7 +80,9 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0026_the_entries_of_a_shared_shelf",
         "m0027_refreshes",
         "m0028_lists_by_change",
+        "m0029_machine_credentials",
         "m0032_events_for_those_who_name_them",
+        "m0033_what_reports_count",
         "m0035_comments_with_ratings",
     ]
     with closing(Database(memory=True)) as empty:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 SHAPES: Final = {
     "a server key": re.compile(r"\bsk_[0-9A-Za-z]{43}\b"),
+    "a machine credential": re.compile(r"\bmk_[0-9A-Za-z]{43}\b"),
     "a webhook's secret": re.compile(r"\bwhsec_[0-9A-Za-z+/=_-]{16,}"),
     "a token": re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}"),
     "a signed URL": re.compile(r"signature=[\w-]{43}"),

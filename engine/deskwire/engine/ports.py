@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
     AccountTransaction,
@@ -29,6 +30,7 @@ from deskwire.engine.events.ports import Advance, EventReader, EventTransaction,
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
+from deskwire.engine.reports.ports import ReportReader
 from deskwire.engine.search.ports import SearchReader, SourceTransaction
 from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
@@ -42,6 +44,7 @@ from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 
 class Reader(
+    ReportReader,
     SearchReader,
     ImportReader,
     TicketReader,
@@ -61,6 +64,7 @@ class Reader(
     AuditReader,
     TeamReader,
     SessionReader,
+    MachineReader,
     OrganisationReader,
     AccountReader,
     ClusterReader,
@@ -93,6 +97,7 @@ class Transaction(
     AuditTransaction,
     TeamTransaction,
     SessionTransaction,
+    MachineTransaction,
     OrganisationTransaction,
     AccountTransaction,
     ClusterTransaction,
@@ -109,7 +114,7 @@ class Commit:
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
-    at which conversations wake. `callers` says whether anything about server keys or projects has changed, `sessions` are the
+    at which conversations wake. `callers` says whether anything about server keys, machine credentials or projects has changed, `sessions` are the
     ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something. `advances` are the
     moves of the heads of projects; a store that is one node's alone has no such heads.
     """

@@ -20,7 +20,8 @@ _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 CREDENTIAL: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:"
-    r"sk_[A-Za-z0-9_-]{4,}"  # server keys, ours and those of other services
+    r"mk_[A-Za-z0-9_-]{4,}"  # machine credentials
+    r"|sk_[A-Za-z0-9_-]{4,}"  # server keys, ours and those of other services
     r"|whsec_[A-Za-z0-9+/=_-]+"  # webhook secrets; the masked form has an ellipsis here and stays
     r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,4}"  # JWT: base64url of '{"' and what follows
     r"|(?<=://)[^\s/@:\"']{0,256}:[^\s/@\"']{1,256}(?=@)"  # user and password in a URL
@@ -31,7 +32,7 @@ NAMED: Final = re.compile(  # 'password': 'x', token="x", Authorization: Bearer 
     r"(?:(?P<quote>\\?[\"'])(?:(?!(?P=quote)).)*(?P=quote)|(?<=[:])\s*(?:Bearer|Basic)\s+\S+|(?<==)[^\s&\"',;)]+)"
 )
 
-_SUSPECT: Final = re.compile(rf"(?i:{_NAMES})|sk_|whsec_|eyJ|://")
+_SUSPECT: Final = re.compile(rf"(?i:{_NAMES})|mk_|sk_|whsec_|eyJ|://")
 """In every text that CREDENTIAL or NAMED match, and in every name that promises a secret: most have none."""
 
 

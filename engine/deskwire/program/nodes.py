@@ -15,6 +15,7 @@ def forget_with_others(parts: Parts) -> None:
 
     async def forget_callers() -> None:
         parts.keys.forget()
+        parts.machines.forget()
         parts.sessions.forget()
         await parts.agents.end_lost_sessions()
         parts.agents.rights_changed_nowait()

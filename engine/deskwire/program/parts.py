@@ -36,6 +36,7 @@ from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.news import DeliveryNews
+from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys
@@ -79,6 +80,7 @@ class Parts:
     rotation: Rotation
     signing: Signing
     keys: ServerKeys
+    machines: Machines
     sessions: Sessions
     events: EventLog
     follower: Follower | None
@@ -124,7 +126,7 @@ async def assemble(
         resume_window_s=config.stream_resume_window_s,
         nodes=None if here.heads is None else (here.cluster, here.bus),
     )
-    keys, sessions = ServerKeys(store), wiring.sessions(config, store)
+    keys, machines, sessions = ServerKeys(store), Machines(store), wiring.sessions(config, store)
     agents = wiring.agents(config, here, events)
     news = wiring.news(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
@@ -136,6 +138,7 @@ async def assemble(
     port = port or _taken(config)
     url = config.public_url or _url(config, port, certificate)
     keys.follow(commits)
+    machines.follow(commits)
     sessions.follow(commits)
     uploads = await wiring.open_uploads(config, store, here.files, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
@@ -158,6 +161,7 @@ async def assemble(
         rotation=rotation,
         signing=signing,
         keys=keys,
+        machines=machines,
         sessions=sessions,
         events=events,
         follower=follower,
@@ -183,6 +187,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
     return Services(
         store=store,
         keys=parts.keys,
+        machines=parts.machines,
         sessions=parts.sessions,
         actors=registry,
         erasures=Erasures(actors, store, wall_clock, registry, cluster),

@@ -47,6 +47,12 @@ class Stage:
         plant(made["key"])
         return f"{path}/{made['id']}"
 
+    async def credential(self) -> str:
+        path = f"/projects/{self.service.demo['projectId']}/credentials"
+        made = (await self.owner.post(path, json={"name": "N", "permissions": []})).json()
+        plant(made["secret"])
+        return f"{path}/{made['id']}"
+
     async def members(self) -> str:
         return f"/organisations/{await organisation_of(self.service)}/members"
 
@@ -106,6 +112,37 @@ async def create_key(stage: Stage) -> Any:
 async def revoke_key(stage: Stage) -> Any:
     path = await stage.key()
     return done(lambda: stage.owner.post(f"{path}/revoke"), "user")
+
+
+async def create_credential(stage: Stage) -> Any:
+    path = f"/projects/{stage.service.demo['projectId']}/credentials"
+    body = {"name": "CRM", "permissions": ["tickets.read"]}
+    changes = {
+        "name": {"before": None, "after": "CRM"},
+        "permissions": {"before": None, "after": ["tickets.read"]},
+        "expiresAt": {"before": None, "after": None},
+    }
+    return done(lambda: stage.owner.post(path, json=body), "user", changes=changes)
+
+
+async def change_credential(stage: Stage) -> Any:
+    path = await stage.credential()
+    changes = {"permissions": {"before": [], "after": ["tickets.read"]}}
+    return done(
+        lambda: stage.owner.patch(path, json={"permissions": ["tickets.read"]}), "user", changes=changes
+    )
+
+
+async def rotate_credential(stage: Stage) -> Any:
+    path = await stage.credential()
+    return done(
+        lambda: stage.owner.post(f"{path}/rotate", json={}), "user", details={"overlapSeconds": 86_400}
+    )
+
+
+async def revoke_credential(stage: Stage) -> Any:
+    path = await stage.credential()
+    return done(lambda: stage.owner.delete(path), "user")
 
 
 async def add_member(stage: Stage) -> Any:
@@ -308,6 +345,10 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteProject": (delete_project, "project.deleted"),
     "createKey": (create_key, "key.created"),
     "revokeKey": (revoke_key, "key.revoked"),
+    "createCredential": (create_credential, "credential.created"),
+    "changeCredential": (change_credential, "credential.changed"),
+    "rotateCredential": (rotate_credential, "credential.rotated"),
+    "revokeCredential": (revoke_credential, "credential.revoked"),
     "addMember": (add_member, "member.added"),
     "changeMember": (change_member, "member.role_changed"),
     "removeMember": (remove_member, "member.removed"),

@@ -15,6 +15,7 @@ from deskwire.http.api.app import ROUTES
 from tests.api.audit.calls import CALLS, CLIENT, Stage
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.audit_trail import Record, trail, whole
+from tests.support.api.machines import make
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, hire, organisation_of, person, sign_in
 from tests.support.log_leaks import plant
@@ -125,6 +126,9 @@ ORDERS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
     "user.delete": ({"user": "agent@example.com"}, {"member.removed", "account.deleted"}),
     "key.create": ({"label": "L"}, {"key.created"}),
     "key.revoke": ({}, {"key.revoked"}),
+    "credential.create": ({"name": "N", "permissions": ["tickets.read"]}, {"credential.created"}),
+    "credential.rotate": ({}, {"credential.rotated"}),
+    "credential.revoke": ({}, {"credential.revoked"}),
     "token.create": ({"user": "agent@example.com", "ttlS": 60}, {"token.issued"}),
     "secret.rotate": ({"overlapS": 60}, {"secret.rotated"}),
 }
@@ -148,9 +152,11 @@ async def test_an_order_leaves_its_record(service: Service, operation: str) -> N
     await operate(service, "user.create", email="stray@example.com", password=PASSWORD)
     if operation == "key.revoke":
         arguments = {"key": (await trail(service, action="key.created"))[0]["object"]["id"]}
+    if operation in ("credential.rotate", "credential.revoke"):
+        arguments = {"credential": (await make(service))["id"]}
     before = {each["id"] for each in await of_all(service)}
     answer = await operate(service, operation, **arguments)
-    for secret in {"key", "token", "password"} & answer.keys():
+    for secret in {"key", "token", "password", "secret"} & answer.keys():
         plant(answer[secret])
     new = [each for each in await of_all(service) if each["id"] not in before]
     assert {each["action"] for each in new} == actions

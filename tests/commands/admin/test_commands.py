@@ -55,6 +55,31 @@ def test_lists_are_tables_or_json(shop: Deskwire) -> None:
     assert [(each["name"], each["role"]) for each in user["memberships"]] == [("Acme", "owner")]
 
 
+def test_a_machine_credential_is_made_rotated_and_revoked_and_each_secret_printed_once(
+    shop: Deskwire, tmp_path: Path
+) -> None:
+    allowed = ("--permission", "tickets.read", "--permission", "surveys.read")
+    secret = good(shop("credential", "create", "CRM", *allowed, "--expires-at", "2999-01-31T00:00:00Z"))
+    assert re.fullmatch(r"mk_\w{43}", secret)
+    (kept,) = listed(shop("credential", "list", "--json"))
+    assert (kept["name"], kept["permissions"]) == ("CRM", ["surveys.read", "tickets.read"])
+    assert (kept["secret"], kept["createdBy"]) == (f"mk_…{secret[-4:]}", {"type": "operator", "id": None})
+    assert kept["expiresAt"] == "2999-01-31T00:00:00.000Z"
+    rotated = good(shop("credential", "rotate", kept["id"], "--overlap", "60"))
+    (after,) = listed(shop("credential", "list", "--json"))
+    assert (after["secret"], rotated != secret) == (f"mk_…{rotated[-4:]}", True)
+    assert after["previousExpiresAt"] is not None
+    good(shop("credential", "revoke", kept["id"]))
+    (gone,) = listed(shop("credential", "list", "--json"))
+    assert gone["revokedAt"] is not None
+    assert "has been revoked" in shop("credential", "rotate", kept["id"]).stderr
+    assert "/permissions/0" in shop("credential", "create", "X", "--permission", "all").stderr
+    assert "still ahead" in shop("credential", "create", "X", "--expires-at", "2020-01-01T00:00:00Z").stderr
+    for each in (secret, rotated):
+        assert each not in shop("credential", "list").output
+        assert all(each.encode() not in path.read_bytes() for path in (tmp_path / "data").iterdir())
+
+
 def test_a_key_is_printed_once_and_masked_ever_after(shop: Deskwire, tmp_path: Path) -> None:
     key = good(shop("key", "create", "--label", "backend"))
     assert re.fullmatch(r"sk_\w{43}", key)

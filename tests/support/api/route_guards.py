@@ -95,52 +95,68 @@ GET /v3/projects                                                | user         |
 DELETE /v3/projects/{projectId}                                 | project      | projects.manage      | 8 KiB
 GET /v3/projects/{projectId}                                    | project      | -                    | -
 PATCH /v3/projects/{projectId}                                  | project      | projects.manage      | 64 KiB
+GET /v3/projects/{projectId}/credentials                        | project      | projects.manage      | -
+POST /v3/projects/{projectId}/credentials                       | project      | projects.manage      | 8 KiB
+DELETE /v3/projects/{projectId}/credentials/{credentialId}      | project      | projects.manage      | 8 KiB
+GET /v3/projects/{projectId}/credentials/{credentialId}         | project      | projects.manage      | -
+PATCH /v3/projects/{projectId}/credentials/{credentialId}       | project      | projects.manage      | 8 KiB
+POST /v3/projects/{projectId}/credentials/{credentialId}/rotate | project      | projects.manage      | 8 KiB
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB
-DELETE /v3/s2s/contacts/{userId}                                | server_key   | -                    | 8 KiB
-GET /v3/s2s/contacts/{userId}                                   | server_key   | -                    | -
-PUT /v3/s2s/contacts/{userId}                                   | server_key   | -                    | 64 KiB
-GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | -                    | -
-GET /v3/s2s/contacts/{userId}/export                            | server_key   | -                    | -
-GET /v3/s2s/conversations                                       | server_key   | -                    | -
-POST /v3/s2s/conversations                                      | server_key   | -                    | 512 KiB
-DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | -                    | 8 KiB
-GET /v3/s2s/conversations/{conversationId}                      | server_key   | -                    | -
-PATCH /v3/s2s/conversations/{conversationId}                    | server_key   | -                    | 512 KiB
-POST /v3/s2s/conversations/{conversationId}/assign              | server_key   | -                    | 8 KiB
-POST /v3/s2s/conversations/{conversationId}/close               | server_key   | -                    | 8 KiB
-GET /v3/s2s/conversations/{conversationId}/events               | server_key   | -                    | -
-GET /v3/s2s/conversations/{conversationId}/messages             | server_key   | -                    | -
-POST /v3/s2s/conversations/{conversationId}/messages            | server_key   | -                    | 512 KiB
-PUT /v3/s2s/conversations/{conversationId}/network-logs         | server_key   | -                    | network_logs_limit_bytes
-POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | -                    | 8 KiB
-POST /v3/s2s/conversations/{conversationId}/read                | server_key   | -                    | 8 KiB
-POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | -                    | 8 KiB
-POST /v3/s2s/conversations/{conversationId}/typing              | server_key   | -                    | 8 KiB
-GET /v3/s2s/conversations/{conversationId}/workflow             | server_key   | -                    | -
-POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | -                    | 512 KiB
-POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   | -                    | 8 KiB
-GET /v3/s2s/deliveries/{deliveryId}                             | server_key   | -                    | -
-POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | -                    | 8 KiB
-GET /v3/s2s/events                                              | server_key   | -                    | -
-POST /v3/s2s/import                                             | server_key   | -                    | none
-GET /v3/s2s/import/conversation                                 | server_key   | -                    | -
+GET /v3/reports/backlog                                         | either       | conversations.read   | -
+GET /v3/reports/backlog.csv                                     | either       | conversations.read   | -
+GET /v3/reports/csat                                            | either       | conversations.read   | -
+GET /v3/reports/csat.csv                                        | either       | conversations.read   | -
+GET /v3/reports/first-response                                  | either       | conversations.read   | -
+GET /v3/reports/first-response.csv                              | either       | conversations.read   | -
+GET /v3/reports/time-to-close                                   | either       | conversations.read   | -
+GET /v3/reports/time-to-close.csv                               | either       | conversations.read   | -
+GET /v3/reports/volume                                          | either       | conversations.read   | -
+GET /v3/reports/volume.csv                                      | either       | conversations.read   | -
+DELETE /v3/s2s/contacts/{userId}                                | server_key   | contacts.manage      | 8 KiB
+GET /v3/s2s/contacts/{userId}                                   | server_key   | contacts.read        | -
+PUT /v3/s2s/contacts/{userId}                                   | server_key   | contacts.manage      | 64 KiB
+GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | conversations.read   | -
+GET /v3/s2s/contacts/{userId}/export                            | server_key   | contacts.manage      | -
+GET /v3/s2s/conversations                                       | server_key   | conversations.read   | -
+POST /v3/s2s/conversations                                      | server_key   | conversations.reply  | 512 KiB
+DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | conversations.delete | 8 KiB
+GET /v3/s2s/conversations/{conversationId}                      | server_key   | conversations.read   | -
+PATCH /v3/s2s/conversations/{conversationId}                    | server_key   | conversations.manage | 512 KiB
+POST /v3/s2s/conversations/{conversationId}/assign              | server_key   | conversations.manage | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/close               | server_key   | conversations.manage | 8 KiB
+GET /v3/s2s/conversations/{conversationId}/events               | server_key   | conversations.read   | -
+GET /v3/s2s/conversations/{conversationId}/messages             | server_key   | conversations.read   | -
+POST /v3/s2s/conversations/{conversationId}/messages            | server_key   | conversations.reply  | 512 KiB
+PUT /v3/s2s/conversations/{conversationId}/network-logs         | server_key   | conversations.manage | network_logs_limit_bytes
+POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | conversations.reply  | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/read                | server_key   | conversations.manage | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | conversations.manage | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/typing              | server_key   | conversations.reply  | 8 KiB
+GET /v3/s2s/conversations/{conversationId}/workflow             | server_key   | conversations.read   | -
+POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | conversations.reply  | 512 KiB
+POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   | conversations.manage | 8 KiB
+GET /v3/s2s/deliveries/{deliveryId}                             | server_key   | webhooks.manage      | -
+POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | webhooks.manage      | 8 KiB
+GET /v3/s2s/events                                              | server_key   | conversations.read   | -
+POST /v3/s2s/import                                             | server_key   | projects.manage      | none
+GET /v3/s2s/import/conversation                                 | server_key   | projects.manage      | -
 GET /v3/s2s/project                                             | server_key   | -                    | -
-POST /v3/s2s/stream/auth                                        | server_key   | -                    | 8 KiB
-GET /v3/s2s/stream/consumers                                    | server_key   | -                    | -
-DELETE /v3/s2s/stream/consumers/{consumerId}                    | server_key   | -                    | 8 KiB
-GET /v3/s2s/surveys/{surveyId}                                  | server_key   | -                    | -
-POST /v3/s2s/surveys/{surveyId}/responses                       | server_key   | -                    | 512 KiB
-GET /v3/s2s/webhooks                                            | server_key   | -                    | -
-POST /v3/s2s/webhooks                                           | server_key   | -                    | 64 KiB
-DELETE /v3/s2s/webhooks/{endpointId}                            | server_key   | -                    | 8 KiB
-GET /v3/s2s/webhooks/{endpointId}                               | server_key   | -                    | -
-PATCH /v3/s2s/webhooks/{endpointId}                             | server_key   | -                    | 64 KiB
-GET /v3/s2s/webhooks/{endpointId}/deliveries                    | server_key   | -                    | -
-POST /v3/s2s/webhooks/{endpointId}/recover                      | server_key   | -                    | 8 KiB
-POST /v3/s2s/webhooks/{endpointId}/rotate-secret                | server_key   | -                    | 8 KiB
-POST /v3/s2s/webhooks/{endpointId}/test                         | server_key   | -                    | 8 KiB
+POST /v3/s2s/stream/auth                                        | server_key   | conversations.read   | 8 KiB
+GET /v3/s2s/stream/consumers                                    | server_key   | conversations.read   | -
+DELETE /v3/s2s/stream/consumers/{consumerId}                    | server_key   | webhooks.manage      | 8 KiB
+GET /v3/s2s/surveys/{surveyId}                                  | server_key   | surveys.read         | -
+POST /v3/s2s/surveys/{surveyId}/responses                       | server_key   | surveys.manage       | 512 KiB
+GET /v3/s2s/webhooks                                            | server_key   | webhooks.manage      | -
+POST /v3/s2s/webhooks                                           | server_key   | webhooks.manage      | 64 KiB
+DELETE /v3/s2s/webhooks/{endpointId}                            | server_key   | webhooks.manage      | 8 KiB
+GET /v3/s2s/webhooks/{endpointId}                               | server_key   | webhooks.manage      | -
+PATCH /v3/s2s/webhooks/{endpointId}                             | server_key   | webhooks.manage      | 64 KiB
+GET /v3/s2s/webhooks/{endpointId}/deliveries                    | server_key   | webhooks.manage      | -
+POST /v3/s2s/webhooks/{endpointId}/recover                      | server_key   | webhooks.manage      | 8 KiB
+POST /v3/s2s/webhooks/{endpointId}/rotate-secret                | server_key   | webhooks.manage      | 8 KiB
+POST /v3/s2s/webhooks/{endpointId}/test                         | server_key   | webhooks.manage      | 8 KiB
 GET /v3/search                                                  | dashboard    | conversations.read   | -
 DELETE /v3/sessions/{sessionId}/memory                          | dashboard    | memory.manage        | 8 KiB
 GET /v3/sessions/{sessionId}/memory                             | dashboard    | memory.read          | -

@@ -20,9 +20,10 @@ from deskwire.commands.admin.context import (
     refusal,
     user_named,
 )
-from deskwire.engine.accounts import members, projects
+from deskwire.engine.accounts import machines, members, projects
 from deskwire.engine.accounts.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.identity.guessable import hash_chosen
+from deskwire.engine.accounts.machines import machine_view, new_secret
 from deskwire.engine.accounts.members import Newcomer, member_view, user_view, with_password
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.projects import key_view, project_view
@@ -33,6 +34,7 @@ from deskwire.engine.core.errors import BadRequest, DomainError, Forbidden, Inva
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.input.validation import parse_body
+from deskwire.http.resources.accounts.credentials import check_end, new_machine
 from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
 from deskwire.http.resources.accounts.projects import new_project, patch_project
 
@@ -246,6 +248,49 @@ async def revoke_key(context: AdminContext, order: orders.KeyName) -> Result:
     """Let a key be used no more."""
     now = context.clock()
     return key_view(await context.store.write(lambda tx: projects.revoke_key(tx, order.key, None, now)))
+
+
+@operation("credential.create", orders.NewCredential)
+async def create_credential(context: AdminContext, order: orders.NewCredential) -> Result:
+    """Make a machine credential, and show its secret this once."""
+    now, secret = context.clock(), new_secret()
+    check_end(order.expires_at, now)
+    machine = await context.store.write(
+        lambda tx: machines.make_machine(
+            tx, new_machine(order, project_named(tx, order.project), ("operator", None), secret, now)
+        )
+    )
+    return machine_view(machine, now, secret)
+
+
+@operation("credential.list", orders.InProject, looks=True)
+async def list_credentials(context: AdminContext, order: orders.InProject) -> Result:
+    """List a project's machine credentials, newest first, masked."""
+    now = context.clock()
+    listed = await context.store.read(
+        lambda reader: reader.machines(project_named(reader, order.project).rowid, ALL, ALL)
+    )
+    return _items(listed, lambda machine: machine_view(machine, now))
+
+
+@operation("credential.rotate", orders.CredentialRotation)
+async def rotate_credential(context: AdminContext, order: orders.CredentialRotation) -> Result:
+    """Give a machine credential a new secret, and show it this once."""
+    now, secret, overlap_s = context.clock(), new_secret(), order.overlap_seconds
+    machine = await context.store.write(
+        lambda tx: machines.rotate_machine(
+            tx, order.credential, None, None, secret, at=now, overlap_s=overlap_s
+        )
+    )
+    return machine_view(machine, now, secret)
+
+
+@operation("credential.revoke", orders.CredentialName)
+async def revoke_credential(context: AdminContext, order: orders.CredentialName) -> Result:
+    """Let a machine credential be used no more."""
+    now = context.clock()
+    machine = await context.store.write(lambda tx: machines.revoke_machine(tx, order.credential, None, now))
+    return machine_view(machine, now)
 
 
 @operation("secret.rotate", orders.SecretRotation)

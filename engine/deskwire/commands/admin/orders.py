@@ -11,6 +11,7 @@ from deskwire.engine.accounts.people import Role
 from deskwire.engine.core.clock import milliseconds
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.accounts.audit import ActionName
+from deskwire.http.resources.accounts.credentials import CredentialBody, RotateBody
 from deskwire.http.resources.accounts.projects import ProjectBody, ProjectPatch
 from deskwire.http.resources.accounts.requests import Email, Name, NewPassword
 
@@ -109,6 +110,24 @@ class NewKey(Body):
 
     project: Handle | None = None
     label: Name
+
+
+class NewCredential(CredentialBody):
+    """A new machine credential."""
+
+    project: Handle | None = None
+
+
+class CredentialName(Body):
+    """A machine credential by its id."""
+
+    credential: Handle
+
+
+class CredentialRotation(RotateBody):
+    """A new secret for a machine credential."""
+
+    credential: Handle
 
 
 class AuditRecords(Body):

@@ -36,6 +36,7 @@ CREDENTIALS: Final = {
     "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; without one, only calls from the same machine are allowed",
 }
 
+_MACHINES: Final = "; or machine credential"
 _KEYED: Final = " Takes an `Idempotency-Key`."
 
 _EITHER: Final = "The body is a JSON object or a form with the fields below; fields that it lacks are taken from the query string."
@@ -75,7 +76,7 @@ def _section(route: Route) -> str:
 
 
 def _credential(route: Route) -> str:
-    credential = CREDENTIALS[route.access.kind]
+    credential = CREDENTIALS[route.access.kind] + (_MACHINES if route.access.machines else "")
     permission = route.access.permission
     return f"{credential}; permission `{permission}`" if permission else credential
 

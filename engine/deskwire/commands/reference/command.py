@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-PAGES = ("api", "events", "errors", "metrics", "surveys", "asyncapi")
+PAGES = ("api", "events", "errors", "metrics", "surveys")
 
 
 @click.command("reference")
-@click.argument("page", type=click.Choice(PAGES))
+@click.argument("page", type=click.Choice((*PAGES, "asyncapi")))
 def reference_command(page: str) -> None:
     """Print a page of the reference as Markdown: routes, events, error codes, metrics, or survey rules.
 

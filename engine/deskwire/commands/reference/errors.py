@@ -53,14 +53,27 @@ CODES: Final = (
     Code(400, "tls_required", "A plain HTTP request was sent to a TLS port; use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` is not of the form `Bearer …`."),
     Code(401, "bad_session_cookie", "The session's cookie is malformed, or there are two that differ."),
+    Code(401, "expired_machine_credential", "The machine credential has expired."),
     Code(401, "invalid_login", "The e-mail address or the password is wrong."),
+    Code(401, "invalid_machine_credential", "The machine credential does not exist."),
     Code(401, "invalid_metrics_token", "The token is not the one of `DESKWIRE_METRICS_TOKEN`."),
     Code(401, "invalid_server_key", "The server key does not exist."),
     Code(401, "invalid_token", "The access token is altered or incomplete, or its user is unknown."),
     Code(401, "missing_credential", "The header `Authorization` is missing."),
+    Code(401, "revoked_machine_credential", "The machine credential has been revoked."),
     Code(401, "revoked_server_key", "The server key has been revoked."),
+    Code(
+        401,
+        "rotated_machine_credential",
+        "The machine credential has another secret since a rotation, and the overlap is over.",
+    ),
     Code(401, "session_ended", "The browser's session has ended; sign in again."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
+    Code(
+        401,
+        "wrong_credential_kind",
+        "The credential is of a kind that this call does not take; `detail` says which was shown and which is needed.",
+    ),
     Code(
         403,
         "cross_site_request",
@@ -77,7 +90,12 @@ CODES: Final = (
         "The signed URL has expired; fetch the object that it came from to get a new one.",
     ),
     Code(403, "link_invalid", "The URL was not signed by this service."),
-    Code(403, "permission_denied", "The role of the user lacks the permission that `detail` names."),
+    Code(
+        403,
+        "permission_denied",
+        "The role of the user, or the machine credential, lacks the permission that `detail` names.",
+    ),
+    Code(403, "person_required", "The call is for people, and a machine credential was shown."),
     Code(403, "owner_protected", "Only an owner can grant or withdraw the role of owner."),
     Code(
         403,
@@ -92,6 +110,7 @@ CODES: Final = (
     Code(404, "delivery_not_found", "There is no such delivery, or it is older than the delivery log."),
     Code(404, "entry_not_found", "There is no such translatable entry."),
     Code(404, "event_not_found", "The event id is newer than the newest event of the feed."),
+    Code(404, "credential_not_found", "The project has no such machine credential."),
     Code(404, "key_not_found", "The project has no such server key."),
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
@@ -173,6 +192,12 @@ CODES: Final = (
     Code(
         409, "idempotency_in_progress", "The first request with this `Idempotency-Key` is still in progress."
     ),
+    Code(
+        409,
+        "credential_limit_reached",
+        "The project has reached its limit of 100 machine credentials in force; revoke one first.",
+    ),
+    Code(409, "credential_revoked", "The machine credential has been revoked; create another one."),
     Code(409, "key_limit_reached", "The project has reached its limit of 100 server keys; revoke one first."),
     Code(409, "last_owner", "The organisation would be left without an owner."),
     Code(409, "password_changed", "Another call has just changed the password."),

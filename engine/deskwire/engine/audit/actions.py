@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-ObjectType = Literal["organisation", "project", "server_key", "account", "webhook", "contact", "installation"]
+ObjectType = Literal[
+    "organisation",
+    "project",
+    "server_key",
+    "machine_credential",
+    "account",
+    "webhook",
+    "contact",
+    "installation",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,17 @@ _ALL: Final = (
     Action("project.deleted", "project", "An empty project was removed."),
     Action("key.created", "server_key", "A server key was made."),
     Action("key.revoked", "server_key", "It can be used no more, and its streams ended."),
+    Action("credential.created", "machine_credential", "A machine credential was made."),
+    Action(
+        "credential.changed", "machine_credential", "It has another name, other permissions or another end."
+    ),
+    Action(
+        "credential.rotated",
+        "machine_credential",
+        "It has another secret; the one before is good for so long.",
+        ("overlapSeconds",),
+    ),
+    Action("credential.revoked", "machine_credential", "It can be used no more, and its streams ended."),
     Action("webhook.created", "webhook", "An endpoint was registered."),
     Action("webhook.changed", "webhook", "It has another URL, description, or other events."),
     Action("webhook.enabled", "webhook", "It is sent events again."),

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from deskwire.engine.accounts.machines import Machine
 from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.accounts.projects import settings_view
 from deskwire.engine.audit.trail import Changes, Deed
+from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.webhooks.endpoint import Endpoint
 
 _QUERY_LEFT_OUT: Final = "?…"
@@ -28,6 +30,22 @@ def project_changed(before: Project, after: Project) -> list[Deed]:
     """Return the deeds of a change of a project's name or settings."""
     changes = differences(_project(before), _project(after))
     return [Deed("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
+
+
+def machine_made(machine: Machine) -> Deed:
+    """Return the deed of a new machine credential."""
+    return _machine("credential.created", machine, made(_machine_fields(machine)))
+
+
+def machine_changed(before: Machine, after: Machine) -> list[Deed]:
+    """Return the deeds of a change of a machine credential's name, permissions or end."""
+    changes = differences(_machine_fields(before), _machine_fields(after))
+    return [_machine("credential.changed", after, changes)] if changes else []
+
+
+def machine_rotated(machine: Machine, overlap_s: int) -> Deed:
+    """Return the deed of giving a machine credential another secret."""
+    return _machine("credential.rotated", machine, {}, overlapSeconds=overlap_s)
 
 
 def account_changed(before: User, after: User) -> list[Deed]:
@@ -128,6 +146,18 @@ def _account(action: str, user: User, changes: Changes) -> Deed:
 
 def _endpoint(action: str, endpoint: Endpoint, changes: Changes, **details: int) -> Deed:
     return Deed(action, endpoint.id, project=endpoint.project, changes=changes, details=details)
+
+
+def _machine(action: str, machine: Machine, changes: Changes, **details: int) -> Deed:
+    return Deed(action, machine.id, project=machine.project.rowid, changes=changes, details=details)
+
+
+def _machine_fields(machine: Machine) -> dict[str, Any]:
+    return {
+        "name": machine.name,
+        "permissions": sorted(machine.permissions),
+        "expiresAt": iso_or_none(machine.expires_at),
+    }
 
 
 def _project(project: Project) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.core.clock import iso
 
-ActorType = Literal["user", "server_key", "operator", "system", "anonymous", "unknown"]
+ActorType = Literal["user", "server_key", "machine", "operator", "system", "anonymous", "unknown"]
 ACTOR_TYPES: Final[tuple[ActorType, ...]] = get_args(ActorType)
 
 Detail: TypeAlias = str | int | None
@@ -28,7 +28,7 @@ PLACES_OF_NOBODY_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """An actor: a user or server key by its id, the operator by the name at the machine.
+    """An actor: a user, server key or machine credential by its id, the operator by the name at the machine.
 
     `system` is the program itself, `anonymous` a caller without a credential; `unknown` would be a bug.
     """

@@ -59,6 +59,17 @@ class Forbidden(DomainError):
     code = "permission_denied"
 
 
+class PersonRequired(Forbidden):
+    """The caller is a machine, where somebody has to be signed in."""
+
+    code = "person_required"
+
+    def __init__(self, what: str = "this call") -> None:
+        super().__init__(
+            f"A machine credential was shown, and {what} is for people: it needs the access token or session of a user."
+        )
+
+
 class NotFound(DomainError):
     """The refusal for an object that this caller does not have; another project's object looks the same."""
 

@@ -18,6 +18,7 @@ Prefix = Literal[
     "prj",
     "usr",
     "key",
+    "mcr",
     "ses",
     "con",
     "cnv",

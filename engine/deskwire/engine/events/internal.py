@@ -24,7 +24,7 @@ Setting = Literal[
 class Actor:
     """The author of a change, with their name at that time."""
 
-    type: Literal["user", "key", "system", "contact", "bot"]
+    type: Literal["user", "key", "machine", "system", "contact", "bot"]
     id: str | None = None
     name: str | None = None
 

@@ -27,7 +27,8 @@ class TokenRefused(Unauthenticated):
     """The token in `auth` does not open this channel to this socket.
 
     Codes: `invalid_token` (not ours, altered, incomplete), `token_expired`, `wrong_project`,
-    `wrong_socket`, `wrong_channel`, `revoked_server_key`.
+    `wrong_socket`, `wrong_channel`, `revoked_server_key`,
+    `revoked_machine_credential`.
     """
 
     code: ClassVar[str] = "invalid_token"
@@ -38,7 +39,7 @@ class Grant:
     """The subscription that an authorization allows a socket.
 
     Args:
-        key_id: the server key that asked for it.
+        key_id: the name under which what asked for it stands: a server key, or a machine credential's secret (`good_until`).
         typing: whether the consumer wants typing events.
         resume: `auto`, `live`, or the id of the event to go on behind.
     """
@@ -78,7 +79,7 @@ def verify(
 ) -> Grant:
     """Return the grant in `token`, if it is for this project, socket and channel.
 
-    The caller checks that its server key is still in force.
+    The caller checks that its server key or machine credential is still in force.
 
     Raises TokenRefused. A minute of leeway is given to the clocks of other nodes.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.tickets.ticket import Change
 
 Action = Literal["created", "changed"]
@@ -15,10 +15,17 @@ Action = Literal["created", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """The actor of a change: a user, with the name as it was then, or the system itself."""
+    """The actor of a change: a user or machine credential, with the name as it was then, or the system itself."""
 
     user_id: str | None = None
     name: str | None = None
+
+    @property
+    def type(self) -> Literal["user", "machine", "system"]:
+        """The kind of actor, which the id tells."""
+        if self.user_id is None:
+            return "system"
+        return "machine" if is_id(self.user_id, "mcr") else "user"
 
 
 SYSTEM: Final = By()
@@ -47,7 +54,7 @@ def activity_view(entry: Activity) -> dict[str, Any]:
     return {
         "id": entry.id,
         "at": iso(entry.at),
-        "actor": {"type": "user" if by.user_id else "system", "id": by.user_id, "name": by.name},
+        "actor": {"type": by.type, "id": by.user_id, "name": by.name},
         "action": entry.action,
         "changes": [
             {"field": change.field, "from": change.before, "to": change.after} for change in entry.changes

@@ -126,7 +126,7 @@ class TicketService:
         assert is_id(conversation, "cnv"), "only a conversation that exists is linked"
         write = TicketWrite(job)
         try:
-            doer = Doer("user", self.by.user_id, self.by.name) if self.by.user_id else Doer("system")
+            doer = Doer(self.by.type, self.by.user_id, self.by.name)
             await self.actors.ask(self.project, conversation, LinkTicket(ticket_id, linked), write, doer)
         except NotFound as error:
             if error.reason != "conversation_not_found":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.internal import SYSTEM, Actor, ticket_event
+from deskwire.engine.events.internal import Actor, ticket_event
 from deskwire.engine.events.types import Draft, contact_lane, ticket_lane
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.ports import TicketTransaction
@@ -40,4 +40,4 @@ def _tell(tx: TicketTransaction, project: Project, draft: Draft, ticket: Ticket,
 
 
 def _actor(by: By) -> Actor:
-    return SYSTEM if by.user_id is None else Actor("user", by.user_id, by.name)
+    return Actor(by.type, by.user_id, by.name)

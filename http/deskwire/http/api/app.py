@@ -26,9 +26,10 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, snippets, translations, uploads, workflows
+from deskwire.http.resources import events, reports, snippets, translations, uploads, workflows
 from deskwire.http.resources.accounts import (
     audit,
+    credentials,
     members,
     organisations,
     own_sessions,
@@ -84,6 +85,7 @@ _MODULES: Final = (
     tickets,
     voice,
     search,
+    reports,
     teams,
     uploads,
     translations,
@@ -99,6 +101,7 @@ _MODULES: Final = (
     organisations,
     members,
     projects,
+    credentials,
     audit,
     health,
     metrics,

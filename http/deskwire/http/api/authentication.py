@@ -9,14 +9,22 @@ import structlog
 
 from deskwire.engine.accounts.credentials import KEY_PREFIX, Identity
 from deskwire.engine.accounts.identity.verifier import user_of
-from deskwire.engine.accounts.people import PERMISSIONS, ServerKey, User
+from deskwire.engine.accounts.machines import SECRET_PREFIX, Machine
+from deskwire.engine.accounts.people import ServerKey, User
 from deskwire.engine.accounts.roles import membership_of, project_of
 from deskwire.engine.accounts.sessions import Session
-from deskwire.engine.core.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
+from deskwire.engine.core.errors import (
+    BadRequest,
+    NotFound,
+    PersonRequired,
+    Unauthenticated,
+    Unavailable,
+)
 from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.ports import Reader
 from deskwire.http.api.calls import Caller
+from deskwire.http.api.credential_kinds import check_kind, server_key_required
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.routing import Access
 from deskwire.http.api.services import Services
@@ -25,7 +33,7 @@ from deskwire.http.metrics.scraper import Scraping
 log: Final = structlog.get_logger(__name__)
 
 _TOUCH_MS: Final = 60_000
-"""How old the noted time of a key's last use may be; it saves a write on every call."""
+"""How old the noted time of a credential's last use may be; it saves a write on every call."""
 
 
 class Asking(Protocol):
@@ -50,7 +58,8 @@ class Asking(Protocol):
 async def admit(services: Services, access: Access, request: Asking) -> Caller:
     """Return the caller, if the credential is good for the route; `require_permission` says what it may do.
 
-    A user shows an access token, or the cookie of a session; with both the token counts.
+    A user shows an access token, or the cookie of a session; with both the token counts. A machine is a caller wherever
+    it is known, also where it may do nothing.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
@@ -71,20 +80,39 @@ async def admit(services: Services, access: Access, request: Asking) -> Caller:
         if session is not None:
             return await _user(services, access, request, Identity("id", session.user_id), session)
     credential, at = _bearer(request.headers), request.at
+    check_kind(access, credential)
+    if credential.startswith(SECRET_PREFIX):
+        return await _machine(services, access, request, credential)
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
         key = await services.keys.authenticate(credential)
         if at - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
             await _note_use(services, key, at)
-        return Caller(project=key.project, key=key, credential=f"key {key.rowid}")
+        return Caller(project=key.project, key=key, credential=f"key {key.rowid}", authorizes_as=key.id)
     return await _user(services, access, request, await services.verifier.identity(credential))
 
 
 def require_permission(access: Access, caller: Caller) -> None:
-    """Raise Forbidden if the user's role lacks the route's permission; a server key needs none."""
-    if caller.user is None or access.permission is None:
-        return
-    if access.permission not in PERMISSIONS[caller.role or "viewer"]:
-        raise Forbidden(f"This needs the permission {access.permission}.")
+    """Raise Forbidden if the caller's role or credential lacks the route's permission, or a machine is none for the route."""
+    if caller.machine is not None and not access.machines:
+        raise server_key_required() if access.kind == "server_key" else PersonRequired
+    if access.permission is not None:
+        caller.require(access.permission)
+
+
+async def _machine(services: Services, access: Access, request: Asking, secret: str) -> Caller:
+    """Return the machine with this secret. Raises NotFound if the call names another project than its own."""
+    machine, name = await services.machines.authenticate(secret, request.at)
+    project = machine.project
+    for named in (_named_project(access, request), request.path.get("project_id")):
+        if named is not None and named != project.id:
+            raise NotFound("There is no such project.", code="project_not_found")
+    owner = None
+    if access.kind == "project":
+        owner = await services.store.read(Inline(lambda reader: reader.organisation_of(project.organisation)))
+    if request.at - max(services.machine_uses.get(machine.rowid, 0), machine.last_used_at or 0) >= _TOUCH_MS:
+        await _note_machine(services, machine, request.at)
+    known_by = f"machine {machine.rowid}"
+    return Caller(project, organisation=owner, credential=known_by, machine=machine, authorizes_as=name)
 
 
 async def _visitor(services: Services, access: Access, request: Asking) -> Caller:
@@ -102,9 +130,7 @@ async def _user(
     services: Services, access: Access, request: Asking, identity: Identity, session: Session | None = None
 ) -> Caller:
     """Return the user who was identified, with what the route is about."""
-    named = request.headers.get("project")
-    if access.by_parameter and not named:
-        named = next(iter(request.arguments().get("project", ())), None)
+    named = _named_project(access, request)
 
     def caller(reader: Reader) -> Caller:
         user = user_of(reader, identity)
@@ -115,6 +141,14 @@ async def _user(
         return found if session is None else changed(found, session=session)
 
     return await services.store.read(Inline(caller))
+
+
+def _named_project(access: Access, request: Asking) -> str | None:
+    """Return the id in the header `project`, or in the parameter where that is taken; None for neither."""
+    named = request.headers.get("project")
+    if access.by_parameter and not named:
+        return next(iter(request.arguments().get("project", ())), None)
+    return named
 
 
 def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
@@ -165,3 +199,12 @@ async def _note_use(services: Services, key: ServerKey, now: int) -> None:
         await services.store.write(Brief(lambda tx: tx.touch_key(key.rowid, now)))
     except Unavailable as error:
         log.warning("server_key.use_not_noted", reason=error.reason)
+
+
+async def _note_machine(services: Services, machine: Machine, now: int) -> None:
+    """Record when the machine credential was last used, likewise."""
+    services.machine_uses[machine.rowid] = now
+    try:
+        await services.store.write(Brief(lambda tx: tx.touch_machine(machine.rowid, now)))
+    except Unavailable as error:
+        log.warning("machine_credential.use_not_noted", reason=error.reason)

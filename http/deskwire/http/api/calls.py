@@ -6,9 +6,11 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, H
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from deskwire.engine.accounts.people import Organisation, Project, Role, ServerKey, User
+from deskwire.engine.accounts.machines import EVERY_PERMISSION, Machine
+from deskwire.engine.accounts.people import PERMISSIONS, Organisation, Project, Role, ServerKey, User
 from deskwire.engine.accounts.sessions import Session
 from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
+from deskwire.engine.core.errors import Forbidden, PersonRequired
 from deskwire.engine.core.record import value
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
@@ -134,13 +136,17 @@ class Call(Generic[B, Q]):
 
     @property
     def role(self) -> Role:
-        """The signed-in user's role in that organisation."""
+        """The signed-in user's role in that organisation. Raises Forbidden for a machine."""
+        if self.access.machine is not None:
+            raise PersonRequired
         assert self.access.role is not None, "the route's access has no role"
         return self.access.role
 
     @property
     def user(self) -> User:
-        """The signed-in user."""
+        """The signed-in user. Raises Forbidden for a machine."""
+        if self.access.machine is not None:
+            raise PersonRequired
         assert self.access.user is not None, "the route's access has no user"
         return self.access.user
 
@@ -164,13 +170,34 @@ class Caller:
     named_project: str | None = None
     credential: str = ""
     session: Session | None = None
+    machine: Machine | None = None
+    authorizes_as: str = ""
 
     @property
     def actor(self) -> Actor:
         """The caller as the audit trail names it."""
         if self.key is not None:
             return Actor("server_key", self.key.id)
+        if self.machine is not None:
+            return Actor("machine", self.machine.id)
         return ANONYMOUS if self.user is None else Actor("user", self.user.id)
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """The permissions of the caller in the project or organisation; a server key has every one."""
+        if self.machine is not None:
+            return self.machine.permissions
+        return EVERY_PERMISSION if self.user is None else PERMISSIONS[self.role or "viewer"]
+
+    def require(self, permission: str) -> None:
+        """Raise Forbidden if the caller lacks this permission."""
+        if permission not in self.permissions:
+            raise Forbidden(f"This needs the permission {permission}.")
+
+    def require_person(self, what: str) -> None:
+        """Raise PersonRequired for a machine, if `what` was asked for."""
+        if self.machine is not None:
+            raise PersonRequired(what)
 
     @property
     def tenant(self) -> Hashable:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from types import UnionType
 from typing import Final, Literal
@@ -30,6 +30,9 @@ _OUTDATING: Final = frozenset(
         "account.sessions_ended",
         "account.tokens_revoked",
         "contact.erased",
+        "credential.changed",
+        "credential.revoked",
+        "credential.rotated",
         "key.revoked",
         "member.removed",
         "member.role_changed",
@@ -63,6 +66,9 @@ class Access:
     `organisation` and `project` of a member of what the path names. A user shows a JWT, or the cookie of a session.
     The project may be named `by_parameter`, too, for clients that can't send headers of their own.
     `visitor`: that cookie, or nothing.
+
+    `machines`: whether a machine credential of the project is taken as well, if it has the permission. A server key needs
+    no permission.
     """
 
     kind: Literal[
@@ -78,6 +84,7 @@ class Access:
     ]
     permission: str | None = None
     by_parameter: bool = False
+    machines: bool = False
 
 
 OPEN: Final = Access("none")
@@ -94,17 +101,27 @@ def in_organisation(permission: str | None = None) -> Access:
 
 def in_project(permission: str | None = None) -> Access:
     """Return the access of members of the organisation that owns the project in the path."""
-    return Access("project", permission)
+    return Access("project", permission, machines=True)
 
 
 def dashboard(permission: str) -> Access:
     """Return the access of a dashboard endpoint that needs this permission (decisions 3)."""
-    return Access("dashboard", permission)
+    return Access("dashboard", permission, machines=True)
+
+
+def s2s(permission: str | None) -> Access:
+    """Return the access of server keys, and of machine credentials with this permission; None for any of them."""
+    return Access("server_key", permission, machines=True)
+
+
+def personal(access: Access) -> Access:
+    """Return the same access for people alone: of what is somebody's own, or what a machine could gain rights by."""
+    return replace(access, machines=False)
 
 
 def either(permission: str) -> Access:
     """Return the access of a server key, and of users with this permission."""
-    return Access("either", permission)
+    return Access("either", permission, machines=True)
 
 
 @dataclass(frozen=True, slots=True)

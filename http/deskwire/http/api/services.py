@@ -33,6 +33,7 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.http.api.admission import Admission
 from deskwire.http.api.input.client_address import Network
+from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once, Static
 from deskwire.http.api.password_hashing import Hashing
 from deskwire.http.api.rate_limits import RateLimits
@@ -93,6 +94,7 @@ class Services:
 
     Args:
         keys: the server keys, those that were looked up remembered.
+        machines: the machine credentials, likewise.
         sessions: the sessions of browsers, likewise.
         uploads: the files.
         voice: makes voice replies.
@@ -109,11 +111,12 @@ class Services:
         trusted_proxies: networks of proxies that say whose request they pass on.
         refusals: of sign-ins, those that the audit trail has.
         cluster: this node among those that share the store.
-        key_uses: when each server key's use was last noted, in milliseconds.
+        key_uses, machine_uses: when each server key's or machine credential's use was last noted, in milliseconds.
     """
 
     store: Store
     keys: ServerKeys
+    machines: Machines
     sessions: Sessions
     actors: ActorRegistry
     erasures: Erasures
@@ -149,6 +152,7 @@ class Services:
     hashing: Hashing = field(default_factory=Hashing)
     refusals: Refusals = field(default_factory=Refusals)
     key_uses: dict[int, int] = field(default_factory=dict)
+    machine_uses: dict[int, int] = field(default_factory=dict)
     cluster: Cluster = field(default_factory=Alone)
 
     def signed(self, by: By) -> Services:

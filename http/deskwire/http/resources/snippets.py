@@ -30,7 +30,7 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.texts import SHOWING, in_form
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
+from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard, personal
 from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import snippets as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -42,7 +42,7 @@ routes = Routes(
 _ALL: Final = "/snippets"
 _ONE: Final = "/snippets/<snippet_id>"
 _READ: Final = dashboard("conversations.read")
-_MANAGE: Final = dashboard("snippets.manage")
+_MANAGE: Final = personal(dashboard("snippets.manage"))
 _NULLABLE: Final = ("language", "team_id")
 
 

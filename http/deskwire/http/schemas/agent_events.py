@@ -26,7 +26,7 @@ from deskwire.http.schemas.tickets import Ticket
 class EventActor(Shape):
     """The author of a change, with their name at that time."""
 
-    type: Literal["user", "key", "system", "contact", "bot"]
+    type: Literal["user", "key", "machine", "system", "contact", "bot"]
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: PersonName | None
 

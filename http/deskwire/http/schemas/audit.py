@@ -19,7 +19,7 @@ RequestId = Annotated[
 
 
 class AuditActor(Shape):
-    """The actor of an audit record. `name` is the address of a user, null once the account is deleted, or the label of a server key.
+    """The actor of an audit record. `name` is the address of a user, null once the account is deleted, the label of a server key, or the name of a machine.
 
     An `operator` acts at the command line; `id` is the name of their account on the machine. `system` is the service
     itself. An `anonymous` actor has not proved an identity.

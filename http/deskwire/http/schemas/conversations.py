@@ -225,9 +225,9 @@ class AgentConversation(ToldConversation):
 
 
 class ActivityActor(Shape):
-    """The author of a change, with the name at that time: a user, a server key with its label, a workflow, or the service itself."""
+    """The author of a change, with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
 
-    type: Literal["user", "key", "system", "contact", "bot"]
+    type: Literal["user", "key", "machine", "system", "contact", "bot"]
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: PersonName | None
 

@@ -6,11 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from deskwire.engine.accounts.machines import Maker
 from deskwire.engine.accounts.people import Role
 from deskwire.http.schemas.base import (
     Count,
     Email,
     KeyId,
+    MachineId,
     Moment,
     OrganisationId,
     PersonName,
@@ -157,5 +159,31 @@ class ServerKey(Shape):
     label: Annotated[str, Field(examples=["CRM"])]
     key: Annotated[str, Field(examples=["sk_…9fQz"])]
     created_at: Moment
+    last_used_at: Moment | None
+    revoked_at: Moment | None
+
+
+class CredentialMaker(Shape):
+    """The user or machine credential that has made a credential; the `operator` has no id."""
+
+    type: Maker
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+
+
+class MachineCredential(Shape):
+    """A machine credential. The response that creates or rotates it shows the whole secret; all others mask it.
+
+    `previousExpiresAt` says until when the former secret is good as well; null if none is.
+    """
+
+    id: MachineId
+    project_id: ProjectId
+    name: Annotated[str, Field(examples=["CRM"])]
+    permissions: list[Annotated[str, Field(examples=["tickets.manage"])]]
+    secret: Annotated[str, Field(examples=["mk_…9fQz"])]
+    created_at: Moment
+    created_by: CredentialMaker
+    expires_at: Moment | None
+    previous_expires_at: Moment | None
     last_used_at: Moment | None
     revoked_at: Moment | None

@@ -53,10 +53,10 @@ class BulkOutcome(Shape):
 
 
 class Actor(Shape):
-    """The author of a change: a user, with their name at that time, or the system."""
+    """The author of a change: a user or machine credential, with the name at that time, or the system."""
 
-    type: Literal["user", "system"]
-    id: UserId | None
+    type: Literal["user", "machine", "system"]
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: PersonName | None
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
 from sys import intern
 from typing import Final, assert_never
 
-from deskwire.engine.accounts.credentials import key_in_force
+from deskwire.engine.accounts.machines import good_until, is_machine
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, Forbidden, Unavailable
@@ -27,17 +29,19 @@ class PusherProtocol:
     """The protocol on one connection: `greet` it, then `receive` each message.
 
     Args:
-        store: has the server keys that are in force.
+        store: has the server keys and machine credentials that are in force.
         signing: the keys that tokens are signed with.
         project: the project of the stream.
+        ends_at: is told the time (ms) at which something that it was authorized with is no longer good.
 
     Attributes:
-        keys: ids of the server keys that its subscriptions were authorized with.
+        keys: names of what its subscriptions were authorized with: server keys, and machine credentials (`good_until`).
     """
 
     __slots__ = (
         "_awaited",
         "_clock",
+        "_ends_at",
         "_hub",
         "_project",
         "_signing",
@@ -55,7 +59,9 @@ class PusherProtocol:
         signing: Keyring,
         session: Session,
         project: Project,
+        ends_at: Callable[[float], None] = lambda _: None,
     ) -> None:
+        self._ends_at = ends_at
         self.keys: tuple[str, ...] = ()
         self._store = store
         self._hub = hub
@@ -72,7 +78,7 @@ class PusherProtocol:
         return self._project.id
 
     def withdraw(self, keys: set[str], projects: set[str]) -> bool:
-        """End the connection if one of these server keys or projects, which are no more, let it in; return whether.
+        """End the connection if one of these keys or projects, which are no more, let it in; return whether.
 
         With all its keys gone the client is told to stay away, as it could only be refused from now on. With one of
         them left it is told to come back, and gets the channels that it still may have.
@@ -82,7 +88,7 @@ class PusherProtocol:
         elif keys.isdisjoint(self.keys):
             return False
         else:
-            reason = pusher.REVOKED if keys.issuperset(self.keys) else pusher.PARTLY_REVOKED
+            reason = _revoked(self.keys) if keys.issuperset(self.keys) else pusher.PARTLY_REVOKED
         for subscription in self.session.subscriptions.values():  # now, not only once the client was told
             self._hub.leave(subscription, for_good=False)
         self.session.end(reason)
@@ -152,14 +158,17 @@ class PusherProtocol:
     async def _note_key(self, key_id: str) -> None:
         """Tie the connection to the key, before that is looked up, so that a revocation meanwhile finds it here.
 
-        Raises TokenRefused if it is revoked.
+        Raises TokenRefused if it is good no more.
         """
-        noted = self.keys
+        noted, now = self.keys, self._clock()
         if key_id not in noted:
             self.keys = (*noted, intern(key_id))  # thousands of connections have the same one
-        if not await self._store.read(Inline(lambda reader: key_in_force(reader, key_id))):
+        until = await self._store.read(Inline(lambda reader: good_until(reader, key_id, now)))
+        if until <= now:
             self.keys = noted
-            raise TokenRefused("The server key of this token has been revoked.", code="revoked_server_key")
+            raise _no_longer_good(key_id)
+        if until < inf:
+            self._ends_at(until)
 
     async def _subscribe_as(self, project: Project, channel: Channel, grant: Grant) -> None:
         """Subscribe. A consumer that holds the channel on this connection is only told so again."""
@@ -210,3 +219,16 @@ class PusherProtocol:
             self.session.end(pusher.STANDBY)
 
         self.session.spawn(wait)
+
+
+def _revoked(names: tuple[str, ...]) -> pusher.Close:
+    return pusher.CREDENTIAL_ENDED if any(map(is_machine, names)) else pusher.REVOKED
+
+
+def _no_longer_good(name: str) -> TokenRefused:
+    if is_machine(name):
+        return TokenRefused(
+            "The machine credential of this token has been revoked, or has expired.",
+            code="revoked_machine_credential",
+        )
+    return TokenRefused("The server key of this token has been revoked.", code="revoked_server_key")

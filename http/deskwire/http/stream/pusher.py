@@ -69,6 +69,10 @@ PARTLY_ENDED: Final = Close(
 REVOKED: Final = Close(
     CloseCode.UNAUTHORIZED, "The server key that authorized this connection has been revoked."
 )
+CREDENTIAL_ENDED: Final = Close(
+    CloseCode.UNAUTHORIZED,
+    "The machine credential that authorized this connection was revoked or rotated, or has expired.",
+)
 PARTLY_REVOKED: Final = Close(
     CloseCode.RECONNECT_LATER, "A server key that authorized some of this has been revoked; connect again."
 )

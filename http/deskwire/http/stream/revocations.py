@@ -1,15 +1,17 @@
-"""The end of stream connections whose server key or project is no more (ADR 37)."""
+"""The end of stream connections whose server key, machine credential or project is no more (ADR 37, 70)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
+from math import inf
 from typing import Final
 
 import structlog
 import trio
 
-from deskwire.engine.accounts.credentials import key_in_force
+from deskwire.engine.accounts.machines import good_until
+from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader, Store
@@ -20,32 +22,44 @@ log: Final = structlog.get_logger(__name__)
 _AGAIN_S: Final = 0.2
 """Pause before another read of a database that could not be read."""
 
+_LONGEST_S: Final = 30.0
+"""Time after which the clock is looked at again, as it may have been set, while something has an end."""
+
 
 class Revocations:
-    """The task that ends connections which have lost their right; `note_nowait` wakes it.
+    """The task that ends connections which have lost their right: `note_nowait` wakes it, or a time that has come.
 
     Args:
         protocols: those of the open connections.
+        clock: says when a machine credential has expired.
 
     `changes` counts the calls of `note_nowait`: a reader of a right that sees another count afterwards reads it again.
     """
 
-    def __init__(self, store: Store, protocols: Collection[PusherProtocol]) -> None:
+    def __init__(self, store: Store, protocols: Collection[PusherProtocol], clock: Clock) -> None:
         self._store = store
+        self._clock = clock
+        self._next_end = inf
         self._protocols = protocols
         self._wakeup = trio.Event()
         self.changes = 0
 
     def note_nowait(self) -> None:
-        """Have the connections checked: server keys or projects have changed, and that is on the disk."""
+        """Have the connections checked: server keys, credentials or projects have changed, and that is on the disk."""
         self.changes += 1
         self._wakeup.set()
 
+    def ends_at(self, time: float) -> None:
+        """Have the connections checked at this time (ms), when something that has let one in is no longer good."""
+        if time < self._next_end:
+            self._next_end = time
+            self._wakeup.set()
+
     async def run(self) -> None:
-        """Check the connections after each change, until cancelled."""
+        """Check the connections after each change, and when something comes to its end, until cancelled."""
         while True:
-            await self._wakeup.wait()
-            self._wakeup = trio.Event()
+            await self._due()
+            self._wakeup, self._next_end = trio.Event(), inf
             try:
                 await self._check()
             except Unavailable as error:
@@ -53,28 +67,48 @@ class Revocations:
                 self._wakeup.set()
                 await trio.sleep(_AGAIN_S)
 
+    async def _due(self) -> None:
+        """Return once there is something to check."""
+        while not self._wakeup.is_set():
+            left_s = (self._next_end - self._clock()) / 1000
+            if left_s <= 0:
+                return
+            with trio.move_on_after(left_s if left_s == inf else min(left_s, _LONGEST_S)):
+                await self._wakeup.wait()
+
     async def _check(self) -> None:
         """End the connections that have lost their right. A new one meanwhile was checked after the change."""
-        keys = await self._gone({key for protocol in self._protocols for key in protocol.keys}, key_in_force)
-        projects = await self._gone({protocol.project_id for protocol in self._protocols}, _exists)
+        keys = await self._no_longer_good({key for protocol in self._protocols for key in protocol.keys})
+        projects = await self._removed({protocol.project_id for protocol in self._protocols})
         ended = [protocol for protocol in self._protocols if protocol.withdraw(keys, projects)]
         if ended:
             log.info("stream.revoked", keys=sorted(keys), projects=sorted(projects), connections=len(ended))
 
-    async def _gone(self, ids: set[str], in_force: Callable[[Reader, str], bool]) -> set[str]:
-        """Return those of these ids that let nobody in any more; other tasks have their turn between two of them."""
+    async def _no_longer_good(self, names: set[str]) -> set[str]:
+        """Return those of these names that let nobody in any more, and remember when the next of the others will not."""
+        gone, now = set[str](), self._clock()
+        for name in names:
+            until = await self._store.read(Inline(partial(_good_until, name, now)))
+            if until <= now:
+                gone.add(name)
+            else:
+                self._next_end = min(self._next_end, until)
+            await trio.lowlevel.checkpoint()  # other tasks have their turn between two of them
+        return gone
+
+    async def _removed(self, projects: set[str]) -> set[str]:
         gone = set[str]()
-        for id_ in ids:
-            if not await self._store.read(Inline(partial(_ask, in_force, id_))):
-                gone.add(id_)
+        for project in projects:
+            if not await self._store.read(Inline(partial(_exists, project))):
+                gone.add(project)
             await trio.lowlevel.checkpoint()
         return gone
 
 
-def _ask(in_force: Callable[[Reader, str], bool], id_: str, reader: Reader) -> bool:
-    return in_force(reader, id_)
+def _good_until(name: str, now: int, reader: Reader) -> float:
+    return good_until(reader, name, now)
 
 
-def _exists(reader: Reader, project: str) -> bool:
+def _exists(project: str, reader: Reader) -> bool:
     """Return whether there is such a project."""
     return reader.project(project) is not None

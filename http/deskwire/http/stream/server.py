@@ -82,7 +82,7 @@ class RealtimeStream:
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
         self._protocols: dict[PusherProtocol, None] = {}  # in the order in which they came
-        self._revocations = Revocations(store, self._protocols.keys())
+        self._revocations = Revocations(store, self._protocols.keys(), clock)
         self._openings: set[trio.CancelScope] = set()
         self._closing: pusher.Close | None = None
 
@@ -102,7 +102,7 @@ class RealtimeStream:
         commits.subscribe(lambda _: self.rights_changed_nowait(), "callers")
 
     def rights_changed_nowait(self) -> None:
-        """End connections whose server key was revoked, or whose project was removed; both are on the disk."""
+        """End connections whose credential or project is no more, which is on the disk."""
         self._revocations.note_nowait()
 
     async def handle(self, stream: trio.abc.Stream) -> None:
@@ -180,7 +180,9 @@ class RealtimeStream:
         self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project
     ) -> PusherProtocol:
         session = Session(stream, self._hub, self._flusher, self.traffic, self._limits, rest, stranger)
-        protocol = PusherProtocol(self._store, self._hub, self._clock, self._keys, session, project)
+        protocol = PusherProtocol(
+            self._store, self._hub, self._clock, self._keys, session, project, self._revocations.ends_at
+        )
         self._protocols[protocol] = None
         return protocol
 

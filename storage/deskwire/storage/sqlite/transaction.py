@@ -11,6 +11,7 @@ from deskwire.storage.dialect import SQLITE
 from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.sqlite.log import LogReads, LogWrites
 from deskwire.storage.sqlite.ticket_search import TicketErasure, TicketWords
+from deskwire.storage.tables.accounts.machines import MACHINE_RIGHTS
 from deskwire.storage.tables.all import AllReads, AllWrites
 
 
@@ -29,7 +30,7 @@ class SqliteTransaction(SqliteReader, LogWrites, TicketErasure, AllWrites):
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
     `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
-    besides, `callers_changed` that something about server keys or projects is another, `people_changed` that a user has
+    besides, `callers_changed` that something about server keys, machine credentials or projects is another, `people_changed` that a user has
     another password or is gone, or a member another role: the database says so, whoever has changed it.
     """
 
@@ -45,7 +46,11 @@ class SqliteTransaction(SqliteReader, LogWrites, TicketErasure, AllWrites):
         self.callers_changed = False
         self.people_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
-        for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):
+        for table, what in (
+            ("server_keys", "UPDATE OF hash, project, revoked_at"),
+            ("machine_credentials", f"UPDATE OF {MACHINE_RIGHTS}"),
+            ("projects", "UPDATE"),
+        ):
             for change in ("INSERT", what, "DELETE"):
                 connection.execute(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "

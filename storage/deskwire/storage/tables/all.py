@@ -8,6 +8,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
@@ -27,6 +28,7 @@ from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.reports.reports import ReportReads
 from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
 from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
@@ -55,6 +57,7 @@ class AllReads(
     DeliveryLogReads,
     OrganisationReads,
     PeopleReads,
+    MachineReads,
     SessionReads,
     ConsumerReads,
     MemoryReads,
@@ -72,6 +75,7 @@ class AllReads(
     ImportReads,
     AuditReads,
     SearchSourceReads,
+    ReportReads,
     ClusterReads,
 ):
     """The methods of `ports.Reader`, but for the search and for what hangs on how positions are given."""
@@ -88,6 +92,7 @@ class AllWrites(
     DeliveryWrites,
     OrganisationWrites,
     PeopleWrites,
+    MachineWrites,
     SessionWrites,
     ConsumerWrites,
     MemoryWrites,

@@ -12,6 +12,7 @@ import orjson
 from deskwire.commands.reference.openapi import refusals
 from deskwire.commands.reference.openapi.bodies import request_body
 from deskwire.commands.reference.openapi.events import TAG, webhooks
+from deskwire.commands.reference.openapi.nulls import without_refused
 from deskwire.commands.reference.openapi.parameters import parameters
 from deskwire.commands.reference.openapi.responses import header_components, headers, responses
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
@@ -33,7 +34,7 @@ Self-hosted customer support: conversations, tickets, surveys, signed webhooks a
 event log.
 
 - Calls from a backend (`/v3/s2s/...`) need a **server key**, calls of people an **access token**, or a **session** of
-  a browser, and, where it is listed, the header `project`.
+  a browser, and, where it is listed, the header `project`. A **machine credential** is for both, where it is listed.
 - Bodies are JSON in camelCase. Fields and parameters that are not listed here are refused.
 - Lists return `items` and `nextCursor`. Pass `nextCursor` as `cursor` to get the next page.
 - In a path, percent-encode an id of your own (of a user, a memory entry, a translation) as a whole: a path is split
@@ -50,6 +51,13 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
         "scheme": "bearer",
         "bearerFormat": "sk_…",
         "description": "The server key of a project, for calls from its backend.",
+    },
+    "machineCredential": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "mk_…",
+        "description": "A machine credential of a project, from `POST /v3/projects/{projectId}/credentials`. It may do what its "
+        "permissions say.",
     },
     "accessToken": {
         "type": "http",
@@ -71,6 +79,7 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
     },
 }
 
+_MACHINE: Final[dict[str, list[str]]] = {"machineCredential": []}
 _USER: Final[list[dict[str, list[str]]]] = [{"accessToken": []}, {"session": []}]
 _SECURITY: Final[Mapping[str, list[dict[str, list[str]]]]] = {
     "none": [],
@@ -91,6 +100,7 @@ def description() -> Static:
 def document() -> dict[str, Any]:
     """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
     schemas = Schemas(shown_types(ROUTES))
+    without_refused(schemas.components, ROUTES)
     moved_on = {"conversation_moved_on": schemas.of(MovedOnDocument)}
     problems = refusals.Refusals(schemas.of(ProblemDocument), headers, moved_on)
     paths: dict[str, Schema] = {}
@@ -156,7 +166,7 @@ def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> S
         "tags": [route.tag.name],
         "summary": route.summary,
         "description": _description(route, text),
-        "security": _SECURITY.get(route.access.kind, _USER),
+        "security": _security(route),
     }
     listed = parameters(route)
     if listed:
@@ -166,6 +176,11 @@ def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> S
         operation["requestBody"] = body
     operation["responses"] = {**responses(route, schemas, ROUTES), **problems.of(route)}
     return operation
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    needed = _SECURITY.get(route.access.kind, _USER)
+    return [*needed, _MACHINE] if route.access.machines else needed
 
 
 def _description(route: Route, text: str) -> str:

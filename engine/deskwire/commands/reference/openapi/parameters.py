@@ -150,6 +150,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "key_id": PathParameter(
         "The id of the server key.", "key_01KZ00000000000000000000K1", "key_not_found", people.ServerKey
     ),
+    "credential_id": PathParameter(
+        "The id of the machine credential.",
+        "mcr_01KZ0000000000000000000M01",
+        "credential_not_found",
+        people.MachineCredential,
+    ),
     "stream_id": PathParameter(
         "The id of the stream, which its `hello` names.", "str_01KZ00000000000000000STR01", "stream_not_found"
     ),
@@ -176,15 +182,26 @@ class HeaderParameter:
 HEADERS: Final = (
     HeaderParameter(
         "project",
-        "The id of the project. Ignored with a server key.",
+        "The id of the project. Ignored with a server key, and not needed with a machine credential.",
         "prj_01KZ000000000000000000SH0P",
         lambda route: route.access.kind == "either",
     ),
     HeaderParameter(
         "project",
+        "The id of the project. Only with a machine credential it may be left out.",
+        "prj_01KZ000000000000000000SH0P",
+        lambda route: (
+            route.access.kind == "dashboard" and not route.access.by_parameter and route.access.machines
+        ),
+        required=True,
+    ),
+    HeaderParameter(
+        "project",
         "The id of the project.",
         "prj_01KZ000000000000000000SH0P",
-        lambda route: route.access.kind == "dashboard" and not route.access.by_parameter,
+        lambda route: (
+            route.access.kind == "dashboard" and not route.access.by_parameter and not route.access.machines
+        ),
         required=True,
     ),
     HeaderParameter(

@@ -14,7 +14,13 @@ from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.http.api.problems import problem_type
 from deskwire.http.api.routing import BASE, Route
 
-_KEY: Final = ("missing_credential", "bad_credential", "invalid_server_key", "revoked_server_key")
+_KEY: Final = (
+    "missing_credential",
+    "bad_credential",
+    "invalid_server_key",
+    "revoked_server_key",
+    "wrong_credential_kind",
+)
 _SESSION: Final = ("session_ended", "bad_session_cookie", "cross_site_request")
 _TOKEN: Final = (
     *_SESSION,
@@ -23,7 +29,16 @@ _TOKEN: Final = (
     "invalid_token",
     "token_expired",
     "signing_keys_unavailable",
+    "wrong_credential_kind",
 )
+_MACHINE: Final = (
+    "expired_machine_credential",
+    "invalid_machine_credential",
+    "revoked_machine_credential",
+    "rotated_machine_credential",
+)
+_CALLERS: Final = frozenset({"server_key", "user", "organisation", "project", "dashboard", "either"})
+"""Kinds of access for which a machine is known when it calls, though it may be refused."""
 _ACCESS: Final[Mapping[str, tuple[str, ...]]] = {
     "none": (),
     "visitor": ("cross_site_request",),
@@ -66,6 +81,9 @@ RULES: Final = (
         lambda route: route.idempotent,
     ),
     Rule(("permission_denied",), lambda route: route.access.permission is not None),
+    Rule(_MACHINE, lambda route: route.access.kind in _CALLERS),
+    Rule(("person_required",), lambda route: route.access.kind in _CALLERS and not route.access.machines),
+    Rule(("project_not_found",), lambda route: route.access.kind in _CALLERS),
     Rule(("body_timeout", "body_too_large"), lambda route: reads_body(route)),
     Rule(("invalid_input",), lambda route: reads_body(route)),
     Rule(("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only),

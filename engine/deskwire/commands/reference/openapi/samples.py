@@ -77,6 +77,13 @@ BODIES: Final[Mapping[str, Any]] = {
         ],
         "summary": "Most are content; deliveries are late.",
     },
+    "CredentialBody": {
+        "name": "CRM",
+        "permissions": ["tickets.manage", "tickets.read"],
+        "expiresAt": "2027-11-01T12:00:00.000Z",
+    },
+    "CredentialPatch": {"permissions": ["tickets.read"], "expiresAt": None},
+    "RotateBody": {"overlapSeconds": 3600},
     "KeyBody": {"label": "CRM"},
     "LoginBody": {"email": "grace@example.org", "password": "a long enough password"},
     "MemberBody": {"email": "grace@example.org", "name": "Grace Hopper", "role": "agent"},

@@ -19,7 +19,7 @@ from deskwire.engine.core.language import TAG_MAX
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, Tag, in_organisation, in_project
+from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, Tag, in_organisation, in_project, personal
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.resources.accounts.requests import AccountList, KeyBody, Name
 from deskwire.http.schemas import people as shapes
@@ -29,8 +29,8 @@ _MANAGE = in_project("projects.manage")
 routes = Routes(
     Tag("Projects", "Manage the projects of an organisation, their settings and their server keys."), _MANAGE
 )
-_ONE = "/projects/<project_id>"
-_KEYS = f"{_ONE}/keys"
+ONE = "/projects/<project_id>"
+_KEYS = f"{ONE}/keys"
 _DAYS_MAX = 36_500
 _QUOTA_MAX = 1 << 50
 _NEWEST = (1 << 63) - 1
@@ -118,7 +118,7 @@ async def create_project(call: Call[ProjectBody, Query]) -> Answer:
     )
 
 
-@routes.add("GET", _ONE, in_project(), operation_id="getProject", answer=shapes.Project)
+@routes.add("GET", ONE, in_project(), operation_id="getProject", answer=shapes.Project)
 async def get_project(call: Call[Body, Query]) -> Answer:
     """Fetch a project."""
     return project_view(call.project, call.organisation)
@@ -126,7 +126,7 @@ async def get_project(call: Call[Body, Query]) -> Answer:
 
 @routes.add(
     "PATCH",
-    _ONE,
+    ONE,
     operation_id="changeProject",
     tells="project",
     body=ProjectPatch,
@@ -144,14 +144,15 @@ async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
 
 @routes.add(
     "DELETE",
-    _ONE,
+    ONE,
+    personal(_MANAGE),
     operation_id="deleteProject",
     answer=Deleted,
     errors=("project_not_empty",),
-    records=("project.deleted", "key.revoked"),
+    records=("project.deleted", "key.revoked", "credential.revoked"),
 )
 async def delete_project(call: Call[Body, Query]) -> Answer:
-    """Delete a project that holds no data, with its server keys."""
+    """Delete a project that holds no data, with its server keys and machine credentials."""
     identifier, now = call.project.id, call.services.clock()
     await call.services.store.write(lambda tx: projects.remove_project(tx, found(tx, identifier), now))
     return {"id": identifier, "deleted": True}
@@ -160,7 +161,7 @@ async def delete_project(call: Call[Body, Query]) -> Answer:
 @routes.add("GET", _KEYS, operation_id="listKeys", query=AccountList, answer=page_of(shapes.ServerKey))
 async def list_keys(call: Call[Body, AccountList]) -> Answer:
     """List the server keys of a project, newest first, masked. Revoked keys are included."""
-    project, query, before = call.project.rowid, call.query, _before(call.query)
+    project, query, before = call.project.rowid, call.query, rows_before(call.query)
     keys = await call.services.store.read(lambda reader: reader.keys(project, before, query.rows))
     return page(query, keys, key_view, lambda key: key.rowid)
 
@@ -168,6 +169,7 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
 @routes.add(
     "POST",
     _KEYS,
+    personal(_MANAGE),
     operation_id="createKey",
     body=KeyBody,
     answer=shapes.ServerKey,
@@ -233,7 +235,7 @@ def _settings(before: ProjectSettings, body: SettingsBody) -> ProjectSettings:
 
 
 async def _list(call: Call[Body, AccountList], organisation: int | None, user: int | None) -> Answer:
-    query, before = call.query, _before(call.query)
+    query, before = call.query, rows_before(call.query)
 
     def read(reader: OrganisationReader) -> tuple[Sequence[Project], dict[int, Organisation]]:
         listed = reader.projects(organisation, user, before, query.rows)
@@ -248,6 +250,7 @@ async def _list(call: Call[Body, AccountList], organisation: int | None, user: i
     )
 
 
-def _before(query: AccountList) -> int:
+def rows_before(query: AccountList) -> int:
+    """Return the storage key that the rows of a page are smaller than."""
     row = query.row
     return _NEWEST if row is None else row

@@ -105,6 +105,7 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
 @routes.add(
     "GET",
     "/users/me/permissions",
+    replace(SIGNED_IN, machines=True),
     operation_id="getPermissions",
     query=PermissionQuery,
     answer=shapes.Permissions,
@@ -114,8 +115,10 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     """List the user's permissions and roles in one organisation.
 
     The organisation is `organisationId`; without it, the one that owns the project in the header `project`; without
-    either, the one that the user joined first.
+    either, the one that the user joined first. A machine credential is told its own permissions, and has no roles.
     """
+    if call.access.machine is not None:
+        return {"permissions": sorted(call.access.permissions), "roles": []}
     scope = Scope(call.query.organisation_id, call.access.named_project)
     role = await call.services.store.read(Inline(lambda reader: role_at(reader, call.user, scope)))
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}

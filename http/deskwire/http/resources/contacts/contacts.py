@@ -14,7 +14,7 @@ from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.store import Inline
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Flag, Query
-from deskwire.http.api.routing import MEDIUM, S2S, Routes, Tag
+from deskwire.http.api.routing import MEDIUM, Routes, Tag, s2s
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import ConversationList, Identity
 from deskwire.http.schemas import conversations as shapes
@@ -23,8 +23,12 @@ from deskwire.http.schemas.base import Deleted, page_of
 CONTACTS: Final = Tag(
     "Contacts", "Manage contacts, the customers of a project, and export what is stored about them."
 )
-routes = Routes(CONTACTS, S2S)
+routes = Routes(CONTACTS)
+_READ = s2s("contacts.read")
+_MANAGE = s2s("contacts.manage")
+_CONVERSATIONS = s2s("conversations.read")
 _ONE = "/s2s/contacts/<user_id>"
+_DELETE = "conversations.delete"
 _USER_ID_MAX = 255
 
 
@@ -41,6 +45,7 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
 @routes.add(
     "PUT",
     _ONE,
+    _MANAGE,
     operation_id="putContactIdentity",
     body=Identity,
     limit=MEDIUM,
@@ -55,7 +60,7 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     return contact_view(await call.services.store.write(lambda tx: put_contact(tx, call.project, ref, now)))
 
 
-@routes.add("GET", _ONE, operation_id="getContact", answer=shapes.Contact)
+@routes.add("GET", _ONE, _READ, operation_id="getContact", answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
     """Fetch a contact by your own id of the user."""
     return contact_view(await _contact(call))
@@ -64,13 +69,15 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "DELETE",
     _ONE,
+    _MANAGE,
     operation_id="deleteContact",
     answer=Deleted,
     errors=("erasure_under_way",),
     records=("contact.erased",),
 )
 async def delete_contact(call: Call[Body, Query]) -> Answer:
-    """Erase a contact and all its conversations (GDPR)."""
+    """Erase a contact and all its conversations (GDPR). A machine credential needs `conversations.delete`, too."""
+    call.access.require(_DELETE)
     contact = await call.services.erasures.erase(call.project, call.path["user_id"], call.by)
     return {"id": contact.id, "deleted": True}
 
@@ -78,6 +85,7 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/conversations",
+    _CONVERSATIONS,
     operation_id="listContactConversations",
     query=ContactConversations,
     answer=page_of(shapes.Conversation),

@@ -12,7 +12,7 @@ from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.privacy.export import Export, Subject
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import S2S, Routes, dashboard
+from deskwire.http.api.routing import Routes, dashboard, s2s
 from deskwire.http.resources.contacts.contacts import CONTACTS
 from deskwire.http.schemas.exports import ContactExport
 
@@ -22,7 +22,7 @@ routes = Routes(CONTACTS)
 @routes.add(
     "GET",
     "/s2s/contacts/<user_id>/export",
-    S2S,
+    s2s("contacts.manage"),
     operation_id="exportContact",
     answer=ContactExport,
     whole=False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.contacts.contact import Contact, contact_view
 from deskwire.engine.contacts.memory import MemoryReader, memory_view
 from deskwire.engine.conversations.activity import activity_view
@@ -43,7 +42,7 @@ async def context_of(call: Call[Any, Any]) -> Answer:
 def _context(
     reader: ContextReader, call: Call[Any, Any], state: Conversation, contact: Contact
 ) -> dict[str, Any]:
-    may = PERMISSIONS[call.role]
+    may = call.access.permissions
     (view,) = inbox_views(reader, call.project, call.user, [(state, contact)])
     logs = reader.network_requests(state.rowid)
     return {

@@ -14,7 +14,7 @@ from deskwire.engine.conversations.typing.state import Agent, SetTyping
 from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import LIMIT_MAX, Paged, page
-from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
+from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard, personal
 from deskwire.http.resources.conversations import inbox, lists, operations, starting, writing
 from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (
@@ -38,7 +38,7 @@ routes = Routes(
 )
 _ONE = "/conversations/<conversation_id>"
 _READ = dashboard("conversations.read")
-_REPLY = dashboard("conversations.reply")
+_REPLY = personal(dashboard("conversations.reply"))
 _MANAGE = dashboard("conversations.manage")
 _DELETE = dashboard("conversations.delete")
 
@@ -63,6 +63,7 @@ class TagList(Query):
     operation_id="dashboardListConversations",
     query=ConversationLists,
     answer=page_of(shapes.Conversation) | page_of(shapes.AgentConversation),
+    errors=("person_required",),
 )
 async def list_conversations(call: Call[Body, ConversationLists]) -> Answer:
     """List the conversations of a project, newest activity first unless `sort` and `order` say otherwise."""
@@ -93,10 +94,12 @@ async def start_conversation(call: Call[starting.StartBody, Query]) -> Answer:
     operation_id="dashboardGetConversation",
     query=Viewed,
     answer=shapes.Conversation | shapes.AgentConversation,
+    errors=("person_required",),
 )
 async def get_conversation(call: Call[Body, Viewed]) -> Answer:
     """Fetch a conversation, with `view=agent` as agents see it."""
     if call.query.view == "agent":
+        call.access.require_person("the view of agents")
         return await inbox.get_conversation(call)
     return await operations.get_conversation(call)
 
@@ -110,11 +113,13 @@ async def get_conversation(call: Call[Body, Viewed]) -> Answer:
     query=Viewed,
     limit=LARGE,
     answer=shapes.Conversation | shapes.AgentConversation,
-    errors=("conversation_closed",),
+    errors=("conversation_closed", "person_required"),
     further=(nulls(*writing.NULLABLE), writing.look_at_snooze),
 )
 async def change_conversation(call: Call[writing.AgentPatch, Viewed]) -> Answer:
     """Change the title, status, attributes or tags of a conversation, snooze or archive it, or make it visible."""
+    if call.query.view == "agent":
+        call.access.require_person("the view of agents")
     changed = await operations.carry_out(call, writing.patch_of(call))
     return await inbox.get_conversation(call) if call.query.view == "agent" else changed
 

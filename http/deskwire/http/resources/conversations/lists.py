@@ -123,6 +123,8 @@ class ConversationLists(Paged):
 async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
     """Return a page of conversations. Raises BadRequest for the cursor of another list, and for a filter that names nobody."""
     query, list_id = call.query, list_number(call.project.id, call.query)
+    if query.view is not None or query.unread is not None or query.assignee == "me":
+        call.access.require_person("a list with `view=agent`, `unread` or `assignee=me`")
     after = _place(query, list_id)
 
     def read(reader: ListReader) -> Sequence[tuple[dict[str, Any], Place]]:
@@ -173,7 +175,7 @@ def _filter(reader: ListReader, call: Call[Any, ConversationLists]) -> Conversat
         waiting=query.waiting,
         visible=query.visible,
         unread=query.unread,
-        user=call.user.rowid,
+        user=0 if query.unread is None else call.user.rowid,
         since=query.since,
         until=query.until,
         text=query.q,

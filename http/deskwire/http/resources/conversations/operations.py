@@ -54,9 +54,11 @@ NULLABLE = frozenset({"title"})
 
 def doer(call: Call[Any, Any]) -> Doer:
     """Return who makes the call, as a conversation's activity names them."""
-    key, user = call.access.key, call.access.user
+    key, machine, user = call.access.key, call.access.machine, call.access.user
     if key is not None:
         return Doer("key", key.id, key.label or None)
+    if machine is not None:
+        return Doer("machine", machine.id, machine.name)
     return Doer("system") if user is None else Doer("user", user.id, user.name)
 
 

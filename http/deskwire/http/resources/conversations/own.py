@@ -14,7 +14,7 @@ from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import Routes, Tag, dashboard
+from deskwire.http.api.routing import Routes, Tag, dashboard, personal
 from deskwire.http.resources.conversations.context import context_of
 from deskwire.http.resources.conversations.operations import conversation_id, find
 from deskwire.http.schemas import inbox as shapes
@@ -24,7 +24,7 @@ routes = Routes(
         "Inbox",
         "See what is waiting, keep your own place in conversations, and have what is around one in one call.",
     ),
-    dashboard("conversations.read"),
+    personal(dashboard("conversations.read")),
     unrecorded="It is the agent's own place, which nobody else sees.",
 )
 

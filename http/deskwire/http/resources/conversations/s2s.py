@@ -32,7 +32,7 @@ from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.routing import LARGE, NOTHING, S2S, Routes, Tag
+from deskwire.http.api.routing import LARGE, NOTHING, Routes, Tag, s2s
 from deskwire.http.resources.conversations import backend_lists, operations
 from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
@@ -53,10 +53,13 @@ from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
     Tag("Conversations", "Start and manage conversations from the backend of a project."),
-    S2S,
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
 _ONE = "/s2s/conversations/<conversation_id>"
+_READ = s2s("conversations.read")
+_REPLY = s2s("conversations.reply")
+_MANAGE = s2s("conversations.manage")
+_DELETE = s2s("conversations.delete")
 
 
 class ContactBody(Identity):
@@ -153,6 +156,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
 @routes.add(
     "POST",
     "/s2s/conversations",
+    _REPLY,
     operation_id="createConversation",
     body=CreateBody,
     limit=LARGE,
@@ -185,6 +189,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
 @routes.add(
     "GET",
     "/s2s/conversations",
+    _READ,
     operation_id="listConversations",
     query=BackendConversationLists,
     answer=page_as_of(shapes.ListedConversation),
@@ -197,7 +202,9 @@ async def list_conversations(call: Call[Body, BackendConversationLists]) -> Answ
     return await backend_lists.list_conversations(call)
 
 
-@routes.add("GET", _ONE, operation_id="getConversation", query=BackendView, answer=shapes.ListedConversation)
+@routes.add(
+    "GET", _ONE, _READ, operation_id="getConversation", query=BackendView, answer=shapes.ListedConversation
+)
 async def get_conversation(call: Call[Body, BackendView]) -> Answer:
     """Fetch a conversation. After a 404, remove the conversation from every mirror."""
     return await backend_lists.get_conversation(call)
@@ -206,6 +213,7 @@ async def get_conversation(call: Call[Body, BackendView]) -> Answer:
 @routes.add(
     "PATCH",
     _ONE,
+    _MANAGE,
     operation_id="changeConversation",
     body=ConversationPatch,
     limit=LARGE,
@@ -218,7 +226,7 @@ async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     return await operations.carry_out(call, operations.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE, operation_id="deleteConversation", answer=Deleted, forgets=True)
+@routes.add("DELETE", _ONE, _DELETE, operation_id="deleteConversation", answer=Deleted, forgets=True)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Delete a conversation permanently, with everything that belongs to it."""
     return await operations.delete_conversation(call, Delete("manual"))
@@ -227,6 +235,7 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/messages",
+    _READ,
     operation_id="listMessages",
     query=MessageList,
     answer=page_of(shapes.Message),
@@ -240,6 +249,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/messages",
+    _REPLY,
     operation_id="postMessage",
     body=MessageBody,
     limit=LARGE,
@@ -253,14 +263,19 @@ async def post_message(call: Call[MessageBody, Query]) -> Answer:
 
 
 @routes.add(
-    "POST", f"{_ONE}/close", operation_id="closeConversation", body=CloseBody, answer=shapes.Conversation
+    "POST",
+    f"{_ONE}/close",
+    _MANAGE,
+    operation_id="closeConversation",
+    body=CloseBody,
+    answer=shapes.Conversation,
 )
 async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
     """Close a conversation for the customer."""
     return await operations.carry_out(call, Close(call.body.closed_by))
 
 
-@routes.add("POST", f"{_ONE}/reopen", operation_id="reopenConversation", answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/reopen", _MANAGE, operation_id="reopenConversation", answer=shapes.Conversation)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
     return await operations.carry_out(call, Reopen())
@@ -269,6 +284,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/assign",
+    _MANAGE,
     operation_id="assignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
@@ -279,13 +295,15 @@ async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     return await operations.carry_out(call, await operations.assign_of(call))
 
 
-@routes.add("POST", f"{_ONE}/read", operation_id="markRead", answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/read", _MANAGE, operation_id="markRead", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
     return await operations.carry_out(call, MarkRead())
 
 
-@routes.add("POST", f"{_ONE}/typing", operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING)
+@routes.add(
+    "POST", f"{_ONE}/typing", _REPLY, operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING
+)
 async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     """Report that the contact is typing, or has stopped, for the agents who are there. Repeat it every few seconds.
 
@@ -302,7 +320,9 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     return NO_CONTENT
 
 
-@routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
+@routes.add(
+    "POST", f"{_ONE}/rating", _REPLY, operation_id="rateConversation", body=RatingBody, answer=shapes.Rating
+)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     """Record the contact's rating of a conversation, from 0 to 10, with a comment if there is one.
 
@@ -321,6 +341,7 @@ async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
 @routes.add(
     "PUT",
     f"{_ONE}/network-logs",
+    _MANAGE,
     operation_id="replaceNetworkLogs",
     body=NetworkLogsBody,
     limit="network_logs_limit_bytes",
@@ -335,6 +356,7 @@ async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/events",
+    _READ,
     operation_id="listConversationEvents",
     query=SequenceList,
     answer=page_of(Event),
@@ -345,7 +367,7 @@ async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     return await operations.list_events(call)
 
 
-@routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
+@routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="getWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """Fetch the workflow step that waits for the contact; null if none does."""
     return await operations.get_workflow_step(call)
@@ -370,6 +392,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
 @routes.add(
     "POST",
     f"{_ONE}/workflow/reply",
+    _REPLY,
     operation_id="replyToStep",
     body=ReplyBody,
     limit=LARGE,
@@ -386,6 +409,7 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/workflow/start",
+    _MANAGE,
     operation_id="startWorkflow",
     body=StartWorkflowBody,
     answer=shapes.Conversation,

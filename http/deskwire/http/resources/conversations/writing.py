@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.conversations.commands import (
     Assign,
     Close,
@@ -18,7 +17,7 @@ from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.conversations.tags import LENGTH_MAX, TAGS_MAX, normal_tag, normal_tags
 from deskwire.engine.core.clock import milliseconds
-from deskwire.engine.core.errors import Forbidden, Invalid, Problem
+from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, given_fields
@@ -133,8 +132,7 @@ async def _then(call: Call[AgentMessageBody, Any]) -> tuple[Assign | Patch | Clo
     then = call.body.then
     if then is None:
         return ()
-    if _MANAGE not in PERMISSIONS[call.role]:
-        raise Forbidden(f"This needs the permission {_MANAGE}.")
+    call.access.require(_MANAGE)
     given = given_fields(then, frozenset({"assignee", "snoozed_until"}), "/then")
     if given.get("close") and len(given.keys() & {"status", "snoozed_until"}):
         message = "What is closed has neither another status nor a snooze."

@@ -24,7 +24,7 @@ from deskwire.http.api.input.headers import Fields, mimetype_of
 from deskwire.http.api.input.ndjson import Line, Lines
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.problems import cut, named
-from deskwire.http.api.routing import S2S, Routes, Tag
+from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.imports.lines import (
     LINE_BYTES,
     ExternalId,
@@ -36,7 +36,10 @@ from deskwire.http.schemas import conversations as conversation_shapes
 from deskwire.http.schemas import imports as shapes
 from deskwire.http.server.steady_body import Steady
 
-routes = Routes(Tag("Imports", "Import conversations and their messages from another service, in bulk."), S2S)
+routes = Routes(
+    Tag("Imports", "Import conversations and their messages from another service, in bulk."),
+    s2s("projects.manage"),
+)
 
 TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 COMMIT_LINES: Final = 500

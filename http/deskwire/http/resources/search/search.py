@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, TypeVar, get_args
 
 from pydantic import Field
 
-from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.contacts.contact import contact_view
 from deskwire.engine.conversations.inbox import inbox_views
 from deskwire.engine.core.errors import Problem
@@ -58,22 +57,26 @@ class SearchQuery(Query):
     operation_id="search",
     query=SearchQuery,
     answer=shapes.SearchResult,
+    errors=("person_required",),
 )
 async def find(call: Call[Body, SearchQuery]) -> Answer:
     """Search conversations by title, messages and notes, contacts by name, e-mail, user id and phone, and tickets.
 
     Every word of `q` must begin a word of what is found; of a conversation any of its messages may have it. What has the very id or
-    e-mail address comes first, then the newest.
+    e-mail address comes first, then the newest. A machine credential searches in contacts and tickets alone, as `in` must say.
     """
     query = call.query
     query.further({"in": query.within})
-    readable = PERMISSIONS[call.role]
+    readable = call.access.permissions
     parts = {part for part in _PARTS if part in _names(query.within) and f"{part}.read" in readable}
+
+    if "conversations" in parts:
+        call.access.require_person("a search in conversations")
 
     def read(reader: SearchReader) -> tuple[Result, list[dict[str, Any]]]:
         found = search(reader, call.project.rowid, query.q, parts, query.limit)
         pairs = [(each.conversation, each.contact) for each in found.conversations or ()]
-        return found, inbox_views(reader, call.project, call.user, pairs)
+        return found, inbox_views(reader, call.project, call.user, pairs) if pairs else []
 
     found, views = await call.services.store.read(read)
     conversations = (

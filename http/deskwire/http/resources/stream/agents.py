@@ -16,13 +16,13 @@ from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, bad_query
-from deskwire.http.api.routing import NOTHING, Media, Routes, Tag, dashboard
+from deskwire.http.api.routing import NOTHING, Media, Routes, Tag, dashboard, personal
 from deskwire.http.schemas.base import ConversationId
 from deskwire.http.stream.sse import EVENT_STREAM, Pieces
 
 routes = Routes(
     Tag("Agents' stream", "Follow everything that agents see, as server-sent events."),
-    dashboard(PERMISSION),
+    personal(dashboard(PERMISSION)),
     unrecorded="It changes nothing that is stored.",
 )
 
@@ -58,7 +58,7 @@ class ViewBody(Body):
 @routes.add(
     "GET",
     "/stream",
-    replace(dashboard(PERMISSION), by_parameter=True),
+    personal(replace(dashboard(PERMISSION), by_parameter=True)),
     operation_id="followStream",
     query=StreamQuery,
     whole=False,

@@ -14,7 +14,7 @@ from deskwire.engine.stream import token
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import S2S, Routes, Tag
+from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.contacts.contacts import find as find_contact
 from deskwire.http.resources.conversations.operations import find as find_conversation
 from deskwire.http.resources.stream.authorization import parse_authorization
@@ -23,9 +23,10 @@ from deskwire.http.schemas.base import page_of
 
 routes = Routes(
     Tag("Realtime stream", "Authorize subscriptions to the realtime stream, and manage its consumers."),
-    S2S,
     unrecorded="It changes nothing: who may subscribe, has the key.",
 )
+_READ = s2s("conversations.read")
+_MANAGE = s2s("webhooks.manage")
 
 
 class AuthorizationQuery(Query):
@@ -41,6 +42,7 @@ class AuthorizationQuery(Query):
 @routes.add(
     "POST",
     "/s2s/stream/auth",
+    _READ,
     operation_id="authorizeStream",
     query=AuthorizationQuery,
     json_only=False,
@@ -57,10 +59,9 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     request = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
     channel = open_channel(call.project, request.channel_name)
     await call.services.store.read(Inline(lambda reader: _check_subject(reader, call.project, channel)))
-    assert call.access.key is not None, "the route is for server keys"
     grant = token.Grant(
         call.project.id,
-        call.access.key.id,
+        call.access.authorizes_as,
         request.socket_id,
         request.channel_name,
         request.consumer_id,
@@ -83,7 +84,7 @@ def _check_subject(reader: Reader, project: Project, channel: Channel) -> None:
 
 
 @routes.add(
-    "GET", "/s2s/stream/consumers", operation_id="listConsumers", answer=page_of(shapes.StreamConsumer)
+    "GET", "/s2s/stream/consumers", _READ, operation_id="listConsumers", answer=page_of(shapes.StreamConsumer)
 )
 async def list_consumers(call: Call[Body, Query]) -> Answer:
     """List the consumers of each channel, and the newest event that each has confirmed."""
@@ -118,6 +119,7 @@ class ConsumerQuery(Query):
 @routes.add(
     "DELETE",
     "/s2s/stream/consumers/<consumer_id>",
+    _MANAGE,
     operation_id="endConsumer",
     query=ConsumerQuery,
     answer=shapes.EndedConsumer,

@@ -27,7 +27,7 @@ from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, S2S, Media, Routes, Tag
+from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s
 from deskwire.http.resources.conversations.s2s import ContactBody
 from deskwire.http.resources.somebody import contact_named
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
@@ -75,7 +75,7 @@ async def _look_at_answers(call: Call[SurveyResponseBody, Query]) -> None:
 @routes.add(
     "POST",
     "/s2s/surveys/<survey_id>/responses",
-    S2S,
+    s2s("surveys.manage"),
     operation_id="createResponse",
     body=SurveyResponseBody,
     limit=LARGE,

@@ -28,7 +28,7 @@ from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import S2S, WHOLE, Routes, Tag, dashboard
+from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard, s2s
 from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import surveys as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -135,7 +135,9 @@ async def get_survey(call: Call[Body, Query]) -> Answer:
     return await _published(call)
 
 
-@routes.add("GET", "/s2s/surveys/<survey_id>", S2S, operation_id="showSurvey", answer=shapes.Survey)
+@routes.add(
+    "GET", "/s2s/surveys/<survey_id>", s2s("surveys.read"), operation_id="showSurvey", answer=shapes.Survey
+)
 async def show_survey(call: Call[Body, Query]) -> Answer:
     """Fetch a survey with its published definition, to show it to a customer."""
     return await _published(call)

@@ -216,7 +216,8 @@ def _id(call: Call[Any, Any]) -> str:
 
 
 def _by(call: Call[Any, Any]) -> By:
-    return By(call.user.id, call.user.name)
+    machine = call.access.machine
+    return By(call.user.id, call.user.name) if machine is None else By(machine.id, machine.name)
 
 
 def _service(call: Call[Any, Any]) -> TicketService:

@@ -27,7 +27,7 @@ from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import S2S, Routes, Tag
+from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of
 from deskwire.http.schemas import webhooks as shapes
 from deskwire.http.schemas.base import page_of
@@ -35,7 +35,10 @@ from deskwire.http.schemas.base import page_of
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(Tag("Deliveries", "Inspect the delivery log, send events again, and send test events."), S2S)
+routes = Routes(
+    Tag("Deliveries", "Inspect the delivery log, send events again, and send test events."),
+    s2s("webhooks.manage"),
+)
 _DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
 _BATCH: Final = 500
 """Deliveries that one commit of a recovery makes: a few milliseconds of the writer's time."""

@@ -6,7 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.storage.postgres.schema import cluster, files, main, named, order, search, triggers
+from deskwire.storage.postgres.schema import (
+    cluster,
+    files,
+    machines,
+    main,
+    milestones,
+    named,
+    order,
+    search,
+    triggers,
+)
 from deskwire.storage.postgres.schema.types import typed
 
 
@@ -52,7 +62,10 @@ MIGRATIONS: Final = (
         "m0001_baseline",
         indexes=(_BY_CHANGE,),
     ),
+    Migration("m0003_machine_credentials", "m0001_baseline", machines.SQL),
     Migration("m0006_named_events", "m0006_named_events", named.SQL),
+    Migration("m0007_milestones", "m0007_milestones", milestones.SQL),
+    Migration("m0007_of_messages_by_time", "m0007_milestones", indexes=milestones.INDEXES),
     Migration(
         "m0009_comments_with_ratings",
         "m0001_baseline",

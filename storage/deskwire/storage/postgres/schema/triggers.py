@@ -71,12 +71,14 @@ CREATE CONSTRAINT TRIGGER a_route_anew AFTER INSERT OR DELETE OR UPDATE OF url, 
 """
 
 
-def _forgetting(table: str, change: str, condition: str | None) -> str:
+def forgetting(table: str, change: str, condition: str | None) -> str:
+    """Return the trigger by which a table's kept answers are removed with its rows."""
     when = "" if condition is None else f"WHEN ({condition}) "
     return f"CREATE TRIGGER kept_answers AFTER {change} ON {table} FOR EACH ROW {when}EXECUTE FUNCTION forget_answers();\n"
 
 
-def _telling(table: str, change: str, word: str) -> str:
+def telling(table: str, change: str, word: str) -> str:
+    """Return the triggers by which nodes are told of a table's changes."""
     return (
         f"CREATE TRIGGER note_change AFTER {change} ON {table} FOR EACH ROW EXECUTE FUNCTION note_change('{word}');\n"
         f"CREATE CONSTRAINT TRIGGER begin_epoch AFTER {change} ON {table} DEFERRABLE INITIALLY DEFERRED "
@@ -85,5 +87,5 @@ def _telling(table: str, change: str, word: str) -> str:
 
 
 SQL: Final = "".join(
-    (_FORGET, *(_forgetting(*each) for each in _FORGETTING), _TELL, *(_telling(*each) for each in _TOLD))
+    (_FORGET, *(forgetting(*each) for each in _FORGETTING), _TELL, *(telling(*each) for each in _TOLD))
 )

@@ -44,7 +44,9 @@ from deskwire.storage.sqlite.migrations import (
     m0026_the_entries_of_a_shared_shelf,
     m0027_refreshes,
     m0028_lists_by_change,
+    m0029_machine_credentials,
     m0032_events_for_those_who_name_them,
+    m0033_what_reports_count,
     m0035_comments_with_ratings,
 )
 
@@ -79,7 +81,9 @@ SCRIPTS: Final = {
         m0026_the_entries_of_a_shared_shelf,
         m0027_refreshes,
         m0028_lists_by_change,
+        m0029_machine_credentials,
         m0032_events_for_those_who_name_them,
+        m0033_what_reports_count,
         m0035_comments_with_ratings,
     )
 }

@@ -9,6 +9,7 @@ from deskwire.engine.accounts.people import Member, Membership, Organisation, Pr
 from deskwire.engine.audit.deeds import account_changed, differences, project_changed
 from deskwire.engine.audit.trail import Deed
 from deskwire.storage.dialect import differing
+from deskwire.storage.tables.accounts.machines import MachineWrites
 from deskwire.storage.tables.accounts.people import (
     KEYS,
     PROJECT,
@@ -44,7 +45,7 @@ _REFERRING: Final = differing(
     "WHERE f.contype = 'f' AND f.confrelid = CAST('projects' AS regclass)",
 )
 """The tables that refer to projects, each with the column that does."""
-_OWN: Final = frozenset({"consumers", "server_keys", "teams"})
+_OWN: Final = frozenset({"consumers", "machine_credentials", "server_keys", "teams"})
 """Tables that may refer to a project which is removed."""
 _UNREFERENCED: Final = ("conversations", "events")
 """Tables with a project's rows that do not refer to it."""
@@ -134,7 +135,7 @@ class OrganisationReads(Queries):
         )
 
 
-class OrganisationWrites(PeopleReads, PeopleWrites):
+class OrganisationWrites(PeopleReads, PeopleWrites, MachineWrites):
     """Changes; the methods are those of `OrganisationTransaction`."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
@@ -170,6 +171,7 @@ class OrganisationWrites(PeopleReads, PeopleWrites):
         )
         for (key,) in in_force.fetchall():
             self.revoke_key(key, at)
+        self.revoke_machines(project, at)
         self.conn.execute("UPDATE projects SET removed_at = ? WHERE rowid = ?", (at, project))
         (project_id,) = self.conn.execute("SELECT id FROM projects WHERE rowid = ?", (project,)).fetchone()
         self.record(Deed("project.deleted", project_id, project=project))

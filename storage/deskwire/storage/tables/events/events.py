@@ -73,22 +73,18 @@ _OF_LANE: Final = {
 
 _SHOWN: Final = "e.project = :project AND e.internal = 0 {of_project}"
 _FEED: Final = either(f"{_SHOWN} AND e.position > :after")
-_OF_AGENTS: Final = either(
-    " UNION ALL ".join(  # a term for each of SQLite's two partial indexes, merged
-        f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
-        f"AND e.internal = {internal} {{of_project}}"
-        for internal in (0, 1)
-    )
-    + " ORDER BY position LIMIT :limit"
-)
 _OF_LEVEL: Final = {
     level: either(
-        f"SELECT * FROM (SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
+        f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
         f"AND e.internal = {level} {{of_project}}"
     )
     for level in (0, 1, 2)
 }
-"""The begin of a query for a project's events of one level, each of which SQLite has an index of; `)` follows behind its end."""
+"""A project's events of one level, each of which SQLite has an index of."""
+_OF_AGENTS: Final = {  # a term for each of SQLite's partial indexes, merged
+    dialect: f"{_OF_LEVEL[0][dialect]} UNION ALL {_OF_LEVEL[1][dialect]} ORDER BY position LIMIT :limit"
+    for dialect in _OF_LEVEL[0]
+}
 _ID_AT: Final = either(
     f"SELECT e.id FROM events e WHERE {_SHOWN} AND e.position <= :position ORDER BY e.position DESC LIMIT 1"
 )
@@ -181,12 +177,9 @@ class EventReads(Queries):
         names = {f"type{number}": name for number, name in enumerate(sorted(types))}
         wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})"
         levels = sorted({REGISTRY[name].level for name in types})
-        each = " UNION ALL ".join(
-            f"{_OF_LEVEL[level][self.dialect]} {wanted} ORDER BY e.position LIMIT :limit) AS level{level}"
-            for level in levels
-        )
+        each = " UNION ALL ".join(f"{_OF_LEVEL[level][self.dialect]} {wanted}" for level in levels)
         values = {"project": project, "after": after, "limit": limit, **names}
-        rows = self.conn.execute(f"SELECT * FROM ({each}) AS named ORDER BY position LIMIT :limit", values)
+        rows = self.conn.execute(f"{each} ORDER BY position LIMIT :limit", values)
         return [event_of(row) for row in rows]
 
     def lane_events(

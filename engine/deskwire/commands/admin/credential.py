@@ -1,0 +1,100 @@
+"""`deskwire credential`: the machine credentials of a project, whose secrets are shown once."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
+
+COLUMNS: Final[Columns] = {
+    "id": itemgetter("id"),
+    "name": itemgetter("name"),
+    "permissions": lambda item: " ".join(item["permissions"]),
+    "secret": itemgetter("secret"),
+    "created": itemgetter("createdAt"),
+    "expires": itemgetter("expiresAt"),
+    "last used": itemgetter("lastUsedAt"),
+    "revoked": itemgetter("revokedAt"),
+}
+_DAY_S: Final = 86_400
+_PROJECT: Final = click.option("--project", help="Project (id or name); needed if there are several.")
+
+
+@click.group("credential")
+def credential() -> None:
+    """Create, list, rotate and revoke machine credentials."""
+
+
+@credential.command("create")
+@click.argument("name")
+@click.option(
+    "--permission",
+    "permissions",
+    multiple=True,
+    metavar="PERMISSION",
+    help="A permission such as tickets.manage; may be given several times.",
+)
+@click.option(
+    "--expires-at", metavar="TIME", help="When it expires, as 2027-01-31T00:00:00Z; never without this."
+)
+@_PROJECT
+@common_options
+def create(
+    name: str,
+    permissions: tuple[str, ...],
+    expires_at: str | None,
+    project: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Create a machine credential with this NAME and print its secret. It is not shown again."""
+    result = order(
+        data,
+        "credential.create",
+        project=project,
+        name=name,
+        permissions=[*permissions],
+        expiresAt=expires_at,
+    )
+    words = f"The machine credential {result['id']} was created. Its secret is shown only this once:"
+    show_created(result, as_json, "secret", words)
+
+
+@credential.command("list")
+@_PROJECT
+@common_options
+def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
+    """List a project's machine credentials, newest first, masked, with the time of their last use."""
+    show(order(data, "credential.list", project=project), as_json, COLUMNS)
+
+
+@credential.command("rotate")
+@click.argument("credential", metavar="mcr_...")
+@click.option(
+    "--overlap",
+    type=int,
+    default=_DAY_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the former secret is good as well.",
+)
+@common_options
+def rotate(credential: str, overlap: int, data: Path | None, as_json: bool) -> None:
+    """Give a CREDENTIAL (its id from `credential list`) a new secret and print it. It is not shown again."""
+    result = order(data, "credential.rotate", credential=credential, overlapSeconds=overlap)
+    words = f"The machine credential {result['id']} has a new secret, which is shown only this once."
+    if result["previousExpiresAt"]:
+        words += f" The former one is good until {result['previousExpiresAt']}."
+    show_created(result, as_json, "secret", words)
+
+
+@credential.command("revoke")
+@click.argument("credential", metavar="mcr_...")
+@common_options
+def revoke(credential: str, data: Path | None, as_json: bool) -> None:
+    """Revoke a CREDENTIAL (its id from `credential list`): calls with it fail at once, and its streams end."""
+    show(order(data, "credential.revoke", credential=credential), as_json, COLUMNS)

@@ -1,0 +1,239 @@
+"""Machine credentials of a project: made, listed, changed, rotated, revoked (ADR 70)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from deskwire.engine.accounts import machines
+from deskwire.engine.accounts.machines import (
+    EVERY_PERMISSION,
+    OVERLAP_MAX_S,
+    OVERLAP_S,
+    Machine,
+    Maker,
+    hash_secret,
+    machine_view,
+    new_secret,
+)
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.errors import Invalid, Problem
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import Inline
+from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.validation import Body, Query, Time, given_fields, nulls, unique
+from deskwire.http.api.pagination import page
+from deskwire.http.api.routing import Routes, Tag, in_project
+from deskwire.http.resources.accounts.projects import ONE as PROJECT
+from deskwire.http.resources.accounts.projects import found, rows_before
+from deskwire.http.resources.accounts.requests import AccountList, Name
+from deskwire.http.schemas import people as shapes
+from deskwire.http.schemas.base import page_of
+
+routes = Routes(
+    Tag(
+        "Machine credentials",
+        "Give backends a credential of their own for the whole API: named, with permissions, rotated, and revoked at once.",
+    ),
+    in_project("projects.manage"),
+)
+_ALL: Final = f"{PROJECT}/credentials"
+_ONE: Final = f"{_ALL}/<credential_id>"
+_NULLABLE: Final = frozenset({"expires_at"})
+
+
+def _known(name: str) -> str:
+    if name not in EVERY_PERMISSION:
+        raise PydanticCustomError("unknown", "There is no such permission.")
+    return name
+
+
+Permission = Annotated[
+    str,
+    AfterValidator(_known),
+    WithJsonSchema({"type": "string", "enum": sorted(EVERY_PERMISSION), "examples": ["tickets.manage"]}),
+]
+Permissions = Annotated[list[Permission], Field(max_length=len(EVERY_PERMISSION)), AfterValidator(unique)]
+
+
+class CredentialBody(Body):
+    """The new machine credential. `permissions` are those that roles have. Without `expiresAt` it does not expire."""
+
+    name: Name
+    permissions: Permissions
+    expires_at: Time | None = None
+
+
+class CredentialPatch(Body):
+    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`."""
+
+    name: Name | None = None
+    permissions: Permissions | None = None
+    expires_at: Time | None = None
+
+
+class RotateBody(Body):
+    """How long, in seconds, the former secret is good beside the new one."""
+
+    overlap_seconds: Annotated[int, Field(ge=0, le=OVERLAP_MAX_S)] = OVERLAP_S
+
+
+def check_end(expires_at: int | None, now: int) -> None:
+    """Raise Invalid for the end of a credential that is not ahead."""
+    if expires_at is not None and expires_at <= now:
+        raise Invalid(
+            Problem("/expiresAt", "not_ahead", "A credential expires at a time that is still ahead.")
+        )
+
+
+async def _look_at_end(call: Call[Any, Query]) -> None:
+    check_end(call.body.expires_at, call.services.clock())
+
+
+@routes.add(
+    "GET",
+    _ALL,
+    operation_id="listCredentials",
+    query=AccountList,
+    answer=page_of(shapes.MachineCredential),
+)
+async def list_credentials(call: Call[Body, AccountList]) -> Answer:
+    """List the machine credentials of a project, newest first, masked. Expired and revoked ones are included."""
+    project, query, before = call.project.rowid, call.query, rows_before(call.query)
+    now = call.services.clock()
+    listed = await call.services.store.read(lambda reader: reader.machines(project, before, query.rows))
+    return page(query, listed, lambda each: machine_view(each, now), lambda each: each.rowid)
+
+
+@routes.add(
+    "POST",
+    _ALL,
+    operation_id="createCredential",
+    body=CredentialBody,
+    answer=shapes.MachineCredential,
+    errors=("credential_limit_reached",),
+    idempotent=True,
+    further=(_look_at_end,),
+    records=("credential.created",),
+)
+async def create_credential(call: Call[CredentialBody, Query]) -> Answer:
+    """Create a machine credential. The response shows the secret, only once; the same request sent again masks it.
+
+    Nobody can give it permissions that they do not have.
+    """
+    await _look_at_end(call)
+    machines.check_grant(call.access.permissions, call.body.permissions)
+    now, secret, identifier = call.services.clock(), new_secret(), call.project.id
+    machine = new_machine(call.body, call.project, _maker(call), secret, now)
+
+    def make(tx: Any) -> Machine:
+        found(tx, identifier)
+        return machines.make_machine(tx, machine)
+
+    made = await call.services.store.write(call.around(make, lambda made: machine_view(made, now)))
+    return machine_view(made, now, secret)
+
+
+@routes.add("GET", _ONE, operation_id="getCredential", answer=shapes.MachineCredential)
+async def get_credential(call: Call[Body, Query]) -> Answer:
+    """Fetch a machine credential, masked."""
+    machine = await call.services.store.read(
+        Inline(lambda reader: machines.machine_of(reader, _id(call), call.project))
+    )
+    return machine_view(machine, call.services.clock())
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    operation_id="changeCredential",
+    body=CredentialPatch,
+    answer=shapes.MachineCredential,
+    errors=("credential_revoked",),
+    further=(nulls(*_NULLABLE), _look_at_end),
+    records=("credential.changed",),
+)
+async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
+    """Change the name, the permissions or the end of a machine credential. It takes effect with its next call.
+
+    Nobody can change one that has permissions which they do not have, or give it such.
+    """
+    given = given_fields(call.body, _NULLABLE)
+    await _look_at_end(call)
+    if "permissions" in given:
+        given["permissions"] = frozenset(given["permissions"])
+    changed = await call.services.store.write(
+        lambda tx: machines.change_machine(tx, _id(call), call.project, call.access.permissions, **given)
+    )
+    return machine_view(changed, call.services.clock())
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/rotate",
+    operation_id="rotateCredential",
+    body=RotateBody,
+    answer=shapes.MachineCredential,
+    errors=("credential_revoked",),
+    idempotent=True,
+    records=("credential.rotated",),
+)
+async def rotate_credential(call: Call[RotateBody, Query]) -> Answer:
+    """Give a machine credential a new secret, shown only once. The one before is good for `overlapSeconds` more.
+
+    A secret that was replaced before that one ends at once, and so do the streams that it authorized. Nobody can rotate a
+    credential that has permissions which they do not have.
+    """
+    now, secret, overlap_s = call.services.clock(), new_secret(), call.body.overlap_seconds
+
+    def rotate(tx: Any) -> Machine:
+        by = call.access.permissions
+        return machines.rotate_machine(tx, _id(call), call.project, by, secret, at=now, overlap_s=overlap_s)
+
+    rotated = await call.services.store.write(call.around(rotate, lambda each: machine_view(each, now)))
+    return machine_view(rotated, now, secret)
+
+
+@routes.add(
+    "DELETE",
+    _ONE,
+    operation_id="revokeCredential",
+    answer=shapes.MachineCredential,
+    records=("credential.revoked",),
+)
+async def revoke_credential(call: Call[Body, Query]) -> Answer:
+    """Revoke a machine credential. Its calls are refused and the streams that it authorized end; it remains listed."""
+    now = call.services.clock()
+    revoked = await call.services.store.write(
+        lambda tx: machines.revoke_machine(tx, _id(call), call.project, now)
+    )
+    return machine_view(revoked, now)
+
+
+def new_machine(
+    body: CredentialBody, project: Project, by: tuple[Maker, str | None], secret: str, now: int
+) -> Machine:
+    """Make a credential that is not stored yet."""
+    return Machine(
+        0,
+        new_id("mcr", now),
+        project,
+        body.name,
+        frozenset(body.permissions),
+        hash_secret(secret),
+        secret[-4:],
+        *by,
+        now,
+        body.expires_at,
+    )
+
+
+def _maker(call: Call[Any, Any]) -> tuple[Maker, str | None]:
+    machine = call.access.machine
+    return ("user", call.user.id) if machine is None else ("machine", machine.id)
+
+
+def _id(call: Call[Any, Any]) -> str:
+    return call.path["credential_id"]

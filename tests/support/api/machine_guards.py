@@ -1,0 +1,103 @@
+"""The routes that refuse machine credentials, and those that take any; written by hand, as `route_guards` is.
+
+A new route has to decide: it takes machines with its permission unless it is here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PERSONAL: Final = frozenset(
+    """
+POST /v3/conversations
+POST /v3/conversations/{conversationId}/messages
+POST /v3/conversations/{conversationId}/typing
+PUT /v3/conversations/{conversationId}/seen
+GET /v3/conversations/{conversationId}/context
+GET /v3/inbox/counters
+GET /v3/stream
+PUT /v3/stream/{streamId}/view
+POST /v3/snippets
+PATCH /v3/snippets/{snippetId}
+DELETE /v3/snippets/{snippetId}
+GET /v3/users/me
+PATCH /v3/users/me
+DELETE /v3/users/me
+POST /v3/users/me/password
+GET /v3/users/me/sessions
+DELETE /v3/users/me/sessions
+DELETE /v3/users/me/sessions/{browserSessionId}
+GET /v3/organisations
+GET /v3/organisations/{organisationId}
+PATCH /v3/organisations/{organisationId}
+GET /v3/organisations/{organisationId}/members
+POST /v3/organisations/{organisationId}/members
+GET /v3/organisations/{organisationId}/members/{userId}
+PATCH /v3/organisations/{organisationId}/members/{userId}
+DELETE /v3/organisations/{organisationId}/members/{userId}
+DELETE /v3/organisations/{organisationId}/members/{userId}/sessions
+GET /v3/organisations/{organisationId}/audit
+GET /v3/organisations/{organisationId}/audit.ndjson
+GET /v3/organisations/{organisationId}/projects
+POST /v3/organisations/{organisationId}/projects
+GET /v3/projects
+DELETE /v3/projects/{projectId}
+POST /v3/projects/{projectId}/keys
+""".strip().splitlines()
+)
+"""What is somebody's own, is about several projects, or would give a machine rights that it does not have."""
+
+PARTLY: Final = {
+    "GET /v3/conversations": ({"view": "agent"}, {"unread": "true"}, {"assignee": "me"}),
+    "GET /v3/conversations/{conversationId}": ({"view": "agent"},),
+    "PATCH /v3/conversations/{conversationId}": ({"view": "agent"},),
+    "GET /v3/search": ({"q": "parcel"}, {"q": "parcel", "in": "conversations,tickets"}),
+}
+"""Routes that take machines, but not with these parameters: what they show then is somebody's own."""
+
+ANY: Final = frozenset(
+    {
+        "GET /v3/projects/{projectId}",
+        "GET /v3/s2s/project",
+        "GET /v3/users/me/permissions",
+    }
+)
+"""What a machine without any permission may read: its project, and that it has none."""
+
+READS_USER: Final = frozenset(
+    {
+        "accounts/credentials._maker",
+        "accounts/members._actor",
+        "accounts/organisations.list_organisations",
+        "accounts/organisations.get_organisation",
+        "accounts/organisations.change_organisation",
+        "accounts/own_sessions.list_sessions",
+        "accounts/own_sessions.end_all",
+        "accounts/own_sessions.end_one",
+        "accounts/projects.list_projects",
+        "accounts/sessions.end_session",
+        "accounts/users.get_me",
+        "accounts/users.change_me",
+        "accounts/users.delete_me",
+        "accounts/users.set_password",
+        "accounts/users.get_permissions",
+        "conversations/context._context",
+        "conversations/context._others",
+        "conversations/dashboard.set_typing",
+        "conversations/inbox.get_conversation",
+        "conversations/lists._shown",
+        "conversations/lists._filter",
+        "conversations/lists._assignees",
+        "conversations/own.get_counters",
+        "conversations/own.put_seen",
+        "conversations/starting._parts",
+        "conversations/writing.post_message",
+        "search/search.find",
+        "snippets.create_snippet",
+        "snippets._editor",
+        "stream/agents.show_view",
+        "stream/agents._viewer",
+        "tickets/tickets._by",
+    }
+)
+"""Functions of resources that read the signed-in user or role, which is a refusal for a machine: each was looked at."""
