@@ -33,6 +33,16 @@ export interface components {
             /** @enum {string} */
             type: "user" | "machine" | "system";
         };
+        AddedMember: {
+            email: string;
+            id: string;
+            /** Format: date-time */
+            joinedAt: string;
+            name: string;
+            password: string | null;
+            /** @enum {string} */
+            role: "owner" | "admin" | "agent" | "viewer";
+        };
         AgentConversation: {
             archived: boolean;
             asOf: string;
@@ -100,15 +110,16 @@ export interface components {
             then?: components["schemas"]["Then"] | null;
         };
         AgentPatch: {
-            archived?: boolean | null;
+            archived?: boolean;
             attributes?: {
                 [key: string]: unknown;
-            } | null;
+            };
             snoozedUntil?: string | null;
-            status?: ("OPEN" | "PENDING") | null;
-            tags?: string[] | null;
+            /** @enum {string} */
+            status?: "OPEN" | "PENDING";
+            tags?: string[];
             title?: string | null;
-            visible?: boolean | null;
+            visible?: boolean;
         };
         AgentTypingStartedEvent: {
             /** @constant */
@@ -118,7 +129,7 @@ export interface components {
             data: components["schemas"]["TypingData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /** @constant */
             type: "agent.typing.started";
         };
@@ -130,7 +141,7 @@ export interface components {
             data: components["schemas"]["TypingData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /** @constant */
             type: "agent.typing.stopped";
         };
@@ -313,8 +324,9 @@ export interface components {
             updated: number;
         };
         BulkPayload: {
-            duration?: number | null;
-            priority?: ("LOW" | "MEDIUM" | "HIGH" | "URGENT") | null;
+            duration?: number;
+            /** @enum {string} */
+            priority?: "LOW" | "MEDIUM" | "HIGH" | "URGENT";
             processingTeam?: string | null;
             processingUser?: string | null;
         };
@@ -390,7 +402,7 @@ export interface components {
             data: components["schemas"]["ChangedContactData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -431,7 +443,7 @@ export interface components {
             data: components["schemas"]["MergedContactData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -468,7 +480,7 @@ export interface components {
             data: components["schemas"]["ContactData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -528,7 +540,7 @@ export interface components {
             data: components["schemas"]["ConversationData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -553,7 +565,7 @@ export interface components {
             data: components["schemas"]["ConversationClosedData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -584,7 +596,7 @@ export interface components {
             data: components["schemas"]["ConversationData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -607,7 +619,7 @@ export interface components {
             data: components["schemas"]["ConversationDeletedData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -619,13 +631,14 @@ export interface components {
             nextCursor: string | null;
         };
         ConversationPatch: {
-            archived?: boolean | null;
+            archived?: boolean;
             attributes?: {
                 [key: string]: unknown;
-            } | null;
-            status?: ("OPEN" | "PENDING") | null;
+            };
+            /** @enum {string} */
+            status?: "OPEN" | "PENDING";
             title?: string | null;
-            visible?: boolean | null;
+            visible?: boolean;
         };
         ConversationReopenedEvent: {
             /** @constant */
@@ -635,7 +648,7 @@ export interface components {
             data: components["schemas"]["ConversationData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -659,7 +672,7 @@ export interface components {
             data: components["schemas"]["ConversationUpdatedData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -688,8 +701,36 @@ export interface components {
         };
         CredentialPatch: {
             expiresAt?: string | null;
-            name?: string | null;
-            permissions?: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage")[] | null;
+            name?: string;
+            permissions?: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage")[];
+        };
+        CsatFigures: {
+            average: number | null;
+            count: number;
+            csat: number | null;
+            scores: number[];
+        };
+        CsatReport: {
+            /** Format: date-time */
+            asOf: string;
+            by: string | null;
+            /** Format: date-time */
+            from: string;
+            imported: boolean;
+            omitted: number;
+            rows: components["schemas"]["CsatRow"][];
+            timezone: string;
+            /** Format: date-time */
+            to: string;
+            total: components["schemas"]["CsatFigures"];
+        };
+        CsatRow: {
+            average: number | null;
+            count: number;
+            csat: number | null;
+            key: string | null;
+            name: string | null;
+            scores: number[];
         };
         CsatFigures: {
             average: number | null;
@@ -805,7 +846,6 @@ export interface components {
             name: string | null;
             p90: number | null;
         };
-        Empty: Record<string, never>;
         EndedConsumer: {
             consumerId: string;
             ended: string[];
@@ -841,12 +881,14 @@ export interface components {
             url: string;
         };
         EndpointPatch: {
-            catchUp?: ("automatic" | "off") | null;
+            /** @enum {string} */
+            catchUp?: "automatic" | "off";
             description?: string | null;
-            events?: string[] | null;
-            internal?: boolean | null;
-            status?: ("enabled" | "disabled") | null;
-            url?: string | null;
+            events?: string[];
+            internal?: boolean;
+            /** @enum {string} */
+            status?: "enabled" | "disabled";
+            url?: string;
         };
         Entry: {
             entryId: string;
@@ -1259,7 +1301,7 @@ export interface components {
             reason?: "disabled";
         };
         MemoryPatch: {
-            content?: string | null;
+            content?: string;
             description?: string | null;
         };
         MergeBody: {
@@ -1315,7 +1357,7 @@ export interface components {
             data: components["schemas"]["MessageData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1334,7 +1376,7 @@ export interface components {
             data: components["schemas"]["GoneMessageData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1353,7 +1395,7 @@ export interface components {
             data: components["schemas"]["GoneMessageData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1378,6 +1420,7 @@ export interface components {
             since?: components["schemas"]["ThreadMessage"][];
             status: number;
             title: string;
+            /** Format: uri-reference */
             type: string;
         };
         NameBody: {
@@ -1418,21 +1461,6 @@ export interface components {
             type?: string;
             url: string;
         };
-        NewMember: {
-            email: string;
-            id: string;
-            /** Format: date-time */
-            joinedAt: string;
-            name: string;
-            password: string | null;
-            /** @enum {string} */
-            role: "owner" | "admin" | "agent" | "viewer";
-        };
-        NewWorkflowBody: {
-            flows: components["schemas"]["WorkflowFlow"][];
-            name: string;
-            trigger: components["schemas"]["WorkflowTrigger"];
-        };
         NoteCreatedEvent: {
             /** @constant */
             apiVersion: "2026-11-01";
@@ -1441,7 +1469,7 @@ export interface components {
             data: components["schemas"]["NoteData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /** @constant */
             type: "note.created";
         };
@@ -1508,6 +1536,7 @@ export interface components {
             requestId: string;
             status: number;
             title: string;
+            /** Format: uri-reference */
             type: string;
         };
         Project: {
@@ -1528,8 +1557,8 @@ export interface components {
             nextCursor: string | null;
         };
         ProjectPatch: {
-            name?: string | null;
-            settings?: components["schemas"]["SettingsBody"] | null;
+            name?: string;
+            settings?: components["schemas"]["SettingsBody"];
         };
         ProjectSettings: {
             archivedRetentionDays: number | null;
@@ -1644,14 +1673,6 @@ export interface components {
         Respondent: {
             userId: string;
         };
-        ResponseBody: {
-            answers: {
-                [key: string]: unknown;
-            };
-            contact?: components["schemas"]["ContactBody"] | null;
-            language?: string | null;
-            version?: number | null;
-        };
         ResponseData: {
             response: components["schemas"]["SurveyResponse"];
             survey: components["schemas"]["AnsweredSurvey"];
@@ -1684,10 +1705,7 @@ export interface components {
         };
         SearchHit: {
             messageId: string;
-            ranges: [
-                number,
-                number
-            ][];
+            ranges: number[][];
             text: string;
         };
         SearchMore: {
@@ -1784,10 +1802,10 @@ export interface components {
         };
         SettingsBody: {
             archivedRetentionDays?: number | null;
-            languages?: string[] | null;
-            memoryEnabled?: boolean | null;
-            primaryLanguage?: string | null;
-            uploadQuotaBytes?: number | null;
+            languages?: string[];
+            memoryEnabled?: boolean;
+            primaryLanguage?: string;
+            uploadQuotaBytes?: number;
         };
         ShownButtons: {
             allowText: boolean;
@@ -1801,7 +1819,7 @@ export interface components {
             type: "buttons";
         };
         SignInMethods: {
-            oidc: null;
+            oidc: string | null;
             password: boolean;
         };
         Snippet: {
@@ -1834,10 +1852,10 @@ export interface components {
         };
         SnippetPatch: {
             language?: string | null;
-            shortcut?: string | null;
+            shortcut?: string;
             teamId?: string | null;
-            text?: string | null;
-            title?: string | null;
+            text?: string;
+            title?: string;
         };
         Spread: {
             max: number | null;
@@ -1914,7 +1932,7 @@ export interface components {
             data: components["schemas"]["RemovedSurveyData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1922,8 +1940,9 @@ export interface components {
             type: "survey.deleted";
         };
         SurveyPatch: {
-            name?: string | null;
-            status?: ("OPEN" | "CLOSED") | null;
+            name?: string;
+            /** @enum {string} */
+            status?: "OPEN" | "CLOSED";
         };
         SurveyResponse: {
             answers: {
@@ -1937,6 +1956,14 @@ export interface components {
             surveyId: string;
             version: number;
         };
+        SurveyResponseBody: {
+            answers: {
+                [key: string]: unknown;
+            };
+            contact?: components["schemas"]["ContactBody"] | null;
+            language?: string | null;
+            version?: number | null;
+        };
         SurveyResponseCreatedEvent: {
             /** @constant */
             apiVersion: "2026-11-01";
@@ -1945,7 +1972,7 @@ export interface components {
             data: components["schemas"]["ResponseData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1960,7 +1987,7 @@ export interface components {
             data: components["schemas"]["RemovedResponseData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2039,8 +2066,8 @@ export interface components {
             nextCursor: string | null;
         };
         TeamPatch: {
-            members?: string[] | null;
-            name?: string | null;
+            members?: string[];
+            name?: string;
         };
         Theme: {
             count: number;
@@ -2152,7 +2179,7 @@ export interface components {
             data: components["schemas"]["TicketData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2167,7 +2194,7 @@ export interface components {
             data: components["schemas"]["TicketData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2187,7 +2214,7 @@ export interface components {
             data: components["schemas"]["RemovedTicketData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2202,13 +2229,15 @@ export interface components {
             contactId?: string | null;
             conversationId?: string | null;
             description?: string | null;
-            priority?: ("LOW" | "MEDIUM" | "HIGH" | "URGENT") | null;
+            /** @enum {string} */
+            priority?: "LOW" | "MEDIUM" | "HIGH" | "URGENT";
             processingTeam?: string | null;
             processingUser?: string | null;
             snoozedUntil?: string | null;
-            status?: ("OPEN" | "IN_PROGRESS" | "DONE") | null;
-            tags?: string[] | null;
-            title?: string | null;
+            /** @enum {string} */
+            status?: "OPEN" | "IN_PROGRESS" | "DONE";
+            tags?: string[];
+            title?: string;
             type?: string | null;
         };
         ToldConversation: {
@@ -2381,7 +2410,7 @@ export interface components {
             data: components["schemas"]["EndpointData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2396,7 +2425,7 @@ export interface components {
             data: components["schemas"]["EndpointData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2411,7 +2440,7 @@ export interface components {
             data: components["schemas"]["EndpointData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2426,7 +2455,7 @@ export interface components {
             data: components["schemas"]["EndpointData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2478,7 +2507,7 @@ export interface components {
             data: components["schemas"]["WebhookTestData"];
             id: string;
             projectId: string;
-            sequence: null;
+            sequence: number | null;
             /** @constant */
             type: "webhook.test";
         };
@@ -2506,12 +2535,17 @@ export interface components {
             data: components["schemas"]["WorkflowData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             type: "workflow.completed";
+        };
+        WorkflowCreateBody: {
+            flows: components["schemas"]["WorkflowFlow"][];
+            name: string;
+            trigger: components["schemas"]["WorkflowTrigger"];
         };
         WorkflowData: {
             conversation: components["schemas"]["Conversation"];
@@ -2546,7 +2580,7 @@ export interface components {
             data: components["schemas"]["StepData"];
             id: string;
             projectId: string;
-            sequence: number;
+            sequence: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2582,6 +2616,7 @@ export type About = components['schemas']['About'];
 export type AccessToken = components['schemas']['AccessToken'];
 export type ActivityActor = components['schemas']['ActivityActor'];
 export type Actor = components['schemas']['Actor'];
+export type AddedMember = components['schemas']['AddedMember'];
 export type AgentConversation = components['schemas']['AgentConversation'];
 export type AgentConversationPage = components['schemas']['AgentConversationPage'];
 export type AgentMergeBody = components['schemas']['AgentMergeBody'];
@@ -2672,7 +2707,6 @@ export type DriverBody = components['schemas']['DriverBody'];
 export type DurationFigures = components['schemas']['DurationFigures'];
 export type DurationReport = components['schemas']['DurationReport'];
 export type DurationRow = components['schemas']['DurationRow'];
-export type Empty = components['schemas']['Empty'];
 export type EndedConsumer = components['schemas']['EndedConsumer'];
 export type EndpointBody = components['schemas']['EndpointBody'];
 export type EndpointData = components['schemas']['EndpointData'];
@@ -2746,8 +2780,6 @@ export type NetworkLogs = components['schemas']['NetworkLogs'];
 export type NetworkLogsBody = components['schemas']['NetworkLogsBody'];
 export type NetworkRequest = components['schemas']['NetworkRequest'];
 export type NetworkRequestEntry = components['schemas']['NetworkRequestEntry'];
-export type NewMember = components['schemas']['NewMember'];
-export type NewWorkflowBody = components['schemas']['NewWorkflowBody'];
 export type NoteCreatedEvent = components['schemas']['NoteCreatedEvent'];
 export type NoteData = components['schemas']['NoteData'];
 export type Option = components['schemas']['Option'];
@@ -2785,7 +2817,6 @@ export type RemovedTicket = components['schemas']['RemovedTicket'];
 export type RemovedTicketData = components['schemas']['RemovedTicketData'];
 export type ReplyBody = components['schemas']['ReplyBody'];
 export type Respondent = components['schemas']['Respondent'];
-export type ResponseBody = components['schemas']['ResponseBody'];
 export type ResponseData = components['schemas']['ResponseData'];
 export type RoleBody = components['schemas']['RoleBody'];
 export type RotateBody = components['schemas']['RotateBody'];
@@ -2831,6 +2862,7 @@ export type SurveyDefinition = components['schemas']['SurveyDefinition'];
 export type SurveyDeletedEvent = components['schemas']['SurveyDeletedEvent'];
 export type SurveyPatch = components['schemas']['SurveyPatch'];
 export type SurveyResponse = components['schemas']['SurveyResponse'];
+export type SurveyResponseBody = components['schemas']['SurveyResponseBody'];
 export type SurveyResponseCreatedEvent = components['schemas']['SurveyResponseCreatedEvent'];
 export type SurveyResponseDeletedEvent = components['schemas']['SurveyResponseDeletedEvent'];
 export type SurveyResponsePage = components['schemas']['SurveyResponsePage'];
@@ -2892,6 +2924,7 @@ export type WebhookTestEvent = components['schemas']['WebhookTestEvent'];
 export type Workflow = components['schemas']['Workflow'];
 export type WorkflowBody = components['schemas']['WorkflowBody'];
 export type WorkflowCompletedEvent = components['schemas']['WorkflowCompletedEvent'];
+export type WorkflowCreateBody = components['schemas']['WorkflowCreateBody'];
 export type WorkflowData = components['schemas']['WorkflowData'];
 export type WorkflowDraft = components['schemas']['WorkflowDraft'];
 export type WorkflowFlow = components['schemas']['WorkflowFlow'];
