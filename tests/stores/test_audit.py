@@ -19,11 +19,12 @@ from tests.support.builders import NOON, InlineStore
 from tests.support.seeing import seen
 
 ANYBODY: Final = Actor("anonymous")
-TABLES: Final = "organisations|projects|users|memberships|server_keys|endpoints|contacts"
+TABLES: Final = "organisations|projects|users|memberships|server_keys|machine_credentials|endpoints|contacts"
 WRITES: Final = re.compile(rf"(?:INSERT (?:OR \w+ )?INTO|UPDATE|DELETE FROM) (?:{TABLES})\b")
 
 SILENT: Final = {
     "touch_key": "when a key was last used",
+    "touch_machine": "when a machine credential was last used",
     "note_deliveries": "what became of deliveries",
     "save_circuit": "what became of deliveries",
     "release_held": "what became of deliveries",

@@ -405,6 +405,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "unknown_language": "The project, or the version of the survey, does not have this language.",
     "unknown_parameter": "There is no such query parameter.",
     "unknown_question": "The version of the survey has no question with this id.",
+    "unknown_time_zone": "The IANA database has no time zone of this name.",
     "unknown_version": "The survey has no such version.",
     "url_address_refused": "The URL's host resolves to an address that is not public.",
     "url_characters": "The URL contains whitespace or control characters.",

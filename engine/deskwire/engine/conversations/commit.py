@@ -37,6 +37,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.conversations.milestones import milestones_of
 from deskwire.engine.conversations.plan import Plan, Receipt
 from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.core.errors import Conflict, Invalid
@@ -160,8 +161,10 @@ def _store(
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
         tx.save_run(state.rowid, state.run)
-    for fact, (_, _, after) in zip(facts, steps, strict=True):
+    for fact, (earlier, _, after) in zip(facts, steps, strict=True):
         _store_beside(tx, state, fact, after, at)
+        for milestone in milestones_of(earlier, fact, after, at):
+            tx.put_milestone(state, milestone)
     return state
 
 

@@ -55,6 +55,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.conversations.milestones import noted
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.record import changed
 from deskwire.engine.definitions.attributes import merged, overfull
@@ -268,6 +269,8 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
     changes = _changes(state, fact)
     changes["sequence"] = state.sequence + events_of(state, fact)
     if at is not None:
+        if isinstance(fact, Reopened):
+            changes["opened_at"] = at
         changes["revision"] = state.revision + 1
         if touches(fact):
             changes["updated_at"] = at
@@ -314,7 +317,8 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case Reopened():
             return {"status": "OPEN", "closed_by": None, "closed_at": None, "snoozed_until": None}
         case Assigned(assignee):
-            return {"assignee": assignee, "human": state.human or assignee is not None}
+            team = assignee.id if assignee is not None and assignee.type == "team" else state.team_id
+            return {"assignee": assignee, "human": state.human or assignee is not None, "team_id": team}
         case Updated(changes) | Filed(changes):
             return dict(changes)
         case NetworkLogsReplaced(_, at):
@@ -345,6 +349,7 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
             changes["snoozed_until"] = None
     else:
         changes["unread"] = True
+    changes.update(noted(state, message.author, message.created_at))
     if author != "system":
         changes["last_turn"] = state.sequence + state.visible
         waiting = waiting_since(state.waiting_since, author, message.created_at)

@@ -11,6 +11,7 @@ from deskwire.engine.conversations.activity import Activity, Entry
 from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
+from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.core.record import value
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
@@ -134,6 +135,9 @@ class ConversationTransaction(ConversationReader, Protocol):
         self, conversation: int, entry: Entry, at: int, event_id: str | None
     ) -> None:
         """Store an entry of the conversation's activity; `event_id` is that of its public event."""
+
+    def put_milestone(self, state: Conversation, milestone: Milestone) -> None:
+        """Store a milestone of the conversation; a rating takes the place of the one before."""
 
     def note_waking(self, at: int) -> None:
         """Tell, with this commit, that a conversation wakes at this time (ms)."""

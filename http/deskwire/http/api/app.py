@@ -26,7 +26,15 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, snippets, translations, uploads, workflows
+from deskwire.http.resources import (
+    events,
+    project_export,
+    reports,
+    snippets,
+    translations,
+    uploads,
+    workflows,
+)
 from deskwire.http.resources.accounts import (
     audit,
     credentials,
@@ -76,6 +84,7 @@ _MODULES: Final = (
     contact_export,
     imports,
     events,
+    project_export,
     webhooks,
     deliveries,
     stream,
@@ -87,6 +96,7 @@ _MODULES: Final = (
     tickets,
     voice,
     search,
+    reports,
     teams,
     uploads,
     translations,

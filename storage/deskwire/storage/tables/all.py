@@ -30,6 +30,7 @@ from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.reports.reports import ReportReads
 from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
 from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
@@ -78,6 +79,7 @@ class AllReads(
     ImportReads,
     AuditReads,
     SearchSourceReads,
+    ReportReads,
     ClusterReads,
 ):
     """The methods of `ports.Reader`, but for the search and for what hangs on how positions are given."""

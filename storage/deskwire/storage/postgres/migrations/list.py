@@ -12,6 +12,7 @@ from deskwire.storage.postgres.schema import (
     files,
     machines,
     main,
+    milestones,
     named,
     order,
     search,
@@ -62,6 +63,8 @@ MIGRATIONS: Final = (
     Migration("m0004_contacts_as_a_resource", "m0001_baseline", contacts.SQL),
     Migration("m0004_contacts_as_a_resource_indexes", "m0001_baseline", indexes=contacts.INDEXES),
     Migration("m0006_named_events", "m0006_named_events", named.SQL),
+    Migration("m0007_milestones", "m0007_milestones", milestones.SQL),
+    Migration("m0007_of_messages_by_time", "m0007_milestones", indexes=milestones.INDEXES),
     Migration(
         "m0009_comments_with_ratings",
         "m0001_baseline",

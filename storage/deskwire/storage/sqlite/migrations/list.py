@@ -47,6 +47,7 @@ from deskwire.storage.sqlite.migrations import (
     m0029_machine_credentials,
     m0030_contacts_as_a_resource,
     m0032_events_for_those_who_name_them,
+    m0033_what_reports_count,
     m0035_comments_with_ratings,
 )
 
@@ -84,6 +85,7 @@ SCRIPTS: Final = {
         m0029_machine_credentials,
         m0030_contacts_as_a_resource,
         m0032_events_for_those_who_name_them,
+        m0033_what_reports_count,
         m0035_comments_with_ratings,
     )
 }

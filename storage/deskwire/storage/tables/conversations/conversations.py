@@ -34,10 +34,9 @@ WITH_CONTACT: Final = (
 _ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
 MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
 _INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
-INSERT_MESSAGE: Final = differing(
-    sqlite=f"INSERT INTO messages ({_INSERTED}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    postgres=f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-    "(SELECT project FROM conversations WHERE rowid = ?2))",
+INSERT_MESSAGE: Final = (
+    f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+    "(SELECT project FROM conversations WHERE rowid = ?2))"
 )
 _REQUESTS: Final = differing(
     sqlite="SELECT updated_at, coalesce(json_array_length(CAST(snapshot AS TEXT), '$.requests'), 0) "
@@ -173,7 +172,7 @@ class ConversationWrites(Changes):
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
         author = message.author
         self.conn.execute(
-            INSERT_MESSAGE[self.dialect],
+            INSERT_MESSAGE,
             (
                 message.id,
                 conversation,
@@ -212,6 +211,7 @@ _OWN: Final = (
     "imported_conversations",
     "conversation_tags",
     "conversation_activity",
+    "milestones",
     "agent_seen",
     "moved_conversations",
 )
