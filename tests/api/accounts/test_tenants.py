@@ -18,6 +18,7 @@ from deskwire.http.schemas.base import public_name
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.engine.workflows.building import send, workflow
+from tests.support.api.machines import make
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import survey
@@ -55,6 +56,9 @@ BODIES: Final[Mapping[str, Any]] = {
     "ProjectBody": {"name": "x"},
     "ProjectPatch": {"name": "x"},
     "KeyBody": {"label": "x"},
+    "CredentialBody": {"name": "x", "permissions": []},
+    "CredentialPatch": {"name": "x"},
+    "RotateBody": {},
     "WorkflowBody": {"name": "x"},
     "ReplyBody": {"actionId": 1, "value": "x"},
     "StartWorkflowBody": {"workflowId": "wfl_00000000000000000000000000"},
@@ -137,6 +141,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "organisation_id": organisation,
         "project_id": project,
         "key_id": key["id"],
+        "credential_id": (await make(service, ("tickets.read",)))["id"],
         "upload_id": "upl_00000000000000000000000000",
         "stream_id": "str_00000000000000000000000000",
     }
