@@ -35,7 +35,13 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 NAVIGATION = {
     "Begin": ("quickstart", "concepts"),
-    "Follow events": ("guide/webhooks", "guide/deliveries", "guide/stream", "guide/listen"),
+    "Follow events": (
+        "guide/webhooks",
+        "guide/deliveries",
+        "guide/extensions",
+        "guide/stream",
+        "guide/listen",
+    ),
     "Use the API": ("guide/api", "guide/people", "guide/uploads"),
     "Serve customers": (
         "guide/desk",

@@ -47,6 +47,11 @@ STATE = Conversation(
     contact_seen_index=13,
     contact_seen_at=NOON + 14,
     network_logs_at=NOON + 15,
+    asked_at=NOON + 16,
+    answered_at=NOON + 17,
+    opened_at=NOON + 18,
+    replier_id="usr_2",
+    team_id="team_1",
 )
 """A state in which no field has its default."""
 

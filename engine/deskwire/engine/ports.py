@@ -30,6 +30,7 @@ from deskwire.engine.events.ports import Advance, EventReader, EventTransaction,
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
+from deskwire.engine.reports.ports import ReportReader
 from deskwire.engine.search.ports import SearchReader, SourceTransaction
 from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
@@ -43,6 +44,7 @@ from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 
 class Reader(
+    ReportReader,
     SearchReader,
     ImportReader,
     TicketReader,

@@ -15,6 +15,7 @@ from deskwire.engine.events.types import CATALOG, CONFIDENTIAL, NAMEABLE
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.webhooks.test_deliveries import FAILING, WORKING, ask, deliveries, ended
 from tests.api.webhooks.test_outages import is_open, look
+from tests.support.api.machines import make, showing
 from tests.support.api.planted_texts import holding, overwritten
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import respond, survey
@@ -341,3 +342,19 @@ async def test_an_unknown_type_is_refused_with_the_types_that_it_may_have_meant(
     )
     assert far["message"].startswith("There is no event type 'tickets'. There is conversation.created, ")
     assert far["message"].endswith(", contact.updated.")
+
+
+async def test_a_machine_names_only_what_it_may_read(service: Service) -> None:
+    secret = (await make(service, ["webhooks.manage", "conversations.read", "tickets.read"]))["secret"]
+    async with showing(service, secret) as machine:
+        for name, status in (("ticket.created", 200), ("survey.deleted", 403), ("message.created", 200)):
+            listed = await machine.get("/s2s/events", params={"types": name})
+            made = await machine.post(
+                "/s2s/webhooks", json={"url": "http://localhost:9000/", "events": [name]}
+            )
+            assert (name, listed.status_code, made.status_code) == (name, status, status)
+        assert made.json()["events"] == ["message.created"]
+        changed = await machine.patch(
+            f"/s2s/webhooks/{made.json()['id']}", json={"events": ["contact.merged"]}
+        )
+        assert (changed.status_code, changed.json()["code"]) == (403, "permission_denied")

@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskwire.engine.core.spreadsheet import MARK
 from deskwire.engine.surveys.definition import definition_of
-from deskwire.engine.surveys.export import MARK, columns, head_line, lines
+from deskwire.engine.surveys.export import columns, head_line, lines
 from deskwire.engine.surveys.survey import Response
 from deskwire.engine.surveys.validation.rules import SOUND
 from tests.support.builders import NOON

@@ -112,7 +112,7 @@ EXTENDED: Final = """\
 ## Extensions
 
 These go beyond the contract. A webhook endpoint is sent them if its `events` name them, never by an empty list; [the
-feed](../guide/webhooks.md#extensions) lists them if `types` names them; no consumer of the stream has them. They have the envelope
+feed](../guide/extensions.md) lists them if `types` names them; no consumer of the stream has them. They have the envelope
 of all events, no sequence, and an order: those of one conversation, contact or ticket arrive in theirs. `note.created` needs an
 endpoint with `internal`, and is not in the feed.
 

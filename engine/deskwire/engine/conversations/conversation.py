@@ -53,6 +53,10 @@ class Conversation:
     `waiting_since` is when the contact wrote what nobody has answered yet. Of `tags` there are at most 20. `contact_seen_index`
     is the index of the newest message when the contact last read. Consumers see none of these three, nor `snoozed_until`.
     `last_turn` is the sequence of the newest event that a reply in preparation should know of.
+
+    Reports go by the rest, which nobody is shown: the contact first wrote at `asked_at`, an agent first answered that at
+    `answered_at`, `opened_at` is when it was last reopened, `replier_id` is the agent who wrote last, and `team_id` the team that
+    it was last assigned to.
     """
 
     id: str
@@ -88,6 +92,11 @@ class Conversation:
     contact_seen_index: int | None = None
     contact_seen_at: int | None = None
     network_logs_at: int | None = None
+    asked_at: int | None = None
+    answered_at: int | None = None
+    opened_at: int | None = None
+    replier_id: str | None = None
+    team_id: str | None = None
     run: Run | None = None
 
 

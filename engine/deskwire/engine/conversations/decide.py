@@ -28,6 +28,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     LinkTicket,
     MarkRead,
+    Move,
     Patch,
     PostMessage,
     Rate,
@@ -46,6 +47,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -53,6 +55,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.conversations.milestones import noted
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.record import changed
 from deskwire.engine.definitions.attributes import merged, overfull
@@ -113,6 +116,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
             return (NetworkLogsReplaced(snapshot, at),)
+        case Move(source, target):
+            return (Moved(source, target),)
         case Expire(windows):
             return (Deleted("retention"),) if passed(state, windows, at) else ()
         case Delete(reason):
@@ -264,6 +269,8 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
     changes = _changes(state, fact)
     changes["sequence"] = state.sequence + events_of(state, fact)
     if at is not None:
+        if isinstance(fact, Reopened):
+            changes["opened_at"] = at
         changes["revision"] = state.revision + 1
         if touches(fact):
             changes["updated_at"] = at
@@ -289,7 +296,9 @@ def events_of(state: Conversation, fact: Fact) -> int:
             return 0 if run.step is None else shown
         case Revealed():
             return 1 + state.messages
-        case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted() | Deleted():
+        case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted():
+            return shown
+        case Moved() | Deleted():
             return shown
         case _:
             assert_never(fact)
@@ -308,7 +317,8 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case Reopened():
             return {"status": "OPEN", "closed_by": None, "closed_at": None, "snoozed_until": None}
         case Assigned(assignee):
-            return {"assignee": assignee, "human": state.human or assignee is not None}
+            team = assignee.id if assignee is not None and assignee.type == "team" else state.team_id
+            return {"assignee": assignee, "human": state.human or assignee is not None, "team_id": team}
         case Updated(changes) | Filed(changes):
             return dict(changes)
         case NetworkLogsReplaced(_, at):
@@ -317,7 +327,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
             return {"run": run}
         case WorkflowCompleted():
             return {"run": None}
-        case Deleted() | Created():
+        case Deleted() | Created() | Moved():
             return {}
         case _:
             assert_never(fact)
@@ -339,6 +349,7 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
             changes["snoozed_until"] = None
     else:
         changes["unread"] = True
+    changes.update(noted(state, message.author, message.created_at))
     if author != "system":
         changes["last_turn"] = state.sequence + state.visible
         waiting = waiting_since(state.waiting_since, author, message.created_at)
@@ -368,7 +379,7 @@ def touches(fact: Fact) -> bool:
             return run.step is not None
         case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
             return True
-        case WorkflowCompleted() | Deleted():
+        case WorkflowCompleted() | Moved() | Deleted():
             return True
         case _:
             assert_never(fact)

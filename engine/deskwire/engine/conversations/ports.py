@@ -11,6 +11,7 @@ from deskwire.engine.conversations.activity import Activity, Entry
 from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
+from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.core.record import value
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
@@ -112,6 +113,12 @@ class ConversationTransaction(ConversationReader, Protocol):
     def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
         """Store the changed conversation, which was `before`, a lower `revision`."""
 
+    def move_conversation(self, conversation: int, source: int, target: int) -> None:
+        """Give a conversation of one contact to another one."""
+
+    def note_moved(self, conversation: int, source: int, event_id: str) -> None:
+        """Note that the events in front of this one, as far as none before has noted that, are about the former contact."""
+
     def erase_conversation(self, state: Conversation) -> None:
         """Remove the conversation with all that belongs to it, events and deliveries included.
 
@@ -128,6 +135,9 @@ class ConversationTransaction(ConversationReader, Protocol):
         self, conversation: int, entry: Entry, at: int, event_id: str | None
     ) -> None:
         """Store an entry of the conversation's activity; `event_id` is that of its public event."""
+
+    def put_milestone(self, state: Conversation, milestone: Milestone) -> None:
+        """Store a milestone of the conversation; a rating takes the place of the one before."""
 
     def note_waking(self, at: int) -> None:
         """Tell, with this commit, that a conversation wakes at this time (ms)."""

@@ -6,7 +6,7 @@ and that conversation's contact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
@@ -231,6 +231,20 @@ CONFIDENTIAL: Final = frozenset(name for name, kind in EXTENSIONS.items() if kin
 
 NAMEABLE: Final = frozenset(EXTENSIONS) - CONFIDENTIAL
 """The types that the feed has beside those of the contract, for whoever names them."""
+
+
+_READ_WITH: Final = {
+    "ticket": "tickets.read",
+    "survey": "surveys.read",
+    "contact": "contacts.read",
+    "webhook": "webhooks.manage",
+}
+
+
+def needed_for(types: Iterable[str]) -> Sequence[str]:
+    """Return the permissions that somebody needs who names these types, for those beyond the contract, in alphabetical order."""
+    areas = [name.partition(".")[0] for name in types if name in EXTENSIONS]
+    return sorted({_READ_WITH.get(area, "conversations.read") for area in areas})
 
 
 ERASURE: Final = "erasure"

@@ -237,4 +237,5 @@ def _begun(
         rated_at=record.rated_at,
         rating_comment=record.rating_comment,
         human=assignee is not None,
+        team_id=assignee.id if assignee is not None and assignee.type == "team" else None,
     )

@@ -15,7 +15,7 @@ from deskwire.engine.conversations.facts import Created, MessagePosted
 from deskwire.engine.core.record import changed
 from deskwire.engine.events.types import Draft
 from deskwire.engine.importing.ports import BatchTransaction, ConversationMark, MessageMark, MessageRow
-from deskwire.engine.importing.thread import Addition, Thread, with_messages
+from deskwire.engine.importing.thread import Addition, Thread, milestones, with_messages
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.webhooks.publish import append, targets
 
@@ -80,6 +80,8 @@ def _store(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) ->
     tx.insert_imported(messages, marks, begun)
     for thread in threads:
         _attach(tx, thread)
+        for milestone in milestones(thread):
+            tx.put_milestone(thread.state, milestone)
 
 
 def _row(conversation: int, addition: Addition) -> MessageRow:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.decide import waiting_since
+from deskwire.engine.conversations.milestones import Milestone, answered, closed, noted, rated
 from deskwire.engine.core.record import changed
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.uploads.upload import Attachment
@@ -99,6 +100,8 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
     for record in added:
         if not record.internal:
             waiting = waiting_since(waiting, record.author_type, record.created_at)
+            if notes := noted(state, author_of(record), record.created_at):
+                state = changed(state, **notes)
     return changed(
         state,
         human=human,
@@ -109,3 +112,32 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
         waiting_since=None if state.status == "CLOSED" else waiting,
         updated_at=max(last, state.updated_at),
     )
+
+
+def author_of(record: MessageRecord) -> Author:
+    """Return the author of a message as its record names it."""
+    return Author(record.author_type, record.author_id, record.author_name)
+
+
+def milestones(thread: Thread) -> Iterator[Milestone]:
+    """Yield what has happened in a thread's past, as far as the records tell; of closings the last one."""
+    before, state = thread.before, thread.state
+    if state.answered_at is not None and (before is None or before.answered_at is None):
+        yield answered(state, _first_answer(thread), state.answered_at)
+    if before is None and state.status == "CLOSED":
+        yield closed(state, state.updated_at if state.closed_at is None else state.closed_at)
+    if before is None and state.rating is not None:
+        yield rated(state, state.updated_at if state.rated_at is None else state.rated_at)
+
+
+def _first_answer(thread: Thread) -> str | None:
+    """Return the id of the agent with the first message behind one of the contact, of those that are added."""
+    asked = thread.before is not None and thread.before.asked_at is not None
+    for addition in thread.additions:
+        record = addition.record
+        if record.internal:
+            continue
+        if asked and record.author_type == "agent":
+            return addition.author_id
+        asked = asked or record.author_type == "contact"
+    raise AssertionError("a conversation that was answered has an answer")

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import Final
 
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.spreadsheet import MARK, lines_of, safe
 from deskwire.engine.surveys.definition import Definition, Question, localized
 from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.survey import Response
 
-MARK: Final = "\ufeff"
-"""The byte order mark that spreadsheets need to read UTF-8."""
-
 _FIXED: Final = ("id", "createdAt", "version", "language", "userId")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""The beginnings of texts that a spreadsheet takes for formulas (OWASP, CSV injection)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +44,12 @@ def columns(definitions: Mapping[int, Definition]) -> list[Column]:
 
 def head_line(shown: Sequence[Column]) -> str:
     """Return the first line, with a byte order mark in front."""
-    return MARK + _lines([[*_FIXED, *(_safe(column.head) for column in shown)]])
+    return MARK + lines_of([[*_FIXED, *(safe(column.head) for column in shown)]])
 
 
 def lines(shown: Sequence[Column], responses: Iterable[Response]) -> str:
     """Return a line for each response."""
-    return _lines(_cells(shown, response) for response in responses)
+    return lines_of(_cells(shown, response) for response in responses)
 
 
 def _cells(shown: Sequence[Column], response: Response) -> list[str]:
@@ -66,7 +60,7 @@ def _cells(shown: Sequence[Column], response: Response) -> list[str]:
         response.language,
         response.user_id or "",
     ]
-    return [*(_safe(cell) for cell in fixed), *(_cell(column, response) for column in shown)]
+    return [*(safe(cell) for cell in fixed), *(_cell(column, response) for column in shown)]
 
 
 def _cell(column: Column, response: Response) -> str:
@@ -75,15 +69,4 @@ def _cell(column: Column, response: Response) -> str:
     if answer is None or question is None:
         return ""
     words = TYPES[question.type].words(question, answer, column.primary_language)
-    return words if isinstance(answer, int | float) else _safe(words)  # a negative number is no formula
-
-
-def _safe(text: str) -> str:
-    """Return the text, with a `'` in front where a spreadsheet would take it for a formula."""
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) or text.startswith(_FORMULA) else text
-
-
-def _lines(rows: Iterable[Sequence[str]]) -> str:
-    written = StringIO()
-    csv.writer(written, lineterminator="\r\n").writerows(rows)
-    return written.getvalue()
+    return words if isinstance(answer, int | float) else safe(words)  # a negative number is no formula

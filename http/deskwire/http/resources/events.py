@@ -13,7 +13,7 @@ from deskwire.engine.core.ids import is_id
 from deskwire.engine.events.as_of import NO_EVENT
 from deskwire.engine.events.log import Chunk
 from deskwire.engine.events.ports import EventReader
-from deskwire.engine.events.types import NAMEABLE, STORED, Named
+from deskwire.engine.events.types import NAMEABLE, STORED, Named, needed_for
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import Routes, Tag, s2s
@@ -67,7 +67,8 @@ class Feed(Query):
     errors=("event_not_found", "window_passed"),
 )
 async def list_events(call: Call[Body, Feed]) -> Answer:
-    """List the events of a project after a given event, oldest first. Extensions are listed if `types` names them.
+    """List the events of a project after a given event, oldest first. Extensions are listed if `types` names them; a machine
+    credential needs the permission to read what they are about.
 
     If more events are stored, `nextCursor` is the id of the last one listed, for `cursor` or `after`. If it is null,
     call again with `wait`, after the last event you have.
@@ -75,6 +76,8 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
     query = call.query
     query.further(query.model_dump(exclude_none=True))
     types = frozenset(_names(query.types))
+    for permission in needed_for(types):
+        call.access.require(permission)
     after = await call.services.store.read(
         lambda reader: _position(reader, call.project.rowid, query.cursor or query.after)
     )

@@ -168,6 +168,35 @@ RULES: Final = (
         "AND m.author_type = 'contact' AND m.created_at = c.waiting_since))",
     ),
     _rule(
+        "milestones_differ",
+        "Conversation {} is {}, and was closed {} times and reopened {} times.",
+        "SELECT id, status, closings, reopenings FROM (SELECT c.id, c.status, "
+        "sum(CASE WHEN m.kind = 'closed' THEN 1 ELSE 0 END) AS closings, "
+        "sum(CASE WHEN m.kind = 'reopened' THEN 1 ELSE 0 END) AS reopenings FROM conversations c "
+        "LEFT JOIN milestones m ON m.conversation = c.rowid GROUP BY c.rowid) AS each_one "
+        "WHERE closings - reopenings <> CASE WHEN status = 'CLOSED' THEN 1 ELSE 0 END",
+    ),
+    _rule(
+        "answer_differs",
+        "Conversation {} was first answered by an agent at {} ms, and reports have {} answers, at {} ms.",
+        "SELECT c.id, c.answered_at, count(m.rowid), max(m.at) FROM conversations c "
+        "LEFT JOIN milestones m ON m.conversation = c.rowid AND m.kind = 'answered' GROUP BY c.rowid "
+        "HAVING count(m.rowid) <> CASE WHEN c.answered_at IS NULL THEN 0 ELSE 1 END OR (c.answered_at IS NOT NULL AND max(m.at) <> c.answered_at)",
+    ),
+    _rule(
+        "rating_differs",
+        "Conversation {} has the rating {}, and reports have {} of it, {}.",
+        "SELECT c.id, c.rating, count(m.rowid), max(m.score) FROM conversations c "
+        "LEFT JOIN milestones m ON m.conversation = c.rowid AND m.kind = 'rated' GROUP BY c.rowid "
+        "HAVING count(m.rowid) <> CASE WHEN c.rating IS NULL THEN 0 ELSE 1 END OR max(m.score) <> c.rating",
+    ),
+    _rule(
+        "message_of_project",
+        "Message {} is said to be of project row {}, and its conversation is of {}.",
+        "SELECT m.id, m.project, c.project FROM messages m JOIN conversations c ON c.rowid = m.conversation "
+        "WHERE m.project IS NULL OR m.project <> c.project",
+    ),
+    _rule(
         "tags_differ",
         "Conversation {} has the tags {}, and is found by {}.",
         "{tags_differ}",

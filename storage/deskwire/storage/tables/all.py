@@ -18,6 +18,8 @@ from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
 from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.contacts.merging import MergeReads, MergeWrites
+from deskwire.storage.tables.contacts.profiles import ProfileReads, ProfileWrites
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
 from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
@@ -28,6 +30,7 @@ from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.reports.reports import ReportReads
 from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
 from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
 from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
@@ -50,6 +53,8 @@ class AllReads(
     SeenReads,
     ContactReads,
     ContactListReads,
+    ProfileReads,
+    MergeReads,
     EventReads,
     EndpointReads,
     DeliveryReads,
@@ -74,6 +79,7 @@ class AllReads(
     ImportReads,
     AuditReads,
     SearchSourceReads,
+    ReportReads,
     ClusterReads,
 ):
     """The methods of `ports.Reader`, but for the search and for what hangs on how positions are given."""
@@ -85,6 +91,8 @@ class AllWrites(
     SeenWrites,
     ActivityWrites,
     ContactWrites,
+    ProfileWrites,
+    MergeWrites,
     EventWrites,
     EndpointWrites,
     DeliveryWrites,

@@ -20,7 +20,7 @@ from deskwire.http.api.app import ROUTES
 from deskwire.http.api.cookies import PLAIN
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import Media, Route
-from deskwire.http.schemas.conversations import MovedOnDocument
+from deskwire.http.schemas.conversations import MergedDocument, MovedOnDocument
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 from deskwire.http.schemas.service import ProblemDocument
@@ -98,8 +98,11 @@ def description() -> Static:
 def document() -> dict[str, Any]:
     """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
     schemas = Schemas(_types(ROUTES))
-    moved_on = {"conversation_moved_on": schemas.of(MovedOnDocument)}
-    problems = refusals.Refusals(schemas.of(ProblemDocument), headers, moved_on)
+    special = {
+        "conversation_moved_on": schemas.of(MovedOnDocument),
+        "contact_merged": schemas.of(MergedDocument),
+    }
+    problems = refusals.Refusals(schemas.of(ProblemDocument), headers, special)
     paths: dict[str, Schema] = {}
     for route in ROUTES:
         described = _operation(route, schemas, problems)
@@ -130,6 +133,7 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
     """Yield every type that has a schema."""
     yield ProblemDocument
     yield MovedOnDocument
+    yield MergedDocument
     yield SurveyDefinition
     yield WorkflowFlow
     yield WorkflowTrigger

@@ -14,7 +14,7 @@ from pydantic import Field
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
+from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED, needed_for
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
 from deskwire.engine.webhooks.health import HealthTransaction, tell
@@ -253,7 +253,9 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
 
 
 async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]) -> None:
-    """Raise Invalid with every problem of the URL and the event types, and these."""
+    """Raise Invalid with every problem of the URL and the event types, and these. Raises Forbidden for what the caller may not read."""
+    for permission in needed_for(types):
+        call.access.require(permission)
     problems += [
         Problem(f"/events/{index}", "unknown_event_type", _unknown(name))
         for index, name in enumerate(types)

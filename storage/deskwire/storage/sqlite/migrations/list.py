@@ -45,7 +45,9 @@ from deskwire.storage.sqlite.migrations import (
     m0027_refreshes,
     m0028_lists_by_change,
     m0029_machine_credentials,
+    m0030_contacts_as_a_resource,
     m0032_events_for_those_who_name_them,
+    m0033_what_reports_count,
     m0035_comments_with_ratings,
 )
 
@@ -81,7 +83,9 @@ SCRIPTS: Final = {
         m0027_refreshes,
         m0028_lists_by_change,
         m0029_machine_credentials,
+        m0030_contacts_as_a_resource,
         m0032_events_for_those_who_name_them,
+        m0033_what_reports_count,
         m0035_comments_with_ratings,
     )
 }

@@ -1,4 +1,4 @@
-"""The activity of conversations, their tags, and the times at which those that are snoozed wake."""
+"""The activity of conversations, their milestones and tags, and the times at which those that are snoozed wake."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import orjson
 
 from deskwire.engine.conversations.activity import Activity, Change, Doer, Entry
 from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.core.ids import new_id
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -67,6 +68,29 @@ class ActivityWrites(Changes):
         self.conn.executemany(
             "INSERT INTO conversation_tags VALUES (?, ?, ?)",
             [(state.project, tag, state.rowid) for tag in state.tags],
+        )
+
+    def put_milestone(self, state: Conversation, milestone: Milestone) -> None:
+        if milestone.kind == "rated":
+            self.conn.execute(
+                "DELETE FROM milestones WHERE conversation = ? AND kind = 'rated'", (state.rowid,)
+            )
+            if milestone.score is None:
+                return
+        self.conn.execute(
+            "INSERT INTO milestones (project, conversation, kind, at, since, score, agent_id, team_id, imported) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                state.project,
+                state.rowid,
+                milestone.kind,
+                milestone.at,
+                milestone.since,
+                milestone.score,
+                milestone.agent_id,
+                milestone.team_id,
+                int(state.imported_at is not None),
+            ),
         )
 
     def note_waking(self, at: int) -> None:

@@ -34,10 +34,9 @@ WITH_CONTACT: Final = (
 _ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
 MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
 _INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
-INSERT_MESSAGE: Final = differing(
-    sqlite=f"INSERT INTO messages ({_INSERTED}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    postgres=f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-    "(SELECT project FROM conversations WHERE rowid = ?2))",
+INSERT_MESSAGE: Final = (
+    f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+    "(SELECT project FROM conversations WHERE rowid = ?2))"
 )
 _REQUESTS: Final = differing(
     sqlite="SELECT updated_at, coalesce(json_array_length(CAST(snapshot AS TEXT), '$.requests'), 0) "
@@ -149,6 +148,20 @@ class ConversationWrites(Changes):
                 self._claims.clear()
             self._claims[state.rowid] = _version(state), Claimed(self._claimed[1], routed)
 
+    def move_conversation(self, conversation: int, source: int, target: int) -> None:
+        self._claims.pop(conversation, None)
+        self.conn.execute(
+            "UPDATE conversations SET contact = ? WHERE rowid = ? AND contact = ?",
+            (target, conversation, source),
+        )
+
+    def note_moved(self, conversation: int, source: int, event_id: str) -> None:
+        self.conn.execute(
+            "INSERT INTO moved_conversations SELECT ?1, ?2, coalesce(max(m.upto), ''), ?3 FROM moved_conversations m "
+            "WHERE m.conversation = ?1",
+            (conversation, source, event_id),
+        )
+
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
         self._claims.pop(rowid, None)
@@ -159,7 +172,7 @@ class ConversationWrites(Changes):
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
         author = message.author
         self.conn.execute(
-            INSERT_MESSAGE[self.dialect],
+            INSERT_MESSAGE,
             (
                 message.id,
                 conversation,
@@ -198,7 +211,9 @@ _OWN: Final = (
     "imported_conversations",
     "conversation_tags",
     "conversation_activity",
+    "milestones",
     "agent_seen",
+    "moved_conversations",
 )
 """Tables whose rows go with their conversation."""
 

@@ -57,7 +57,7 @@ class ImportWrites(Changes):
     ) -> None:
         self.conn.executemany("INSERT INTO imported_conversations VALUES (?, ?, ?, ?)", conversations)
         self.conn.executemany(
-            INSERT_MESSAGE[self.dialect],
+            INSERT_MESSAGE,
             (
                 row if row.attachments is None else (*row[:-2], packed(row.attachments), row.sequence)
                 for row in messages

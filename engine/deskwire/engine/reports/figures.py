@@ -1,0 +1,94 @@
+"""The figures of a report: what is made of durations, of ratings, and of numbers of things. Durations are shown in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from deskwire.engine.reports.ports import Counted
+
+Figures = Mapping[str, Any]
+"""Figures by their names on the wire, in their order there."""
+
+SCORES: Final = range(11)
+_SATISFIED: Final = 7
+"""The least rating of a satisfied contact: those in the upper part of the scale, as surveys have it."""
+_WRITTEN: Final[Sequence[Counted]] = ("contact", "agent", "bot", "system")
+_COUNTED: Final[Mapping[Counted, str]] = {
+    "created": "conversationsCreated",
+    "closed": "conversationsClosed",
+    "reopened": "conversationsReopened",
+    "contact": "contactMessages",
+    "agent": "agentMessages",
+    "bot": "botMessages",
+    "system": "systemMessages",
+}
+
+
+def lasting(durations: Sequence[int]) -> Figures:
+    """Return the figures of durations (ms), of which the shortest comes first. Without any, only their number is known."""
+    return {"count": len(durations), **_spread(durations)}
+
+
+def rating(counts: Mapping[int, int]) -> Figures:
+    """Return the figures of ratings, given how often each was."""
+    count = sum(counts.values())
+    good = sum(number for score, number in counts.items() if score >= _SATISFIED)
+    total = sum(score * number for score, number in counts.items())
+    return {
+        "count": count,
+        "average": round(total / count, 2) if count else None,
+        "csat": round(100 * good / count, 1) if count else None,
+        "scores": [counts.get(score, 0) for score in SCORES],
+    }
+
+
+def volume(counts: Mapping[Counted, int]) -> Figures:
+    """Return the figures of what there was of each kind; `messages` is the sum of all messages."""
+    figures = {name: counts.get(kind, 0) for kind, name in _COUNTED.items()}
+    written = sum(counts.get(kind, 0) for kind in _WRITTEN)
+    return {**figures, "messages": written}
+
+
+def backlog(created: Sequence[int], waiting: int, now: int) -> Figures:
+    """Return the figures of open conversations, given when (ms) each was created, the oldest first."""
+    ages = [max(now - at, 0) for at in reversed(created)]
+    return {"open": len(ages), "waiting": waiting, "age": _spread(ages)}
+
+
+def backlog_of_day(number: int) -> Figures:
+    """Return the figures of a day's end; who waited then, and since when, is not known any more."""
+    return {"open": number, "waiting": None, "age": None}
+
+
+def _spread(durations: Sequence[int]) -> Figures:
+    if not durations:
+        return dict.fromkeys(("mean", "median", "p90", "min", "max"))
+    count = len(durations)
+    return {
+        "mean": _seconds(round(sum(durations) / count)),
+        "median": _seconds(durations[_rank(count, 50)]),
+        "p90": _seconds(durations[_rank(count, 90)]),
+        "min": _seconds(durations[0]),
+        "max": _seconds(durations[-1]),
+    }
+
+
+def _rank(count: int, percent: int) -> int:
+    """Return the place of a percentile by its nearest rank: the least value that so many of a hundred do not exceed."""
+    return -(-count * percent // 100) - 1
+
+
+def _seconds(ms: int) -> float:
+    return ms / 1000
+
+
+def flat(figures: Figures) -> Iterable[tuple[str, Any]]:
+    """Yield figures by the names of their columns: those of a group have its name in front, scores their number behind."""
+    for name, figure in figures.items():
+        if isinstance(figure, Mapping):
+            yield from ((f"{name}{inner[0].upper()}{inner[1:]}", value) for inner, value in figure.items())
+        elif isinstance(figure, list):
+            yield from ((f"{name}{number}", value) for number, value in enumerate(figure))
+        else:
+            yield name, figure

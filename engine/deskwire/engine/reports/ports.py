@@ -1,0 +1,86 @@
+"""The part of a store that reports need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from deskwire.engine.core.record import value
+from deskwire.engine.reports.period import Period
+
+By = Literal["agent", "team", "tag", "day"]
+Timed = Literal["answered", "closed"]
+Counted = Literal["created", "closed", "reopened", "contact", "agent", "bot", "system"]
+Key = str | int | None
+"""The key of a group: an agent's or team's id, a tag, the number of a day; None for nobody, and where there are no groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The conversations that a report is about: those of a project, and of these what happened in a period.
+
+    Args:
+        imported: whether those count that were imported.
+    """
+
+    project: int
+    period: Period
+    imported: bool = True
+
+
+@value
+class Tally:
+    """A number of things of a kind in a group."""
+
+    key: Key
+    kind: Counted
+    count: int
+
+
+@value
+class Score:
+    """A number of ratings with the same score in a group."""
+
+    key: Key
+    score: int
+    count: int
+
+
+@value
+class Written:
+    """The messages that were written: all of them by their authors' types, and those of each group."""
+
+    total: Mapping[Counted, int]
+    groups: Sequence[Tally]
+
+
+class ReportReader(Protocol):
+    """The figures that reports are made of. Without `by` all there is makes one group; one of nothing is left out."""
+
+    def durations(self, scope: Scope, kind: Timed, by: By | None) -> Mapping[Key, Sequence[int]]:
+        """Return how long it took to what happened in this time: durations (ms) by group, in each the shortest first."""
+
+    def scores(self, scope: Scope, by: By | None) -> Sequence[Score]:
+        """Return the ratings that were given in this time."""
+
+    def created_conversations(self, scope: Scope, by: By | None) -> Sequence[Tally]:
+        """Return how many conversations were created in this time."""
+
+    def turns(self, scope: Scope, by: By | None) -> Sequence[Tally]:
+        """Return how many conversations were closed and reopened in this time."""
+
+    def written_messages(self, scope: Scope, by: By | None) -> Written:
+        """Return how many messages were written in this time, by the types of their authors; notes are left out."""
+
+    def open_conversations(self, scope: Scope, by: By | None) -> Mapping[Key, Sequence[int]]:
+        """Return when (ms) the conversations that are open now were created, by group, in each the oldest first."""
+
+    def waiting_conversations(self, scope: Scope, by: By | None) -> Mapping[Key, int]:
+        """Return of how many conversations the contact waits for an answer now."""
+
+    def agent_names(self, ids: Sequence[str]) -> Mapping[str, str | None]:
+        """Return the names of users by their ids; None for one whose account was deleted."""
+
+    def team_names(self, project: int, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the names of a project's teams that there still are, by their ids."""

@@ -1,0 +1,177 @@
+"""Reports: the figures of a project's conversations in a time, all together and by groups.
+
+A report is computed from what is stored when it is asked for. What happened counts at the time at which it did, so a report on
+the past stays as it is, unless conversations are erased, or ratings and tags change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from deskwire.engine.reports.figures import (
+    Figures,
+    backlog,
+    backlog_of_day,
+    lasting,
+    rating,
+    volume,
+)
+from deskwire.engine.reports.period import day_name
+from deskwire.engine.reports.ports import By, Counted, Key, ReportReader, Scope, Tally, Timed
+
+Metric = Literal["first-response", "time-to-close", "csat", "volume", "backlog"]
+
+ROWS_MAX: Final = 1_000
+"""Rows of a report; of more groups, those with the most are shown."""
+_FOREVER: Final = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A group and its figures: an agent, a team, a tag or a day. The key is None for what belongs to nobody."""
+
+    key: str | None
+    name: str | None
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures of everything, and those of each group if there are groups; `omitted` groups more have no row."""
+
+    total: Figures
+    rows: Sequence[Row] = ()
+    omitted: int = 0
+
+
+_Counts = Mapping[Counted, int]
+_Made = tuple[Figures, Mapping[Key, Figures]]
+
+
+def compute(reader: ReportReader, metric: Metric, scope: Scope, by: By | None, now: int) -> Report:
+    """Return a report, which by days has a row for each day.
+
+    Args:
+        now: in milliseconds, to which the ages of open conversations are counted.
+    """
+    total, groups = _MAKERS[metric](reader, scope, by, now)
+    if by == "day":
+        return Report(total, _days(total, groups, scope))
+    if by is None:
+        return Report(total)
+    ordered = sorted(groups.items(), key=lambda each: (each[0] is None, -_size(each[1]), str(each[0])))
+    shown = ordered[:ROWS_MAX]
+    names = _names(reader, scope, by, [key for key, _ in shown if isinstance(key, str)])
+    rows = [Row(_text(key), names.get(key), figures) for key, figures in shown]
+    return Report(total, rows, len(ordered) - len(shown))
+
+
+def _days(total: Figures, groups: Mapping[Key, Figures], scope: Scope) -> list[Row]:
+    """Return a row for each day, of those without anything, too."""
+    days = sorted({*scope.period.days(), *(key for key in groups if isinstance(key, int))})
+    return [Row(day_name(day), day_name(day), groups.get(day) or _nothing(total)) for day in days]
+
+
+def _nothing(total: Figures) -> Figures:
+    """Return the figures of nothing, named as the total's."""
+    if "scores" in total:
+        return rating({})
+    return lasting(()) if "median" in total else volume({})
+
+
+def _size(figures: Figures) -> int:
+    """Return what groups are ordered by: how much there is of each."""
+    return sum(int(figures.get(name, 0)) for name in ("count", "open", "conversationsCreated", "messages"))
+
+
+def _names(reader: ReportReader, scope: Scope, by: By, keys: Sequence[str]) -> Mapping[Any, str | None]:
+    if by == "agent":
+        return reader.agent_names(keys)
+    return reader.team_names(scope.project, keys) if by == "team" else {key: key for key in keys}
+
+
+def _text(key: Key) -> str | None:
+    return None if key is None else str(key)
+
+
+def _timed(kind: Timed) -> Callable[[ReportReader, Scope, By | None, int], _Made]:
+    def make(reader: ReportReader, scope: Scope, by: By | None, _: int) -> _Made:
+        total = lasting(reader.durations(scope, kind, None).get(None, ()))
+        if by is None:
+            return total, {}
+        return total, {key: lasting(found) for key, found in reader.durations(scope, kind, by).items()}
+
+    return make
+
+
+def _csat(reader: ReportReader, scope: Scope, by: By | None, _: int) -> _Made:
+    total = {each.score: each.count for each in reader.scores(scope, None)}
+    groups: dict[Key, dict[int, int]] = defaultdict(dict)
+    for each in () if by is None else reader.scores(scope, by):
+        groups[each.key][each.score] = each.count
+    return rating(total), {key: rating(counts) for key, counts in groups.items()}
+
+
+def _volume(reader: ReportReader, scope: Scope, by: By | None, _: int) -> _Made:
+    written = reader.written_messages(scope, by)
+    total = {**written.total, **_sums(_happened(reader, scope, None))[None]}
+    if by is None:
+        return volume(total), {}
+    groups = _sums([*_happened(reader, scope, by), *written.groups])
+    return volume(total), {key: volume(counts) for key, counts in groups.items()}
+
+
+def _happened(reader: ReportReader, scope: Scope, by: By | None) -> list[Tally]:
+    return [*reader.created_conversations(scope, by), *reader.turns(scope, by)]
+
+
+def _sums(tallies: Iterable[Tally]) -> defaultdict[Key, dict[Counted, int]]:
+    groups: defaultdict[Key, dict[Counted, int]] = defaultdict(dict)
+    for each in tallies:
+        groups[each.key][each.kind] = each.count
+    return groups
+
+
+def _backlog(reader: ReportReader, scope: Scope, by: By | None, now: int) -> _Made:
+    waiting = reader.waiting_conversations(scope, None).get(None, 0)
+    total = backlog(reader.open_conversations(scope, None).get(None, ()), waiting, now)
+    if by is None:
+        return total, {}
+    if by == "day":
+        return total, _at_ends_of_days(reader, scope, int(total["open"]))
+    waits = reader.waiting_conversations(scope, by)
+    return total, {
+        key: backlog(created, waits.get(key, 0), now)
+        for key, created in reader.open_conversations(scope, by).items()
+    }
+
+
+def _at_ends_of_days(reader: ReportReader, scope: Scope, open_now: int) -> Mapping[Key, Figures]:
+    """Return how many conversations were open when each day ended, counted back from those that are open now.
+
+    A conversation is open from its creation, and from each time that it is reopened, until it is closed.
+    """
+    behind = replace(scope, period=replace(scope.period, start=scope.period.end, end=_FOREVER))
+    number = open_now - _gained(_sums(_happened(reader, behind, None))[None])
+    gains = {day: _gained(counts) for day, counts in _sums(_happened(reader, scope, "day")).items()}
+    ends: dict[Key, Figures] = {}
+    for day in sorted({*scope.period.days(), *(day for day in gains if isinstance(day, int))}, reverse=True):
+        ends[day] = backlog_of_day(number)
+        number -= gains.get(day, 0)
+    return ends
+
+
+def _gained(counts: _Counts) -> int:
+    return counts.get("created", 0) + counts.get("reopened", 0) - counts.get("closed", 0)
+
+
+_MAKERS: Final[Mapping[Metric, Callable[[ReportReader, Scope, By | None, int], _Made]]] = {
+    "first-response": _timed("answered"),
+    "time-to-close": _timed("closed"),
+    "csat": _csat,
+    "volume": _volume,
+    "backlog": _backlog,
+}

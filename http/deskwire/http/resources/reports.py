@@ -1,0 +1,238 @@
+"""Reports: what a support team is asked for, as JSON and as CSV (ADR 74)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import Problem
+from deskwire.engine.reports.export import csv_of
+from deskwire.engine.reports.period import DAYS_DEFAULT, DAYS_MAX, Period, day_name, period_of
+from deskwire.engine.reports.ports import By, ReportReader, Scope
+from deskwire.engine.reports.report import Metric, Report, compute
+from deskwire.http.api.calls import Answer, Call, Page
+from deskwire.http.api.input.validation import Body, Flag, Query, bad_query
+from deskwire.http.api.routing import Media, Routes, Tag, either
+from deskwire.http.schemas import reports as shapes
+
+routes = Routes(
+    Tag(
+        "Reports",
+        "Count what a support team is asked for: first response, time to close, CSAT, volume and backlog.",
+    ),
+    access=either("conversations.read"),
+)
+_CSV: Final = Media("text/csv", sized=True)
+_FROM: Final = (
+    f"A day, such as 2026-11-01, or a time; by default so that the report has {DAYS_DEFAULT} days. A day begins at its first "
+    "moment in the time zone."
+)
+_TO: Final = (
+    f"The first day or time that no longer counts; by default now. A report covers at most {DAYS_MAX} days."
+)
+
+
+class ReportQuery(Query):
+    """The period of a report and its groups."""
+
+    start: Annotated[str | None, Field(alias="from", description=_FROM, examples=["2026-11-01"])] = None
+    end: Annotated[str | None, Field(alias="to", description=_TO, examples=["2026-12-01"])] = None
+    timezone: Annotated[
+        str, Field(description="Whose days count, from the IANA database.", examples=["Europe/Berlin"])
+    ] = "UTC"
+    by: Annotated[By | None, Field(description="What there is a row for.")] = None
+    imported: Annotated[Flag, Field(description="Whether imported conversations count.")] = True
+
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """Check the period. Raises BadRequest."""
+        _, problems = period_of(given, None)
+        if problems:
+            raise bad_query(*problems)
+
+    def period(self, now: int) -> Period:
+        """Return the period, which without `to` ends now (ms). Raises BadRequest naming all that is wrong with it."""
+        period, problems = period_of(self.given(), now)
+        if period is None:
+            raise bad_query(*problems)
+        return period
+
+    def given(self) -> dict[str, str]:
+        """Return the parameters of the period as they were sent."""
+        sent = {"from": self.start, "to": self.end, "timezone": self.timezone}
+        return {name: text for name, text in sent.items() if text is not None}
+
+
+class BacklogQuery(ReportQuery):
+    """The groups of a backlog; a period is for its days alone."""
+
+    def period(self, now: int) -> Period:
+        """Return the period of the days. Raises BadRequest for one that nothing is asked of."""
+        period = super().period(now)
+        if self.by != "day":
+            said = "The backlog of the past is known by days alone: leave this out, or give by=day."
+            named = {"from": self.start, "to": self.end}
+            unused = [
+                Problem(f"?{name}", "not_allowed", said) for name, text in named.items() if text is not None
+            ]
+            if unused:
+                raise bad_query(*unused)
+        return period
+
+
+async def _report(call: Call[Body, Any], metric: Metric) -> tuple[Report, Period, int]:
+    now = call.services.clock()
+    period = call.query.period(now)
+    scope = Scope(call.project.rowid, period, call.query.imported)
+
+    def ask(reader: ReportReader) -> Report:
+        return compute(reader, metric, scope, call.query.by, now)
+
+    return await call.services.store.read(ask), period, now
+
+
+async def _json(call: Call[Body, Any], metric: Metric) -> Answer:
+    report, period, now = await _report(call, metric)
+    dated = metric != "backlog" or call.query.by == "day"
+    return {
+        "from": iso(period.start) if dated else None,
+        "to": iso(period.end) if dated else None,
+        "timezone": period.timezone if dated else None,
+        "by": call.query.by,
+        "imported": call.query.imported,
+        "asOf": iso(now),
+        "total": report.total,
+        "rows": [{"key": row.key, "name": row.name, **row.figures} for row in report.rows],
+        "omitted": report.omitted,
+    }
+
+
+async def _csv(call: Call[Body, Any], metric: Metric) -> Answer:
+    report, period, _ = await _report(call, metric)
+    days = [*period.days()]
+    named = [metric, *([day_name(days[0]), day_name(days[-1])] if days else [])]
+    disposition = {"Content-Disposition": f'attachment; filename="{"_".join(named)}.csv"'}
+    return Page(csv_of(report, call.query.by).encode(), "text/csv; charset=utf-8", disposition)
+
+
+@routes.add(
+    "GET",
+    "/reports/first-response",
+    operation_id="reportFirstResponse",
+    query=ReportQuery,
+    answer=shapes.DurationReport,
+)
+async def first_response(call: Call[Body, ReportQuery]) -> Answer:
+    """Report how long contacts waited for the first answer of an agent.
+
+    Counted is each conversation in which an agent answered the contact for the first time within the period, from the
+    contact's first message to that answer. It is of the agent who gave it. Bots do not count.
+    """
+    return await _json(call, "first-response")
+
+
+@routes.add(
+    "GET", "/reports/first-response.csv", operation_id="exportFirstResponse", query=ReportQuery, answer=_CSV
+)
+async def first_response_csv(call: Call[Body, ReportQuery]) -> Answer:
+    """Report how long contacts waited for the first answer of an agent, as CSV.
+
+    The file follows RFC 4180, in UTF-8 with a byte order mark: a line for each row of the report, or one for the total
+    without `by`. A text that a spreadsheet would take for a formula is prefixed with `'`.
+    """
+    return await _csv(call, "first-response")
+
+
+@routes.add(
+    "GET",
+    "/reports/time-to-close",
+    operation_id="reportTimeToClose",
+    query=ReportQuery,
+    answer=shapes.DurationReport,
+)
+async def time_to_close(call: Call[Body, ReportQuery]) -> Answer:
+    """Report how long conversations were open until they were closed.
+
+    Counted is each closing within the period, from the conversation's creation, or from when it was last reopened. It is
+    of the agent who had the conversation: the one it was assigned to, else the one who had written last.
+    """
+    return await _json(call, "time-to-close")
+
+
+@routes.add(
+    "GET", "/reports/time-to-close.csv", operation_id="exportTimeToClose", query=ReportQuery, answer=_CSV
+)
+async def time_to_close_csv(call: Call[Body, ReportQuery]) -> Answer:
+    """Report how long conversations were open until they were closed, as CSV.
+
+    The file follows RFC 4180, in UTF-8 with a byte order mark: a line for each row of the report, or one for the total
+    without `by`. A text that a spreadsheet would take for a formula is prefixed with `'`.
+    """
+    return await _csv(call, "time-to-close")
+
+
+@routes.add("GET", "/reports/csat", operation_id="reportCsat", query=ReportQuery, answer=shapes.CsatReport)
+async def csat(call: Call[Body, ReportQuery]) -> Answer:
+    """Report how contacts rated conversations.
+
+    Counted is each rating that was given within the period and is still the conversation's. It is of the agent who had
+    the conversation then.
+    """
+    return await _json(call, "csat")
+
+
+@routes.add("GET", "/reports/csat.csv", operation_id="exportCsat", query=ReportQuery, answer=_CSV)
+async def csat_csv(call: Call[Body, ReportQuery]) -> Answer:
+    """Report how contacts rated conversations, as CSV.
+
+    The file follows RFC 4180, in UTF-8 with a byte order mark: a line for each row of the report, or one for the total
+    without `by`. A text that a spreadsheet would take for a formula is prefixed with `'`.
+    """
+    return await _csv(call, "csat")
+
+
+@routes.add(
+    "GET", "/reports/volume", operation_id="reportVolume", query=ReportQuery, answer=shapes.VolumeReport
+)
+async def volume(call: Call[Body, ReportQuery]) -> Answer:
+    """Report how many conversations were created, closed and reopened, and how many messages were written.
+
+    Closings and reopenings are of the agent who had the conversation then, conversations that were created are of the one who
+    has it now, and messages are of the agent who wrote them.
+    """
+    return await _json(call, "volume")
+
+
+@routes.add("GET", "/reports/volume.csv", operation_id="exportVolume", query=ReportQuery, answer=_CSV)
+async def volume_csv(call: Call[Body, ReportQuery]) -> Answer:
+    """Report how many conversations were created, closed and reopened, and how many messages were written, as CSV.
+
+    The file follows RFC 4180, in UTF-8 with a byte order mark: a line for each row of the report, or one for the total
+    without `by`. A text that a spreadsheet would take for a formula is prefixed with `'`.
+    """
+    return await _csv(call, "volume")
+
+
+@routes.add(
+    "GET", "/reports/backlog", operation_id="reportBacklog", query=BacklogQuery, answer=shapes.BacklogReport
+)
+async def backlog(call: Call[Body, BacklogQuery]) -> Answer:
+    """Report how many conversations are open, and since when.
+
+    With `by=day` the rows say how many were open at the end of each day, and `from` and `to` may be given. Otherwise the
+    rows are about the conversations that are open now, by the agent or team who has them.
+    """
+    return await _json(call, "backlog")
+
+
+@routes.add("GET", "/reports/backlog.csv", operation_id="exportBacklog", query=BacklogQuery, answer=_CSV)
+async def backlog_csv(call: Call[Body, BacklogQuery]) -> Answer:
+    """Report how many conversations are open, and since when, as CSV.
+
+    The file follows RFC 4180, in UTF-8 with a byte order mark: a line for each row of the report, or one for the total
+    without `by`. A text that a spreadsheet would take for a formula is prefixed with `'`.
+    """
+    return await _csv(call, "backlog")

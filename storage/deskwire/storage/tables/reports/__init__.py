@@ -1,0 +1,1 @@
+"""The figures of reports, counted by the database itself."""
