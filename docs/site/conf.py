@@ -41,8 +41,9 @@ NAVIGATION = {
         "guide/extensions",
         "guide/stream",
         "guide/listen",
+        "guide/mirror",
     ),
-    "Use the API": ("guide/api", "guide/people", "guide/uploads"),
+    "Use the API": ("guide/api", "guide/lists-and-exports", "guide/people", "guide/uploads"),
     "Serve customers": (
         "guide/desk",
         "guide/tickets",
@@ -64,6 +65,7 @@ NAVIGATION = {
         "guide/secret",
         "guide/backup",
         "guide/retention",
+        "guide/redaction",
         "guide/monitoring",
         "security",
         "asvs",

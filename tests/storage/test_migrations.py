@@ -82,6 +82,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0028_lists_by_change",
         "m0029_machine_credentials",
         "m0030_contacts_as_a_resource",
+        "m0031_redacted_messages",
         "m0032_events_for_those_who_name_them",
         "m0033_what_reports_count",
         "m0035_comments_with_ratings",

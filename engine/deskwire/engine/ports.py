@@ -116,7 +116,8 @@ class Commit:
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
     at which conversations wake. `callers` says whether anything about server keys, machine credentials or projects has changed, `sessions` are the
     ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something. `advances` are the
-    moves of the heads of projects; a store that is one node's alone has no such heads.
+    moves of the heads of projects; a store that is one node's alone has no such heads. `redacted` are the conversations of which
+    a message was redacted or deleted, by their storage keys, and `rewritten` the events that show it, as they are now.
     """
 
     events: Sequence[StoredEvent]
@@ -129,6 +130,8 @@ class Commit:
     sessions: Sequence[str] = ()
     people: bool = False
     advances: Sequence[Advance] = ()
+    redacted: frozenset[int] = frozenset()
+    rewritten: Sequence[StoredEvent] = ()
 
 
 Store = core.Store[Reader, Transaction]

@@ -60,6 +60,13 @@ class Stage:
         answer: dict[str, Any] = (await self.backend.put("/s2s/contacts/u1", json={"name": "Ada"})).json()
         return answer
 
+    async def message(self) -> tuple[str, dict[str, Any]]:
+        """The path of a message, and the details that a record about it has."""
+        conversation = await self.service.create("u1")
+        message = await self.service.say(conversation, "Hello")
+        path = f"/conversations/{conversation['id']}/messages/{message['id']}"
+        return path, {"conversation": conversation["id"]}
+
     async def delivery(self) -> tuple[str, str]:
         path = await self.endpoint()
         return path, (await self.backend.post(f"{path}/test")).json()["id"]
@@ -319,6 +326,27 @@ async def export_contact_with_notes(stage: Stage) -> Any:
     return done(lambda: stage.owner.get(path), "user")
 
 
+async def redact_message(stage: Stage) -> Any:
+    path, details = await stage.message()
+    body = {"text": True}
+    return done(lambda: stage.backend.post(f"/s2s{path}/redact", json=body), "server_key", details=details)
+
+
+async def redact_message_as_agent(stage: Stage) -> Any:
+    path, details = await stage.message()
+    return done(lambda: stage.owner.post(f"{path}/redact", json={"text": True}), "user", details=details)
+
+
+async def delete_message(stage: Stage) -> Any:
+    path, details = await stage.message()
+    return done(lambda: stage.backend.delete(f"/s2s{path}"), "server_key", details=details)
+
+
+async def delete_message_as_agent(stage: Stage) -> Any:
+    path, details = await stage.message()
+    return done(lambda: stage.owner.delete(path), "user", details=details)
+
+
 async def import_history(stage: Stage) -> Any:
     lines = (
         b'{"type":"conversation","externalId":"a","contact":{"userId":"u9"},"createdAt":"2024-01-01T00:00:00Z"}\n'
@@ -370,6 +398,10 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteContact": (delete_contact, "contact.erased"),
     "exportContact": (export_contact, "contact.exported"),
     "exportContactWithNotes": (export_contact_with_notes, "contact.exported"),
+    "redactMessage": (redact_message, "message.redacted"),
+    "dashboardRedactMessage": (redact_message_as_agent, "message.redacted"),
+    "deleteMessage": (delete_message, "message.deleted"),
+    "dashboardDeleteMessage": (delete_message_as_agent, "message.deleted"),
     "importHistory": (import_history, "history.imported"),
     "exportAuditRecords": (export_audit_records, "audit.exported"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.ports import ProjectHead
-from deskwire.engine.events.types import Agents, Topic
+from deskwire.engine.events.types import Agents, StoredEvent, Topic
 from tests.engine.events.shared_table import Node, SharedTable
 
 CNV_1 = Topic(1, "conversation", "cnv_1")
@@ -29,6 +29,7 @@ class Deliveries:
     hints: list[ProjectHead] = field(default_factory=list)
     looks: list[ProjectHead] = field(default_factory=list)
     forgotten: set[int] = field(default_factory=set)
+    rewritten: list[StoredEvent] = field(default_factory=list)
 
     def hinted(self, heads: Iterable[ProjectHead]) -> None:
         self.hints += heads
@@ -38,6 +39,9 @@ class Deliveries:
 
     def forget(self, conversations: frozenset[int]) -> None:
         self.forgotten |= conversations
+
+    def rewrite(self, events: Sequence[StoredEvent]) -> None:
+        self.rewritten += events
 
 
 @asynccontextmanager

@@ -36,6 +36,11 @@ class Transaction:
     def set_title(self, conversation: int, project: int, words: set[str]) -> None:
         """Note nothing of titles."""
 
+    def replace(self, conversation: int, project: int, words: set[str]) -> None:
+        """Know these words of a conversation alone, and have the others overwritten."""
+        self.index.words[conversation] = set(words)
+        self.index.scrub_due = True
+
     def remove(self, conversation: int) -> None:
         """Forget a conversation, and have it overwritten."""
         if self.index.words.pop(conversation, None) is not None:
@@ -86,6 +91,7 @@ class Commit:
     def __init__(self, events: int = 1, erased: frozenset[int] = frozenset()) -> None:
         self.events: Final = range(events)
         self.erased: Final = erased
+        self.redacted: Final = frozenset[int]()
 
 
 @dataclass

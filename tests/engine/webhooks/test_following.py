@@ -116,7 +116,10 @@ class Workers:
     def forget(self, conversations: frozenset[int]) -> None:
         raise NotImplementedError
 
-    def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int]) -> None:
+    def rewrite(self, events: object) -> None:
+        raise NotImplementedError
+
+    def commit_nowait(self, deliveries: Sequence[Delivery], erased: object, rewritten: object) -> None:
         for delivery in deliveries:
             if delivery.endpoint in self.outboxes:
                 self.outboxes[delivery.endpoint].offer(delivery)

@@ -51,6 +51,8 @@ GET /v3/conversations/{conversationId}/deliveries               | dashboard    |
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | 512 KiB
+DELETE /v3/conversations/{conversationId}/messages/{messageId}  | dashboard    | conversations.delete | 8 KiB
+POST /v3/conversations/{conversationId}/messages/{messageId}/redact | dashboard    | conversations.manage | 8 KiB
 GET /v3/conversations/{conversationId}/network-logs             | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | 8 KiB
@@ -131,10 +133,14 @@ POST /v3/s2s/conversations/{conversationId}/close               | server_key   |
 GET /v3/s2s/conversations/{conversationId}/events               | server_key   | conversations.read   | -
 GET /v3/s2s/conversations/{conversationId}/messages             | server_key   | conversations.read   | -
 POST /v3/s2s/conversations/{conversationId}/messages            | server_key   | conversations.reply  | 512 KiB
+DELETE /v3/s2s/conversations/{conversationId}/messages/{messageId} | server_key   | conversations.delete | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/messages/{messageId}/redact | server_key   | conversations.manage | 8 KiB
 PUT /v3/s2s/conversations/{conversationId}/network-logs         | server_key   | conversations.manage | network_logs_limit_bytes
 POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | conversations.reply  | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/read                | server_key   | conversations.manage | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | conversations.manage | 8 KiB
+GET /v3/s2s/conversations/{conversationId}/tags                 | server_key   | conversations.read   | -
+PUT /v3/s2s/conversations/{conversationId}/tags                 | server_key   | conversations.manage | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/typing              | server_key   | conversations.reply  | 8 KiB
 GET /v3/s2s/conversations/{conversationId}/workflow             | server_key   | conversations.read   | -
 POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | conversations.reply  | 512 KiB
@@ -154,6 +160,7 @@ GET /v3/s2s/stream/consumers                                    | server_key   |
 DELETE /v3/s2s/stream/consumers/{consumerId}                    | server_key   | webhooks.manage      | 8 KiB
 GET /v3/s2s/surveys/{surveyId}                                  | server_key   | surveys.read         | -
 POST /v3/s2s/surveys/{surveyId}/responses                       | server_key   | surveys.manage       | 512 KiB
+GET /v3/s2s/tags                                                | server_key   | conversations.read   | -
 GET /v3/s2s/webhooks                                            | server_key   | webhooks.manage      | -
 POST /v3/s2s/webhooks                                           | server_key   | webhooks.manage      | 64 KiB
 DELETE /v3/s2s/webhooks/{endpointId}                            | server_key   | webhooks.manage      | 8 KiB

@@ -14,6 +14,7 @@ ObjectType = Literal[
     "account",
     "webhook",
     "contact",
+    "message",
     "installation",
 ]
 
@@ -118,6 +119,13 @@ _ALL: Final = (
         "What is stored about a contact was asked for, by a user with agents' notes.",
         counted=True,
     ),
+    Action(
+        "message.redacted",
+        "message",
+        "Something of a message or note was redacted; the trail does not have what.",
+        ("conversation",),
+    ),
+    Action("message.deleted", "message", "A message or note was deleted.", ("conversation",)),
     Action(
         "history.imported",
         "project",

@@ -132,6 +132,12 @@ def exported(contact: str, project: int) -> Deed:
     return Deed("contact.exported", contact, project=project)
 
 
+def rewritten(message: str, conversation: str, project: int, *, deleted: bool) -> Deed:
+    """Return the deed of redacting or deleting a message, by its id and that of its conversation."""
+    action = "message.deleted" if deleted else "message.redacted"
+    return Deed(action, message, project=project, details={"conversation": conversation})
+
+
 def imported(project: Project, conversations: int, messages: int) -> list[Deed]:
     """Return the deeds of an import of histories; none if nothing was new."""
     if not conversations and not messages:

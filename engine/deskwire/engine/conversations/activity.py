@@ -16,6 +16,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Fact,
     Filed,
+    MessageRewritten,
     Reopened,
     Revealed,
     Updated,
@@ -27,7 +28,9 @@ from deskwire.engine.events.internal import Actor, actor_view
 Doer: TypeAlias = Actor
 """Who did something: a user, a server key by its label, a workflow, or the service itself."""
 
-Action = Literal["started", "assigned", "closed", "reopened", "shown", "changed"]
+Action = Literal[
+    "started", "assigned", "closed", "reopened", "shown", "changed", "message_redacted", "message_deleted"
+]
 
 ACTIONS: Final[Mapping[type[Fact], Action]] = {
     Created: "started",
@@ -37,6 +40,7 @@ ACTIONS: Final[Mapping[type[Fact], Action]] = {
     Revealed: "shown",
     Updated: "changed",
     Filed: "changed",
+    MessageRewritten: "message_redacted",
 }
 """The facts that an entry may be of."""
 
@@ -55,7 +59,10 @@ _NAMES: Final[Mapping[str, str]] = {
 
 @value
 class Change:
-    """A field that changed, by its name on the wire, and its values there."""
+    """A field that changed, by its name on the wire, and its values there.
+
+    Of a message that was redacted both are its id; of one that was deleted the second is None.
+    """
 
     field: str
     before: Any
@@ -90,10 +97,19 @@ def entry_of(before: Conversation | None, fact: Fact, after: Conversation, by: D
     action = ACTIONS.get(type(fact))
     if action is None or by is None:
         return None
+    if isinstance(fact, MessageRewritten):
+        return _of_message(fact, by)
     if before is None:
         return Entry(by, action, ()) if by.type == "user" else None
     changes = changes_between(before, after)
     return Entry(by, action, changes) if changes else None
+
+
+def _of_message(fact: MessageRewritten, by: Doer) -> Entry:
+    identifier = fact.message.id
+    if fact.message.deleted:
+        return Entry(by, "message_deleted", (Change("message", identifier, None),))
+    return Entry(by, "message_redacted", (Change("message", identifier, identifier),))
 
 
 def changes_between(before: Conversation, after: Conversation) -> tuple[Change, ...]:

@@ -21,6 +21,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    MessageRewritten,
     Moved,
     NetworkLogsReplaced,
     Revealed,
@@ -49,7 +50,7 @@ _NAMES: Final[Mapping[str, str]] = {
 }
 """The fields that such an event may tell of, with their names on the wire."""
 
-_UNSEEN: Final = (Filed, NetworkLogsReplaced, Revealed)
+_UNSEEN: Final = (Filed, NetworkLogsReplaced, Revealed, MessageRewritten)
 """The facts of which public events do not tell, or not all that agents see."""
 
 
@@ -72,6 +73,8 @@ def changes_to_tell(steps: Sequence[Step], entries: Sequence[Entry | None]) -> l
         names.append("contact")
     if _running(before) != _running(after):
         names.append("workflow")
+    if any(isinstance(fact, MessageRewritten) for _, fact, _ in steps):
+        names.append("messages")
     return names if _is_untold(before, after, steps, entries) else []
 
 
@@ -94,6 +97,15 @@ def _is_untold(
 def _running(state: Conversation) -> tuple[str, bool] | None:
     """Return what agents see of the workflow that runs."""
     return None if state.run is None else (state.run.workflow_id, state.run.step is not None)
+
+
+def rewritten_ids(facts: Sequence[Fact]) -> Mapping[str, list[str]]:
+    """Return the ids of messages that were redacted and deleted, by the names of the parameters that tell of them."""
+    ids: dict[str, list[str]] = {}
+    for fact in facts:
+        if isinstance(fact, MessageRewritten):
+            ids.setdefault("deleted" if fact.message.deleted else "redacted", []).append(fact.message.id)
+    return ids
 
 
 def doer_of(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.conversation import Author, Closer, Reason
+from deskwire.engine.conversations.conversation import Author, Closer, Message, Reason
 from deskwire.engine.conversations.expiry import Windows
 from deskwire.engine.core.record import value
 from deskwire.engine.uploads.upload import Attachment
@@ -127,6 +127,35 @@ class ReplaceNetworkLogs:
 
 
 @value
+class RedactMessage:
+    """Take something out of a message: a part of its text or all of it, attachments.
+
+    Args:
+        internal: whether it may be a note.
+        text: whether all of its text goes, or `ranges` of its characters, each with its end excluded.
+        attachments: ids of the uploads that go, or all of them with `all_attachments`.
+        found: the message as it is stored, which the pipeline adds.
+    """
+
+    message_id: str
+    internal: bool
+    text: bool = False
+    ranges: tuple[tuple[int, int], ...] = ()
+    attachments: tuple[str, ...] = ()
+    all_attachments: bool = False
+    found: Message | None = None
+
+
+@value
+class DeleteMessage:
+    """Remove a message, but for its place; `internal` and `found` are as for `RedactMessage`."""
+
+    message_id: str
+    internal: bool
+    found: Message | None = None
+
+
+@value
 class Move:
     """Give the conversation to the contact that its own one is merged into; both by their storage keys."""
 
@@ -161,6 +190,8 @@ Command = (
     | WakeSnoozed
     | LinkTicket
     | ReplaceNetworkLogs
+    | RedactMessage
+    | DeleteMessage
     | Move
     | Expire
     | Delete

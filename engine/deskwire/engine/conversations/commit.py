@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.agents_events import (
     changes_to_tell,
     doer_of,
     notes_of,
     removed,
+    rewritten_ids,
 )
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.decide import Step
 from deskwire.engine.conversations.emit import agent_view, announce, dashboard_message_view, message_view
 from deskwire.engine.conversations.facts import (
     Assigned,
@@ -29,6 +30,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    MessageRewritten,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -40,8 +42,10 @@ from deskwire.engine.conversations.facts import (
 from deskwire.engine.conversations.milestones import milestones_of
 from deskwire.engine.conversations.plan import Plan, Receipt
 from deskwire.engine.conversations.ports import CommitTransaction
+from deskwire.engine.conversations.redaction import rewritten
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.record import changed
+from deskwire.engine.events.extensions import message_gone
 from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
 from deskwire.engine.events.types import Draft
 from deskwire.engine.uploads.links import Shown, nowhere
@@ -74,12 +78,13 @@ def reads_first(plan: Plan) -> Iterator[Callable[[CommitTransaction], object]]:
 def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     project, after, at = plan.project, plan.after, plan.at
     contact, sent = _expected(plan, tx)
+    show = partial((plan.links or nowhere()).shown, now=at)
     if after is None:
         assert plan.before is not None, "creation is a fact"
-        return Receipt(plan.before, plan.before, contact, project)
+        found = None if plan.found is None else dashboard_message_view(plan.found, plan.before.id, show)
+        return Receipt(plan.before, plan.before, contact, project, message=found)
     former, contact = contact, contact if plan.plain else _owner(tx, plan, contact)
     facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
-    show = partial((plan.links or nowhere()).shown, now=at)
     drafts = _drafts(plan, tx, facts, contact, show)
     addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
     events: dict[int | None, str] = {}
@@ -89,7 +94,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
         state = after
         tx.erase_conversation(state)
     else:
-        state = _store(tx, plan.before, after, facts, plan.steps, contact, sent, at)
+        state = _store(tx, plan, after, facts, contact, sent)
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
         event = append(tx, project, draft, subject, each, at, lane=state.rowid)
@@ -99,6 +104,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
             events[draft.sequence] = event.id
     if not plan.plain:
         told = _tell_agents(tx, plan, state, facts, contact, show)
+        _tell_of_rewriting(tx, plan, state, facts, contact)
         if plan.entries and not gone:
             _note(tx, plan, state, events, told)
     message = _posted(facts, state, drafts, show)
@@ -139,37 +145,37 @@ def _drafts(
     """Return the events of the facts, in order."""
     drafts: list[Draft] = []
     for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
-        known = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
+        revealed = isinstance(fact, Revealed)
+        known = tx.messages(after.rowid, internal=False, deleted=True) if revealed else ()
         drafts += announce(fact, after, contact, plan.project.id, known, show)
     return drafts
 
 
 def _store(
     tx: CommitTransaction,
-    before: Conversation | None,
+    plan: Plan,
     state: Conversation,
     facts: Sequence[Fact],
-    steps: Sequence[Step],
     contact: Contact,
     sent: Mapping[int, int],
-    at: int,
 ) -> Conversation:
     """Write the rows; return the state with its `rowid`."""
+    before = plan.before
     if before is None:
         state = tx.insert_conversation(state, contact.rowid, sent)
     else:
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
         tx.save_run(state.rowid, state.run)
-    for fact, (earlier, _, after) in zip(facts, steps, strict=True):
-        _store_beside(tx, state, fact, after, at)
-        for milestone in milestones_of(earlier, fact, after, at):
+    for fact, (earlier, _, after) in zip(facts, plan.steps, strict=True):
+        _store_beside(tx, plan.project, state, fact, after, plan.at)
+        for milestone in milestones_of(earlier, fact, after, plan.at):
             tx.put_milestone(state, milestone)
     return state
 
 
 def _store_beside(
-    tx: CommitTransaction, state: Conversation, fact: Fact, after: Conversation, at: int
+    tx: CommitTransaction, project: Project, state: Conversation, fact: Fact, after: Conversation, at: int
 ) -> None:
     """Write what a fact brings that is not in the conversation's own row.
 
@@ -182,6 +188,8 @@ def _store_beside(
             tx.insert_message(state.rowid, message, after.sequence if told else None)
             if message.attachments:
                 _attach(tx, state, message)
+        case MessageRewritten():
+            _rewrite(tx, project, state, fact, at)
         case NetworkLogsReplaced(snapshot):
             tx.put_network_logs(state.rowid, snapshot, at)
         case Revealed():
@@ -216,11 +224,27 @@ def _tell_agents(
     told = None
     if names:
         by = doer_of(plan.by, plan.steps, plan.entries, contact)
-        told = tell_agents(tx, plan.project, conversation_changed(view, names, by), subject, plan.at).id
+        told = tell_agents(
+            tx, plan.project, conversation_changed(view, names, by, **rewritten_ids(facts)), subject, plan.at
+        ).id
     for note in notes:
         shown = dashboard_message_view(note, state.id, show)
         extend(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
     return told
+
+
+def _tell_of_rewriting(
+    tx: CommitTransaction, plan: Plan, state: Conversation, facts: Sequence[Fact], contact: Contact
+) -> None:
+    """Put into the log the events beyond the contract of messages that were redacted or deleted; of notes there are none."""
+    for fact in facts:
+        if isinstance(fact, MessageRewritten) and not fact.message.internal and state.visible:
+            message = fact.message
+            by = doer_of(plan.by, plan.steps, plan.entries, contact)
+            draft = message_gone(
+                "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
+            )
+            extend(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
 
 
 def _seen_by_agents(
@@ -259,6 +283,18 @@ def _file(tx: CommitTransaction, state: Conversation, changes: Mapping[str, Any]
         tx.note_waking(changes["snoozed_until"])
 
 
+def _rewrite(
+    tx: CommitTransaction, project: Project, state: Conversation, fact: MessageRewritten, at: int
+) -> None:
+    """Take out of everything that is stored what was taken out of a message."""
+    message = fact.message
+    tx.rewrite_message(state.rowid, message, at)
+    gone = {each.id for each in fact.before.attachments} - {each.id for each in message.attachments}
+    if gone:
+        tx.detach_from_message(state.rowid, gone)
+    tx.rewrite_events(project, state.rowid, message.id, partial(rewritten, message=message))
+
+
 def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:
     """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
     ids = [each.id for each in message.attachments]
@@ -270,10 +306,12 @@ def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> Non
 def _posted(
     facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: Shown
 ) -> Mapping[str, Any] | None:
-    """Return the object of the first message that was posted; None if none was."""
+    """Return the object of the first message that was posted, or of the one that was rewritten; None if none was."""
     for fact in facts:
         if isinstance(fact, MessagePosted):
             return _object_of(fact.message, state, drafts, show)
+        if isinstance(fact, MessageRewritten):
+            return dashboard_message_view(fact.message, state.id, show)
     return None
 
 

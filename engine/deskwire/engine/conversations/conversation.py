@@ -31,7 +31,8 @@ class Author:
 class Message:
     """A message, or with `internal` a note that only agents see.
 
-    `index` counts the customer-visible messages of the conversation from 0; None for a note.
+    `index` counts the customer-visible messages of the conversation from 0; None for a note. `redacted_at` is when
+    something of it was redacted last, if ever (ms). One that is `deleted` is nothing but its place.
     """
 
     id: str
@@ -41,6 +42,8 @@ class Message:
     internal: bool = False
     index: int | None = None
     attachments: tuple[Attachment, ...] = ()
+    redacted_at: int | None = None
+    deleted: bool = False
 
 
 @value

@@ -25,6 +25,7 @@ from deskwire.engine.conversations.commands import (
     Command,
     Create,
     Delete,
+    DeleteMessage,
     Expire,
     LinkTicket,
     MarkRead,
@@ -32,6 +33,7 @@ from deskwire.engine.conversations.commands import (
     Patch,
     PostMessage,
     Rate,
+    RedactMessage,
     Reopen,
     ReplaceNetworkLogs,
     Reply,
@@ -47,6 +49,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    MessageRewritten,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -56,6 +59,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.conversations.milestones import noted
+from deskwire.engine.conversations.redaction import erased_message, redacted_message
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.record import changed
 from deskwire.engine.definitions.attributes import merged, overfull
@@ -116,6 +120,11 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
             return (NetworkLogsReplaced(snapshot, at),)
+        case RedactMessage():
+            before, message = redacted_message(command, at)
+            return () if message == before else (MessageRewritten(before, message),)
+        case DeleteMessage():
+            return (MessageRewritten(*erased_message(command, at)),)
         case Move(source, target):
             return (Moved(source, target),)
         case Expire(windows):
@@ -288,7 +297,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
     """Return the number of events that `fact` causes in `state`."""
     shown = 1 if state.visible else 0
     match fact:
-        case MessagePosted(message):
+        case MessagePosted(message) | MessageRewritten(_, message):
             return 0 if message.internal else shown
         case NetworkLogsReplaced() | Filed():
             return 0
@@ -327,7 +336,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
             return {"run": run}
         case WorkflowCompleted():
             return {"run": None}
-        case Deleted() | Created() | Moved():
+        case Deleted() | Created() | MessageRewritten() | Moved():
             return {}
         case _:
             assert_never(fact)
@@ -371,7 +380,7 @@ def waiting_since(before: int | None, author: AuthorType, at: int) -> int | None
 def touches(fact: Fact) -> bool:
     """Tell whether `fact` changes what a customer can see, and with it `updatedAt`."""
     match fact:
-        case MessagePosted(message):
+        case MessagePosted(message) | MessageRewritten(_, message):
             return not message.internal
         case NetworkLogsReplaced() | Filed():
             return False

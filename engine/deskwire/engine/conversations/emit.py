@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 from deskwire.engine.contacts.contact import Contact, contact_view
 from deskwire.engine.conversations.conversation import Conversation, Message
@@ -17,6 +17,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    MessageRewritten,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -25,6 +26,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.conversations.redaction import FIRST_WORDS
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.events.types import Draft
 from deskwire.engine.uploads.links import Shown
@@ -74,16 +76,13 @@ def message_view(message: Message, conversation_id: str, show: Shown) -> dict[st
         "text": message.text,
         "attachments": show(message.attachments) if message.attachments else [],
         "createdAt": iso(message.created_at),
+        "redactedAt": iso_or_none(message.redacted_at),
     }
 
 
 def dashboard_message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
     """Return the message object as agents see it: with `internal`, which tells notes from messages."""
     return {**message_view(message, conversation_id, show), "internal": message.internal}
-
-
-FIRST_WORDS: Final = 160
-"""Characters of the newest message that the agents' view shows."""
 
 
 def agent_view(
@@ -146,6 +145,9 @@ def announce(
             if not message.internal:
                 data = {"message": message_view(message, after.id, show), **data}
                 yield Draft("message.created", after.sequence, data)
+        case MessageRewritten(_, message):
+            if not message.internal:
+                yield _rewriting(message, after.sequence, data)
         case Created():
             yield Draft("conversation.created", after.sequence, data)
         case Revealed():
@@ -181,11 +183,18 @@ def _reveal(
     yield Draft("conversation.created", state.sequence, data)
     for message in earlier:
         state = replace(state, sequence=state.sequence + 1)
-        data = {
-            "message": message_view(message, after.id, show),
-            "conversation": conversation_view(state, contact, project_id),
-        }
-        yield Draft("message.created", state.sequence, data)
+        data = {"conversation": conversation_view(state, contact, project_id)}
+        if message.deleted:  # its place has a number like the others
+            yield _rewriting(message, state.sequence, data)
+        else:
+            data = {"message": message_view(message, after.id, show), **data}
+            yield Draft("message.created", state.sequence, data)
+
+
+def _rewriting(message: Message, sequence: int, data: Mapping[str, Any]) -> Draft:
+    """Return the event of a message that was redacted or deleted."""
+    ids = "deletedMessageIds" if message.deleted else "redactedMessageIds"
+    return Draft("conversation.updated", sequence, {**data, "changed": ["messages"], ids: [message.id]})
 
 
 def _deletion(after: Conversation, contact: Contact, reason: str) -> Draft:

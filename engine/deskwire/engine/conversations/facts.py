@@ -31,6 +31,19 @@ class MessagePosted:
 
 
 @value
+class MessageRewritten:
+    """Something was taken out of a message or note, or it was deleted.
+
+    Args:
+        before: the message as it was.
+        message: the message as it is now.
+    """
+
+    before: Message
+    message: Message
+
+
+@value
 class Closed:
     """The conversation was closed."""
 
@@ -107,6 +120,7 @@ Fact = (
     Created
     | Revealed
     | MessagePosted
+    | MessageRewritten
     | Closed
     | Reopened
     | Assigned

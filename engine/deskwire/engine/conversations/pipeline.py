@@ -23,6 +23,7 @@ from deskwire.engine.conversations.automation.lookup import workflow_for
 from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
 from deskwire.engine.conversations.commit import carry_out, reads_first
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
+from deskwire.engine.conversations.message_lookup import OF_MESSAGE, with_message
 from deskwire.engine.conversations.plan import Plan, Receipt, make_plan
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
 from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
@@ -265,8 +266,11 @@ class Pipeline:
             if wanted is not None:
                 query = partial(workflow_for, project=self.project, needed=wanted)
                 workflow = await self._shared.store.read(Inline(query))
+            command = request.command
+            if state is not None and isinstance(command, OF_MESSAGE):
+                command = await self._shared.store.read(Inline(partial(with_message, command, state)))
             if state is self._state:  # no commit has failed while it was read
-                return self._planned(request, state, self._shared.clock(), workflow)
+                return self._planned(request, command, state, self._shared.clock(), workflow)
 
     async def _ready(self, command: Command | WorkflowCommand) -> None:
         """Return when a state is known to decide `command` on. Raises NotFound if there is none."""
@@ -278,13 +282,16 @@ class Pipeline:
             raise no_such_conversation()
 
     def _planned(
-        self, request: Request, state: Conversation | None, at: int, workflow: Published | None
+        self,
+        request: Request,
+        command: Command | WorkflowCommand,
+        state: Conversation | None,
+        at: int,
+        workflow: Published | None,
     ) -> Plan:
         shared, wrapper = self._shared, request.wrapper
         wrappers = shared.wrappers if wrapper is None else (wrapper, *shared.wrappers)
-        return make_plan(
-            self.project, state, request.command, at, workflow, shared.links, wrappers, request.by
-        )
+        return make_plan(self.project, state, command, at, workflow, shared.links, wrappers, request.by)
 
     def _submit(self, plan: Plan, request: Request) -> None:
         """Give a plan to the store; the next command is decided on what it leads to. Raises Unavailable."""
@@ -318,8 +325,11 @@ class Pipeline:
         row = tx.conversation(self.project.rowid, self.conversation_id)
         if row is None:
             raise no_such_conversation()
-        workflow = workflow_for(tx, self.project, workflow_needed(row[0], request.command))
-        return carry_out(self._planned(request, row[0], at, workflow), tx)
+        command = request.command
+        workflow = workflow_for(tx, self.project, workflow_needed(row[0], command))
+        if isinstance(command, OF_MESSAGE):
+            command = with_message(command, row[0], tx)
+        return carry_out(self._planned(request, command, row[0], at, workflow), tx)
 
     def _end(self, request: Request, outcome: Receipt | Exception) -> None:
         """Note how a commit has ended, and tell."""

@@ -15,13 +15,21 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import ACTIONS, Doer, Entry, entry_of
 from deskwire.engine.conversations.agents_events import is_plain
 from deskwire.engine.conversations.automation.decide import decide_with_workflow, own_facts
-from deskwire.engine.conversations.commands import Command, ContactRef, Create, WorkflowCommand
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.commands import (
+    Command,
+    ContactRef,
+    Create,
+    DeleteMessage,
+    RedactMessage,
+    WorkflowCommand,
+)
+from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.decide import Step, fold
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.facts import (
     Deleted,
     Fact,
+    MessageRewritten,
     Moved,
     NetworkLogsReplaced,
     Revealed,
@@ -34,7 +42,7 @@ from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
 
 _TOLD: Final = frozenset(ACTIONS)
-_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, Moved})
+_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, MessageRewritten, Moved})
 """The facts that make a commit write what grows with the conversation, or that have to be alone."""
 
 
@@ -47,7 +55,8 @@ class Receipt:
         after: the last state, also of what was deleted.
         contact: the customer whose conversation it is.
         facts: what has happened; authors have their names.
-        message: the message object if the command posted one; what a workflow says to it comes behind.
+        message: the message object if the command posted one; what a workflow says to it comes behind. Of a command that
+            redacts or deletes one it is that, with `internal`.
     """
 
     state: Conversation | None
@@ -78,6 +87,7 @@ class Plan:
         entries: for each step what the conversation's activity has of it; empty if it has nothing of any.
         by: who gave the command, if that is to be noted.
         plain: whether it is one message that the customer sees, and nothing else.
+        found: the message that the command is about, as it is before it.
 
     `after` is the state that it leads to, None if nothing changes.
     """
@@ -93,6 +103,7 @@ class Plan:
     entries: Sequence[Entry | None] = ()
     by: Doer | None = None
     plain: bool = False
+    found: Message | None = None
     after: Conversation | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,7 +134,8 @@ def make_plan(
     kinds = {*map(type, facts)}
     long = not _LONG.isdisjoint(kinds)
     entries = () if _TOLD.isdisjoint(kinds) else _entries(state, command, at, steps, by)
-    return Plan(project, state, steps, at, contact, links, wrappers, long, entries, by)
+    found = command.found if isinstance(command, RedactMessage | DeleteMessage) else None
+    return Plan(project, state, steps, at, contact, links, wrappers, long, entries, by, found=found)
 
 
 def _entries(

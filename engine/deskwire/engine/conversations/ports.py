@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.conversations.activity import Activity, Entry
@@ -44,7 +45,10 @@ class ConversationReader(Protocol):
         """The ids of all conversations of a contact."""
 
     def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
-        """Return the place of a message; a note is found only with `internal`."""
+        """Return the place of a message, also if it was deleted; a note is found only with `internal`."""
+
+    def message(self, conversation: int, message_id: str, *, internal: bool) -> Message | None:
+        """Return a message of a conversation, a note only with `internal`; None if there is none, or it was deleted."""
 
     def messages(
         self,
@@ -54,13 +58,14 @@ class ConversationReader(Protocol):
         after: int | None = None,
         before: int | None = None,
         limit: int | None = None,
+        deleted: bool = False,
     ) -> Sequence[Message]:
-        """Messages, oldest first; with `before` alone the last `limit` in front of it."""
+        """Messages, oldest first; with `before` alone the last `limit` in front of it. Without `deleted` no such places."""
 
     def thread(
         self, conversation: int, *, after: int | None, before: int | None, newest_first: bool, limit: int
     ) -> Sequence[Sequenced]:
-        """Return messages and notes behind and in front of these places; newest first they begin at the end."""
+        """Return messages and notes behind and in front of these places, none that was deleted; newest first they begin at the end."""
 
     def message_before(self, conversation: int, sequence: int) -> int | None:
         """Return the place of the message in front of the first one whose event has a larger sequence, notes included.
@@ -127,6 +132,23 @@ class ConversationTransaction(ConversationReader, Protocol):
 
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
         """Store a message with the sequence of its event, if it has one."""
+
+    def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
+        """Store what is left of a message at this time (ms), and have the search find no other words of it.
+
+        The bytes of what it was are overwritten. One that is deleted keeps its place.
+        """
+
+    def detach_from_message(self, conversation: int, upload_ids: Collection[str]) -> None:
+        """Remove references to what no message of the conversation has any more, with the uploads that nothing refers to."""
+
+    def rewrite_events(
+        self, project: Project, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]
+    ) -> None:
+        """Put what `rewritten` makes of them in the place of a conversation's envelopes that name a message.
+
+        What receivers have answered to them is forgotten. Whoever has an envelope in memory is told with this commit.
+        """
 
     def number_messages(self, conversation: int, first: int) -> None:
         """Note that the messages that the customer sees have events, the first of them with sequence `first`."""

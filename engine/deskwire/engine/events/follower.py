@@ -66,6 +66,9 @@ class Deliverer(Protocol):
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations."""
 
+    def rewrite(self, events: Sequence[StoredEvent]) -> None:
+        """Send these events as they are now."""
+
 
 @dataclass(slots=True)
 class FollowerCounters:
@@ -145,6 +148,8 @@ class Follower:
         """Take in an own commit that is next in line, and tell other nodes."""
         if commit.erased:
             self._log.erase(commit.erased)
+        if commit.rewritten:
+            self._log.rewrite(commit.rewritten)
         made = _by_project(commit)
         for before, after in commit.advances:
             project = after.project
@@ -226,10 +231,10 @@ class Follower:
         if not self._log.is_open(project):
             return
         before = self._log.position(project)
-        self._log.take_in(project, stretch.upto, stretch.events, stretch.erased)
+        self._log.take_in(project, stretch.upto, stretch.events, stretch.erased, stretch.rewritten)
         self.counters.read += sum(event.position > before for event in stretch.events)
-        if stretch.erased and self._deliverer is not None:
-            self._deliverer.forget(stretch.erased)
+        if self._deliverer is not None:
+            _tell_deliverer(self._deliverer, stretch)
 
     def _unmark(self, marks: Mapping[int, int], moved: Collection[int]) -> None:
         """Take these marks away, but for newer ones, and those of projects that have `moved` without reaching them; put these last.
@@ -333,8 +338,7 @@ class Follower:
             )
             for stretch in read:
                 self._forgotten[stretch.project] = stretch.upto
-                if stretch.erased:
-                    deliverer.forget(stretch.erased)
+                _tell_deliverer(deliverer, stretch)
             for project in {project for project, _ in behind} - {stretch.project for stretch in read}:
                 self._forgotten[project] = ends[project]
 
@@ -360,6 +364,13 @@ class Follower:
             for start in range(0, len(heads), _HINTS):
                 self._bus.send(KIND, orjson.dumps(heads[start : start + _HINTS]))
             await trio.sleep(_GATHER_S)
+
+
+def _tell_deliverer(deliverer: Deliverer, stretch: Stretch) -> None:
+    if stretch.erased:
+        deliverer.forget(stretch.erased)
+    if stretch.rewritten:
+        deliverer.rewrite(stretch.rewritten)
 
 
 def _by_project(commit: HeadCommit) -> Mapping[int, Sequence[StoredEvent]]:

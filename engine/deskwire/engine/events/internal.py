@@ -63,14 +63,26 @@ def note_created(message: Mapping[str, Any], conversation: Mapping[str, Any]) ->
     return Draft("note.created", None, {"message": message, "conversation": conversation})
 
 
-def conversation_changed(conversation: Mapping[str, Any], changed: Sequence[str], actor: Actor) -> Draft:
+def conversation_changed(
+    conversation: Mapping[str, Any],
+    changed: Sequence[str],
+    actor: Actor,
+    *,
+    redacted: Sequence[str] = (),
+    deleted: Sequence[str] = (),
+) -> Draft:
     """Return the event of a change that no other event shows, or none with its author.
 
     Args:
         conversation: the object as agents see it, after the change.
         changed: the names of its fields that changed.
+        redacted, deleted: the ids of messages and notes that were.
     """
     data = {"conversation": conversation, "changed": [*changed], "actor": actor_view(actor)}
+    if redacted:
+        data["redactedMessageIds"] = [*redacted]
+    if deleted:
+        data["deletedMessageIds"] = [*deleted]
     return Draft("conversation.changed", None, data)
 
 

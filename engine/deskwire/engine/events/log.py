@@ -20,6 +20,7 @@ from itertools import islice
 import trio
 
 from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.events.tail import Head, Tail
@@ -87,12 +88,19 @@ class EventLog:
         tail = self._tail(project)
         return (0, False) if tail is None else (tail.count_after(position), tail.reaches(position))
 
-    def publish(self, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()) -> None:
-        """Show committed events to all readers, and no longer those of the `erased` conversations."""
+    def publish(
+        self,
+        events: Sequence[StoredEvent],
+        erased: frozenset[int] = frozenset(),
+        rewritten: Sequence[StoredEvent] = (),
+    ) -> None:
+        """Show committed events to all readers, no longer those of the `erased` conversations, and others as they are `rewritten`."""
         if events:
             self._head.position = events[-1].position
         if erased:
             self._erase(erased)
+        if rewritten:
+            self._rewrite(rewritten)
         touched: dict[Tail, None] = {}  # in this order, whatever a set would make of it
         for event in events:
             tails = self._file(event)
@@ -109,7 +117,8 @@ class EventLog:
 
     def follow(self, commits: Commits[LogCommit]) -> None:
         """Show what is committed from now on."""
-        commits.subscribe(lambda commit: self.publish(commit.events, commit.erased), "events", "erased")
+        parts = ("events", "erased", "rewritten")
+        commits.subscribe(lambda commit: self.publish(*(getattr(commit, part) for part in parts)), *parts)
 
     async def open(self, source: Source) -> Tail:
         """Keep a topic or what agents have in memory from now on, for one more reader; a project always is.
@@ -265,6 +274,19 @@ class EventLog:
         self._bytes -= len(event.body)
         for tail in self._tails_of(event):
             tail.drop_first()
+
+    def _rewrite(self, rewritten: Sequence[StoredEvent]) -> None:
+        bodies = {event.position: event.body for event in rewritten}
+        here = [event for event in self._order if event.position in bodies]
+        if not here:
+            return
+        events = {event.position: changed(event, body=bodies[event.position]) for event in here}
+        self._order = deque(events.get(event.position, event) for event in self._order)
+        self._bytes += sum(len(events[event.position].body) - len(event.body) for event in here)
+        for event in here:
+            extra = self._in_opened.get(event.position, ())
+            for tail in extra if event.internal else (self._project(event.project), *extra):
+                tail.rewrite(events)
 
     def _erase(self, conversations: frozenset[int]) -> None:
         gone = [event for event in self._order if event.erased_with(conversations)]

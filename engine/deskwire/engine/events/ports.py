@@ -38,12 +38,14 @@ class Stretch(NamedTuple):
         upto: position up to which nothing else lies behind the one that was asked for.
         events: the events, internal ones too, in their order; without topics.
         erased: the conversations whose erasure lies in it, by their storage keys.
+        rewritten: the events that a redaction which lies in it has rewritten, as they are now; wherever they lie.
     """
 
     project: int
     upto: int
     events: Sequence[StoredEvent]
     erased: frozenset[int]
+    rewritten: Sequence[StoredEvent] = ()
 
 
 class EventReader(Protocol):
@@ -111,7 +113,7 @@ class HeadReader(Protocol):
         """
 
     def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
-        """Return what lies behind these positions as `stretches`, of all events the erasures alone."""
+        """Return what lies behind these positions as `stretches`, of all events the erasures and redactions alone."""
 
 
 class EventTransaction(EventReader, Protocol):
@@ -150,6 +152,10 @@ class LogCommit(Protocol):
     @property
     def erased(self) -> frozenset[int]:
         """The conversations that it erased, by their storage keys."""
+
+    @property
+    def rewritten(self) -> Sequence[StoredEvent]:
+        """The events from before it of which something was redacted, as they are now."""
 
 
 class HeadCommit(LogCommit, Protocol):

@@ -125,9 +125,16 @@ class SharedLog(EventLog):
             self._heard[project] = max(self._heard[project], position)
 
     def take_in(
-        self, project: int, upto: int, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()
+        self,
+        project: int,
+        upto: int,
+        events: Sequence[StoredEvent],
+        erased: frozenset[int] = frozenset(),
+        rewritten: Sequence[StoredEvent] = (),
     ) -> None:
         """Show events of an open project, which are all that lie behind its position, up to `upto`, but for erasures there.
+
+        Others are shown as they are `rewritten`.
 
         What is there already is passed over.
         """
@@ -137,11 +144,16 @@ class SharedLog(EventLog):
         self._shown += len(new)
         if new:
             self._newest[project] = new[-1].position, new[-1].id
-        self.publish([self._with_topics(event) for event in new] if self._opened else new, erased)
+        shown = [self._with_topics(event) for event in new] if self._opened else new
+        self.publish(shown, erased, rewritten)
 
     def erase(self, conversations: frozenset[int]) -> None:
         """Show no more events of these conversations, wherever their erasure stands."""
         self.publish((), conversations)
+
+    def rewrite(self, events: Sequence[StoredEvent]) -> None:
+        """Show these events as they are now, wherever their redaction stands."""
+        self.publish((), frozenset(), events)
 
     def sweep(self) -> None:
         """Forget the projects that nobody has had open since the last call."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -81,6 +81,13 @@ class Tail:
         """Forget the events of these conversations, which are no longer stored either."""
         self._events = [event for event in self.held() if not event.erased_with(conversations)]
         self._dropped = 0
+
+    def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
+        """Have these events, by their positions, in the place of those that are here."""
+        for position, event in events.items():
+            place = bisect_right(self._events, position, lo=self._dropped, key=_position) - 1
+            if place >= self._dropped and self._events[place].position == position:
+                self._events[place] = event
 
     def clear(self, floor: int) -> None:
         """Forget everything, and begin anew behind `floor`."""

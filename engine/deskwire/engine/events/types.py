@@ -250,6 +250,9 @@ def needed_for(types: Iterable[str]) -> Sequence[str]:
 ERASURE: Final = "erasure"
 """The type of the row that stands in a shared log where a conversation was erased: nobody is told of it, so it is none of the above."""
 
+REDACTION: Final = "redaction"
+"""The type of the row that stands in a shared log where events were rewritten, whose positions it has: nobody is told of it, either."""
+
 
 @value
 class Draft:

@@ -18,7 +18,7 @@ import orjson
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets, derived_key
 from deskwire.engine.core.wrapper import wrapped
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction, KeptAnswer
@@ -117,6 +117,20 @@ class Answers:
         if kept.sealed is None:
             raise AnswerErased("The request was carried out before; what it made has been removed since.")
         raise AlreadyAnswered(self._sealing.open(kept.sealed).encode())
+
+    def forget(self, tx: AnswerTransaction, subject: str, identifier: str) -> None:
+        """Erase the kept answers about a subject that name an id, as of what has this id something was redacted."""
+        for kept in tx.answers_about(subject):
+            if self._names(kept, identifier):
+                tx.empty_answer(kept.name)
+
+    def _names(self, kept: KeptAnswer, identifier: str) -> bool:
+        """Tell whether an answer names an id; of one that can't be opened that is taken for granted."""
+        assert kept.sealed is not None, "no erased one is asked for"
+        try:
+            return identifier in self._sealing.open(kept.sealed)
+        except SealBroken:
+            return True
 
     def seal(self, answer: bytes) -> bytes:
         """Return the answer as it is stored: encrypted, as it may hold secrets that are shown once."""

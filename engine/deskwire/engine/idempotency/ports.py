@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +38,12 @@ class AnswerTransaction(AnswerReader, Protocol):
 
     def keep_answer(self, answer: KeptAnswer) -> None:
         """Store an answer, in place of one of the same name."""
+
+    def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
+        """Return the answers that show this subject, none that was erased."""
+
+    def empty_answer(self, name: bytes) -> None:
+        """Erase what an answer shows; that the request was carried out stays known."""
 
     def prune_answers(self, older_than: int, limit: int) -> int:
         """Remove up to `limit` answers to requests from before `older_than` (ms); return their number."""

@@ -68,7 +68,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is exported.
+    """The objects that an export has.
 
     Args:
         show: gives a message's attachments their URLs.

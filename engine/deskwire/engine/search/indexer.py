@@ -108,7 +108,7 @@ class Indexer:
     def follow(self, commits: Commits[EventCommit]) -> None:
         """Take in what is committed from now on."""
         commits.subscribe(self._note)
-        commits.subscribe(self._note_erasure, "erased")
+        commits.subscribe(self._note_erasure, "erased", "redacted")
 
     async def run(self) -> None:
         """Take in what there is, whenever there is something, until cancelled: of several nodes one does it."""

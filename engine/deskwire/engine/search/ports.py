@@ -16,15 +16,17 @@ T = TypeVar("T")
 
 
 class Change(NamedTuple):
-    """A conversation whose title was changed, or that was deleted.
+    """A conversation whose title was changed, that was deleted, or of whose messages some words are gone.
 
     Args:
-        message: the newest message that its deletion left; None for a title.
+        message: the newest message that its deletion left; None for what is no deletion.
+        reworded: whether all words of its messages are to be taken in anew.
     """
 
     number: int
     conversation: int
     message: int | None
+    reworded: bool = False
 
 
 class Text(NamedTuple):
@@ -94,6 +96,9 @@ class SourceReader(Protocol):
     def texts(self, after: int, limit: int) -> Iterator[Text]:
         """Return messages and notes behind a row, oldest first, to be read within the query."""
 
+    def texts_of(self, conversation: int) -> Iterator[Text]:
+        """Return all messages and notes of a conversation, to be read within the query."""
+
     def titles(self, after: int, limit: int) -> Sequence[Title]:
         """Return the conversations behind a row, those without a title, too."""
 
@@ -132,6 +137,9 @@ class IndexTransaction(Protocol):
 
     def set_title(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
         """Put words in the place of those of the title."""
+
+    def replace(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
+        """Put words in the place of those of messages, and have the others overwritten."""
 
     def remove(self, conversation: int) -> None:
         """Take out all words of a conversation, if it has any, and have them overwritten."""

@@ -1,13 +1,15 @@
 """The texts that the index takes in next, and what it makes of them; it may be cut short and repeated anywhere.
 
 New rows are found by their keys, which only grow. A message's may be given again once its conversation is deleted; so with a
-deletion is noted which message was the newest that was left, and the index goes back to that one.
+deletion is noted which message was the newest that was left, and the index goes back to that one. A conversation of whose
+messages something was redacted is taken in anew as a whole: which of its words are gone only the others say.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,12 +28,14 @@ class Intake:
     """The texts of one transaction: messages, and titles that are new or changed; `gone` were deleted.
 
     Args:
+        reworded: the words of all messages of conversations of which some are gone, with the conversation and its project.
         all: whether the index is complete with it.
     """
 
     texts: Sequence[Text]
     titles: Sequence[Title]
     gone: Sequence[int]
+    reworded: Mapping[tuple[int, int], AbstractSet[str]]
     position: Position
     all: bool
 
@@ -61,6 +65,7 @@ def next_intake(
         texts,
         [*(title for title in known.values() if title is not None), *begun],
         [conversation for conversation, title in known.items() if title is None],
+        _reworded(reader, [known[change.conversation] for change in changes if change.reworded]),
         after,
         not cut and len(changes) < ROWS and len(begun) < ROWS,
     )
@@ -70,6 +75,8 @@ def take_in(tx: IndexTransaction, intake: Intake) -> None:
     """Put into the index what an intake has."""
     for conversation in intake.gone:
         tx.remove(conversation)
+    for (conversation, project), left in intake.reworded.items():
+        tx.replace(conversation, project, left)
     words: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
     for text in intake.texts:
         words[text.conversation, text.project] |= words_of(text.text)
@@ -92,6 +99,18 @@ def _texts(reader: SourceReader, after: int, upto: int) -> tuple[list[Text], boo
         if len(texts) == ROWS or characters >= CHARACTERS:
             return texts, True
     return texts, False
+
+
+def _reworded(
+    reader: SourceReader, conversations: Sequence[Title | None]
+) -> Mapping[tuple[int, int], AbstractSet[str]]:
+    """Return all words that the messages of these conversations have; those that are gone are left out."""
+    words: dict[tuple[int, int], AbstractSet[str]] = {}
+    for each in conversations:
+        if each is not None and (each.row, each.project) not in words:
+            texts = reader.texts_of(each.row)
+            words[each.row, each.project] = {word for text in texts for word in words_of(text.text)}
+    return words
 
 
 def _newest_message(position: Position, left: Sequence[int], texts: Sequence[Text]) -> tuple[int, str | None]:

@@ -11,6 +11,7 @@ from deskwire.engine.conversations.facts import (
     Deleted,
     Filed,
     MessagePosted,
+    MessageRewritten,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -45,7 +46,13 @@ class TicketFollower:
                     follow_contact(tx, after, receipt.contact, after.updated_at)
                 case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
                     pass
-                case Filed() | NetworkLogsReplaced() | WorkflowWaits() | WorkflowCompleted():
+                case (
+                    Filed()
+                    | NetworkLogsReplaced()
+                    | WorkflowWaits()
+                    | WorkflowCompleted()
+                    | MessageRewritten()
+                ):
                     pass
                 case _:
                     assert_never(fact)

@@ -89,11 +89,15 @@ class UploadTransaction(UploadReader, Protocol):
 
 
 class EraseCommit(Protocol):
-    """The conversations that a commit has erased."""
+    """The conversations that a commit has erased, and those of which it has redacted messages."""
 
     @property
     def erased(self) -> frozenset[int]:
-        """The conversations, by their storage keys."""
+        """The conversations that are gone, by their storage keys."""
+
+    @property
+    def redacted(self) -> frozenset[int]:
+        """The conversations of which messages were redacted or deleted."""
 
 
 class Draft(Protocol):

@@ -176,8 +176,8 @@ class UploadService:
         return await in_thread(partial(self._shelf.files.read, place, start, length))
 
     def follow(self, commits: Commits[EraseCommit]) -> None:
-        """Remove the files of what commits erase from now on."""
-        commits.subscribe(lambda _: self.wake_nowait(), "erased")
+        """Remove the files of what commits erase or redact from now on."""
+        commits.subscribe(lambda _: self.wake_nowait(), "erased", "redacted")
 
     def wake_nowait(self) -> None:
         """Wake the task that removes files: something was erased."""

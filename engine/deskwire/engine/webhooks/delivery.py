@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.core.record import value
+from deskwire.engine.core.record import changed, value
 from deskwire.engine.events.types import StoredEvent
 
 DeliveryStatus = Literal["pending", "delivered", "dropped", "skipped"]
@@ -38,6 +38,12 @@ class Delivery:
     planned_from: int | None = None
     failing_since: int | None = None
     redelivery: bool = False
+
+
+def with_event(delivery: Delivery, events: Mapping[int, StoredEvent]) -> Delivery:
+    """Return the delivery with its event as it is among these, by its position; the delivery itself if it is not."""
+    event = events.get(delivery.event.position)
+    return delivery if event is None else changed(delivery, event=event)
 
 
 @value

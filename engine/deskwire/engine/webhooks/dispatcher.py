@@ -16,7 +16,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.store import Store
-from deskwire.engine.events.types import EphemeralEvent
+from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.webhooks.cleanup import close_endpoint
 from deskwire.engine.webhooks.context import Counters, DeliveryContext, nobody
 from deskwire.engine.webhooks.delivery import Delivery
@@ -248,18 +248,29 @@ class Dispatcher:
     def follow(self, commits: Commits[DeliveryCommit]) -> None:
         """Deliver what is committed from now on."""
         commits.subscribe(
-            lambda commit: self.commit_nowait(commit.deliveries, commit.erased), "deliveries", "erased"
+            lambda commit: self.commit_nowait(commit.deliveries, commit.erased, commit.rewritten),
+            "deliveries",
+            "erased",
+            "rewritten",
         )
 
-    def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
+    def commit_nowait(
+        self,
+        deliveries: Sequence[Delivery],
+        erased: frozenset[int] = frozenset(),
+        rewritten: Sequence[StoredEvent] = (),
+    ) -> None:
         """Take note of a commit; to be called on the Trio thread, in commit order.
 
         Args:
             deliveries: the new deliveries.
             erased: conversations that were erased; nothing more of them is sent.
+            rewritten: events of which something was redacted; see `rewrite`.
         """
         if erased:
             self.forget(erased)
+        if rewritten:
+            self.rewrite(rewritten)
         for delivery in deliveries:
             addressee = self._workers.get(delivery.endpoint)
             if addressee is not None:
@@ -271,6 +282,12 @@ class Dispatcher:
         self._ephemeral.forget(conversations)
         for supervised in (*self._workers.values(), *self._leaving):
             supervised.worker.forget(conversations)
+
+    def rewrite(self, events: Sequence[StoredEvent]) -> None:
+        """Send these events as they are now; an attempt of which something was sent goes on as it began."""
+        now = {event.position: event for event in events}
+        for supervised in (*self._workers.values(), *self._leaving):
+            supervised.worker.rewrite(now)
 
     @property
     def projects(self) -> Collection[int]:

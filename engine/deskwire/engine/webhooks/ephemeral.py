@@ -183,7 +183,7 @@ class EphemeralWorker(Sender):
         if self.breaker.gate(now) == "hold":  # typing waits for nothing: not even for a probe
             return Ended("skipped")
         erased = partial(self._queue.is_erased, delivery)
-        made = await self._attempt(delivery, erased, probe=self.breaker.begin(now))
+        made = await self._attempt(lambda: delivery, erased, probe=self.breaker.begin(now))
         if made is None:
             return Ended("skipped")
         attempt, follows = made

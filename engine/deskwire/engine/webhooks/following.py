@@ -7,7 +7,7 @@ endpoint and position, as after a start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import orjson
@@ -16,6 +16,7 @@ import structlog
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.events.ports import HeadCommit, ProjectHead
+from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.ports import DeliveryCommit
 
@@ -48,7 +49,7 @@ class DeliveryFollower:
 
     def follow(self, commits: Commits[FollowedCommit]) -> None:
         """Deliver what this node commits from now on, and tell other nodes of redeliveries."""
-        commits.subscribe(self.commit_nowait, "advances", "erased")
+        commits.subscribe(self.commit_nowait, "advances", "erased", "rewritten")
 
     def commit_nowait(self, commit: FollowedCommit) -> None:
         """Take note of an own commit."""
@@ -57,7 +58,7 @@ class DeliveryFollower:
                 self._reach(after)  # first: what is offered to an outbox that is behind is read in its turn
             elif after.deliveries != before.deliveries:
                 self._known[after.project] = after.deliveries
-        self._dispatcher.commit_nowait(commit.deliveries, commit.erased)
+        self._dispatcher.commit_nowait(commit.deliveries, commit.erased, commit.rewritten)
         again = {delivery.endpoint: None for delivery in commit.deliveries if delivery.redelivery}
         elsewhere = [endpoint for endpoint in again if not self._dispatcher.delivers_to(endpoint)]
         for start in range(0, len(elsewhere), _ENDPOINTS):
@@ -88,6 +89,10 @@ class DeliveryFollower:
     def forget(self, conversations: frozenset[int]) -> None:
         """See `follower.Deliverer`."""
         self._dispatcher.forget(conversations)
+
+    def rewrite(self, events: Sequence[StoredEvent]) -> None:
+        """See `follower.Deliverer`."""
+        self._dispatcher.rewrite(events)
 
     def _reach(self, head: ProjectHead) -> None:
         """Have outboxes read up to this head, if they do not know of it."""

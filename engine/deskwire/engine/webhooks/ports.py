@@ -238,3 +238,7 @@ class DeliveryCommit(Protocol):
     @property
     def erased(self) -> frozenset[int]:
         """The conversations that it erased, by their storage keys; nothing more of them is sent."""
+
+    @property
+    def rewritten(self) -> Sequence[StoredEvent]:
+        """The events from before it of which something was redacted, as they are sent from now on."""

@@ -98,18 +98,19 @@ class Sender(ABC):
                 await self._client.aclose()
 
     async def _attempt(
-        self, delivery: Sendable, erased: Callable[[], bool], *, probe: bool
+        self, as_it_is: Callable[[], Sendable], erased: Callable[[], bool], *, probe: bool
     ) -> tuple[Attempt, Retry | Ended] | None:
         """Make a delivery's next attempt, and return it with what follows; None if it was erased before a byte was sent.
 
         Args:
+            as_it_is: returns the delivery: another object once its event was rewritten.
             erased: tells whether the delivery's conversation is erased by now.
             probe: whether `Breaker.begin` said that it is the probe.
         """
-        cluster = self._context.cluster
+        cluster, delivery = self._context.cluster, as_it_is()
 
         def may_send() -> bool:
-            return trio.current_time() < cluster.valid_until and not erased()
+            return trio.current_time() < cluster.valid_until and not erased() and as_it_is() is delivery
 
         succeeded_at, attempt = self.breaker.succeeded_at, None
         try:
@@ -118,6 +119,7 @@ class Sender(ABC):
                     await cluster.until_valid()
                 if erased():
                     return None
+                delivery = as_it_is()
                 attempt = await self._post(delivery, may_send)
         finally:
             if probe:

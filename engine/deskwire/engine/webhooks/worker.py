@@ -11,7 +11,7 @@ too old; when a success is recorded, what is pending by then is released as a ba
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final, Self, assert_never
@@ -20,6 +20,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.endpoint import NOT_ASKED, Endpoint, may_have
@@ -103,6 +104,10 @@ class EndpointWorker(Sender):
         """Send nothing more of erased conversations."""
         self._outbox.forget(conversations)
         self._wakeup.set()
+
+    def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
+        """Send these events, by their positions, as they are now."""
+        self._outbox.rewrite(events)
 
     def probe(self, position: int | None) -> None:
         """Send a probe now if the circuit is open: the delivery at this position, if it is known."""
@@ -265,11 +270,16 @@ class EndpointWorker(Sender):
         probe = delivery.position == self._probe
         if probe:
             self._probe = None
-        made = await self._attempt(delivery, partial(self._withheld, delivery), probe=probe)
+        outbox, position = self._outbox, delivery.position
+        made = await self._attempt(
+            partial(outbox.as_it_is, position), partial(self._withheld, delivery), probe=probe
+        )
         if made is None:  # of what is erased the row is gone, so nothing is stored
             reason = None if may_have(self.endpoint, delivery.event.type) else NOT_ASKED
             return Result(delivery, None, Ended("skipped", reason), self._context.clock())
         attempt, follows = made
+        if outbox.as_it_is(position).event is not delivery.event:
+            attempt = replace(attempt, answer=b"")  # it may quote what was redacted meanwhile
         follows = self._outage.judged(follows, self.endpoint)
         if self._outbox.backlog.missed:
             self._wakeup.set()

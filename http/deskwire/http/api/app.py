@@ -52,7 +52,7 @@ from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.contacts import lists as contact_lists
-from deskwire.http.resources.conversations import dashboard, own, s2s
+from deskwire.http.resources.conversations import backend_messages, dashboard, own, s2s
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
@@ -78,6 +78,7 @@ from deskwire.http.server.route_trie import Table, parts_of, path_of
 _MODULES: Final = (
     project,
     s2s,
+    backend_messages,
     contacts,
     agents_contacts,
     contact_lists,

@@ -36,6 +36,8 @@ _OUTDATING: Final = frozenset(
         "key.revoked",
         "member.removed",
         "member.role_changed",
+        "message.deleted",
+        "message.redacted",
         "project.changed",
         "project.deleted",
         "webhook.changed",

@@ -47,12 +47,15 @@ class RemovedHidden(Shape):
 class ChangedConversationData(Shape):
     """The conversation as agents see it after the change, the fields that changed, and the author.
 
-    `changed` is `created` or `deleted` alone for a conversation that the customer can't see.
+    `changed` is `created` or `deleted` alone for a conversation that the customer can't see. It has `messages` for a message or
+    note that was redacted or deleted, whose id stands beside it.
     """
 
     conversation: ToldConversation | RemovedHidden
     changed: list[Annotated[str, Field(examples=["tags"])]]
     actor: EventActor
+    redacted_message_ids: list[MessageId] | None = None
+    deleted_message_ids: list[MessageId] | None = None
 
 
 class TicketData(Shape):

@@ -139,6 +139,13 @@ class MessageContent(Shape):
     text: Annotated[str, Field(examples=["Hello, where is my order?"])]
     attachments: list[Attachment]
     created_at: Moment
+    redacted_at: (
+        Annotated[
+            Moment,
+            Field(description="When something of the message was redacted last; null if nothing ever was."),
+        ]
+        | None
+    )
 
 
 class Message(MessageContent):
@@ -269,6 +276,12 @@ class ConversationActivity(Shape):
     action: Action
     changes: list[ConversationChange]
     event_id: EventId | None
+
+
+class ConversationTags(Shape):
+    """The tags of a conversation, in their order."""
+
+    tags: Annotated[list[str], Field(examples=[["returns", "vip"]])]
 
 
 class TagUse(Shape):

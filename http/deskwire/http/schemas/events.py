@@ -13,6 +13,7 @@ from deskwire.http.schemas.base import (
     ConversationId,
     EndpointId,
     EventId,
+    MessageId,
     Moment,
     PersonName,
     ProjectId,
@@ -32,9 +33,15 @@ class ConversationData(Shape):
 
 
 class ConversationUpdatedData(ConversationData):
-    """The conversation as it is after the event, and the names of the fields that changed."""
+    """The conversation as it is after the event, and the names of the fields that changed.
+
+    `changed` is `messages` alone for a message that was redacted or deleted, whose id stands beside it. Fetch a redacted message
+    anew, and remove a deleted one.
+    """
 
     changed: list[Annotated[str, Field(examples=["title"])]]
+    redacted_message_ids: list[MessageId] | None = None
+    deleted_message_ids: list[MessageId] | None = None
 
 
 class ConversationClosedData(ConversationData):

@@ -7,8 +7,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
+import orjson
+
 from deskwire.engine.events.ports import ProjectHead, Stretch
-from deskwire.engine.events.types import ERASURE
+from deskwire.engine.events.types import ERASURE, REDACTION, StoredEvent
 from deskwire.storage.connection import Connection
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 
@@ -22,7 +24,8 @@ ORDER BY w.project, e.position
 """
 """The head is of the same moment as the events: each of those up to it is there, unless it was erased or pruned."""
 _EVENTS: Final = _BEHIND.format(chosen="")
-_ERASURES: Final = _BEHIND.format(chosen=f"AND v.type = '{ERASURE}'")
+_NOTES: Final = _BEHIND.format(chosen=f"AND v.type IN ('{ERASURE}', '{REDACTION}')")
+_AT: Final = f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.position = ANY(CAST(? AS bigint[]))"
 
 
 class HeadReads:
@@ -42,18 +45,25 @@ class HeadReads:
         return self._behind(_EVENTS, after, limit)
 
     def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
-        return self._behind(_ERASURES, after, limit)
+        return self._behind(_NOTES, after, limit)
 
     def _behind(self, sql: str, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
         projects, positions = zip(*after, strict=True)
         rows = self.conn.execute(sql, (projects, positions, limit)).fetchall()
-        return [_stretch([*some], limit) for _, some in groupby(rows, itemgetter(0))]
+        return [self._stretch([*some], limit) for _, some in groupby(rows, itemgetter(0))]
 
+    def _rewritten(self, notes: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+        """Return the events that redactions have rewritten, as they are at this moment: as these left them, or later ones."""
+        positions = [position for note in notes for position in orjson.loads(note.body)]
+        if not positions:
+            return ()
+        return [event_of(row) for row in self.conn.execute(_AT, (tuple(positions),)).fetchall()]
 
-def _stretch(rows: Sequence[Sequence[Any]], limit: int) -> Stretch:
-    """Return the stretch of one project's rows, one of which has no event if there is none."""
-    project, head = rows[0][:2]
-    events = [event_of(row[2:]) for row in rows if row[2] is not None]
-    upto = events[-1].position if len(events) == limit else head
-    erased = frozenset(int(event.body) for event in events if event.type == ERASURE)
-    return Stretch(project, upto, [event for event in events if event.project], erased)
+    def _stretch(self, rows: Sequence[Sequence[Any]], limit: int) -> Stretch:
+        """Return the stretch of one project's rows, one of which has no event if there is none."""
+        project, head = rows[0][:2]
+        events = [event_of(row[2:]) for row in rows if row[2] is not None]
+        upto = events[-1].position if len(events) == limit else head
+        erased = frozenset(int(event.body) for event in events if event.type == ERASURE)
+        rewritten = self._rewritten([event for event in events if event.type == REDACTION])
+        return Stretch(project, upto, [event for event in events if event.project], erased, rewritten)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
+
+import orjson
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
-from deskwire.engine.events.types import ERASURE, Draft, StoredEvent, contact_lane, ticket_lane
+from deskwire.engine.events.types import (
+    ERASURE,
+    REDACTION,
+    Draft,
+    StoredEvent,
+    contact_lane,
+    ticket_lane,
+)
 from deskwire.engine.idempotency.once import InProgress
 from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.ports import Commit
@@ -32,7 +41,7 @@ INSERT_EVENT: Final = (
     f"INSERT INTO events ({ROW_COLUMNS}, about_conversation, about_user) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-INSERT_ERASURE: Final = (
+INSERT_NOTE: Final = (
     "INSERT INTO events (position, id, project, type, body, internal, created_at) VALUES (?, ?, ?, ?, ?, 1, "
     "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint))"
 )
@@ -79,6 +88,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.published: list[StoredEvent] = []
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
+        self.redacted: set[int] = set()
+        self.rewritten: list[StoredEvent] = []
         self.due: list[int] = []
         self.runs_due: list[int] = []
         self.wakings_due: list[int] = []
@@ -107,6 +118,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             tuple(word.partition(":")[2] for word in words if word.startswith("session:")),
             "people" in words,
             tuple(head.advance for head in self._heads.values()),
+            frozenset(self.redacted),
+            tuple(self.rewritten),
         )
 
     # Contacts: whoever looks for one to refer to it keeps it from being merged or erased until that is committed. Those who
@@ -197,11 +210,11 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
 
     def erase_conversation(self, state: Conversation) -> None:
         super().erase_conversation(state)
-        self._append_erasure(state.project, state.rowid)
+        self._append_note(state.project, ERASURE, b"%d" % state.rowid)
 
     def erase_ticket(self, ticket: Ticket) -> None:
         super().erase_ticket(ticket)
-        self._append_erasure(ticket.project, ticket_lane(ticket.rowid))
+        self._append_note(ticket.project, ERASURE, b"%d" % ticket_lane(ticket.rowid))
 
     def erase_response_events(self, survey: int, responses: Sequence[str]) -> None:
         before = frozenset(self.erased)
@@ -212,17 +225,25 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
                 "SELECT project FROM surveys WHERE rowid = ?", (survey,)
             ).fetchone()
             for lane in gone:
-                self._append_erasure(project, lane)
+                self._append_note(project, ERASURE, b"%d" % lane)
 
     def erase_contact(self, contact: int) -> None:
         (project,) = self.conn.execute(_PROJECT_OF, (contact,)).fetchone()
         super().erase_contact(contact)
-        self._append_erasure(project, contact_lane(contact))
+        self._append_note(project, ERASURE, b"%d" % contact_lane(contact))
 
-    def _append_erasure(self, project: int, lane: int) -> None:
-        """Have every follower of the project come across the erasure of what was in this lane."""
+    def rewrite_events(
+        self, project: Project, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]
+    ) -> None:
+        before = len(self.rewritten)
+        super().rewrite_events(project, conversation, message_id, rewritten)
+        if positions := [event.position for event in self.rewritten[before:]]:
+            self._append_note(project.rowid, REDACTION, orjson.dumps(positions))
+
+    def _append_note(self, project: int, kind: str, body: bytes) -> None:
+        """Have every follower of the project come across the erasure of what was in a lane, or events that were rewritten."""
         position, event_id = self.head(project).events.next(0)
-        self.conn.execute(INSERT_ERASURE, (position, event_id, NO_PROJECT, ERASURE, b"%d" % lane))
+        self.conn.execute(INSERT_NOTE, (position, event_id, NO_PROJECT, kind, body))
 
     def add_delivery(
         self,

@@ -28,8 +28,8 @@ class SqliteReader(SearchReads, LogReads, TicketWords, AllReads):
 class SqliteTransaction(SqliteReader, LogWrites, TicketErasure, AllWrites):
     """`ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
-    `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`, `redacted`,
+    `rewritten`, `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
     besides, `callers_changed` that something about server keys, machine credentials or projects is another, `people_changed` that a user has
     another password or is gone, or a member another role: the database says so, whoever has changed it.
     """
@@ -39,6 +39,8 @@ class SqliteTransaction(SqliteReader, LogWrites, TicketErasure, AllWrites):
         self.published: list[StoredEvent] = []
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
+        self.redacted: set[int] = set()
+        self.rewritten: list[StoredEvent] = []
         self.due: list[int] = []
         self.runs_due: list[int] = []
         self.sessions_ended: list[str] = []

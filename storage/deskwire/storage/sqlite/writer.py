@@ -206,6 +206,8 @@ class Writer:
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
+        tx.redacted.clear()
+        tx.rewritten.clear()
         tx.due.clear()
         tx.runs_due.clear()
         tx.wakings_due.clear()
@@ -228,6 +230,8 @@ def commit_of(tx: SqliteTransaction) -> Commit:
         tx.callers_changed,
         tuple(tx.sessions_ended),
         people=tx.people_changed,
+        redacted=frozenset(tx.redacted),
+        rewritten=tuple(tx.rewritten),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
@@ -125,6 +126,16 @@ class AllWrites(
         self.erase_events(state.rowid)
         self.detach_uploads(state.rowid)
         self.erase_conversation_rows(state.rowid)
+
+    def detach_from_message(self, conversation: int, upload_ids: Collection[str]) -> None:
+        self.detach_these(conversation, set(upload_ids) - self.attached_in(conversation))
+
+    def rewrite_events(
+        self, project: Project, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]
+    ) -> None:
+        self.redacted.add(conversation)
+        events = self.put_rewritten(conversation, message_id, rewritten)
+        self.forget_answers_to(conversation, events)
 
     def erase_ticket(self, ticket: Ticket) -> None:
         self.erase_deliveries(ticket_lane(ticket.rowid))

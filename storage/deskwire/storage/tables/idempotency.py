@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Final
 
 from deskwire.engine.idempotency.ports import KeptAnswer
@@ -36,6 +37,18 @@ class AnswerWrites(AnswerReads, Changes):
             (_TRIAL, b"", bytes(_TRIAL_BYTES)),
         )
         self.conn.execute("DELETE FROM kept_answers WHERE name = ?", (_TRIAL,))
+
+    def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
+        """See the port."""
+        rows = self.conn.execute(
+            "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE subject = ? AND sealed IS NOT NULL",
+            (subject,),
+        )
+        return [KeptAnswer(*row) for row in rows.fetchall()]
+
+    def empty_answer(self, name: bytes) -> None:
+        """See the port."""
+        self.conn.execute("UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE name = ?", (name,))
 
     def prune_answers(self, older_than: int, limit: int) -> int:
         """See the port. They are stored about in the order in which they were asked for, so none is searched for."""

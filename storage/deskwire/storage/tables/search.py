@@ -13,6 +13,10 @@ _TEXTS: Final = either(
     "SELECT m.rowid, m.id, m.conversation, c.project, m.text FROM messages m "
     "{and_then} conversations c ON c.rowid = m.conversation WHERE m.rowid > ? ORDER BY m.rowid LIMIT ?"
 )
+_TEXTS_OF: Final = (
+    "SELECT m.rowid, m.id, m.conversation, c.project, m.text FROM messages m "
+    "JOIN conversations c ON c.rowid = m.conversation WHERE m.conversation = ? ORDER BY m.rowid"
+)
 _TITLE: Final = "SELECT rowid, project, title FROM conversations"
 
 
@@ -21,13 +25,17 @@ class SearchSourceReads(Queries):
 
     def search_changes(self, after: int, limit: int) -> Sequence[Change]:
         rows = self.conn.execute(
-            "SELECT rowid, conversation, message FROM search_changes WHERE rowid > ? ORDER BY rowid LIMIT ?",
+            "SELECT rowid, conversation, message, reworded FROM search_changes WHERE rowid > ? ORDER BY rowid LIMIT ?",
             (after, limit),
         )
-        return [Change(*row) for row in rows]
+        return [Change(row[0], row[1], row[2], bool(row[3])) for row in rows]
 
     def texts(self, after: int, limit: int) -> Iterator[Text]:
         rows = self.conn.execute(_TEXTS[self.dialect], (after, limit))
+        return (Text(*row) for row in rows)
+
+    def texts_of(self, conversation: int) -> Iterator[Text]:
+        rows = self.conn.execute(_TEXTS_OF, (conversation,))
         return (Text(*row) for row in rows)
 
     def titles(self, after: int, limit: int) -> Sequence[Title]:

@@ -106,9 +106,18 @@ class UploadWrites(UploadReads, Changes):
             "DELETE FROM attachments WHERE conversation = ? RETURNING upload", (conversation,)
         ).fetchall()
         for (upload,) in rows:
-            other = self.conn.execute("SELECT 1 FROM attachments WHERE upload = ?", (upload,)).fetchone()
-            if other is None:
-                self._delete_upload(upload)
+            self._delete_unless_attached(upload)
+
+    def detach_these(self, conversation: int, upload_ids: Collection[str]) -> None:
+        """Remove a conversation's references to these uploads, and those that no other conversation refers to."""
+        for upload_id in upload_ids:
+            row = self.conn.execute(
+                "DELETE FROM attachments WHERE conversation = ? AND upload = (SELECT rowid FROM uploads WHERE id = ?) "
+                "RETURNING upload",
+                (conversation, upload_id),
+            ).fetchone()
+            if row is not None:
+                self._delete_unless_attached(row[0])
 
     def expire_uploads(self, older_than: int, limit: int) -> int:
         rows = self.conn.execute(
@@ -164,6 +173,11 @@ class UploadWrites(UploadReads, Changes):
     def forget_content(self, entry: int) -> None:
         self.conn.execute("DELETE FROM contents WHERE rowid = ? AND going = 1", (entry,))
         self.want_scrub()  # the rows with its bytes went behind the commit that removed its last upload
+
+    def _delete_unless_attached(self, upload: int) -> None:
+        other = self.conn.execute("SELECT 1 FROM attachments WHERE upload = ?", (upload,)).fetchone()
+        if other is None:
+            self._delete_upload(upload)
 
     def _delete_upload(self, rowid: int) -> None:
         project, sha256, size = self.conn.execute(

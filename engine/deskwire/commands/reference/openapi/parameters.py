@@ -46,6 +46,12 @@ _ENCODED: Final = "Percent-encode it as a whole: a slash is `%2F`, a percent sig
 """The encoding of an id of the caller's own choosing in a path (RFC 3986 2)."""
 
 PATH: Final[Mapping[str, PathParameter]] = {
+    "message_id": PathParameter(
+        "The id of the message.",
+        "msg_01KZ00000000000000000000M1",
+        "message_not_found",
+        conversations.Message,
+    ),
     "conversation_id": PathParameter(
         "The id of the conversation.",
         "cnv_01KZ00000000000000000000C1",

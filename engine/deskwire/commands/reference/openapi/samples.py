@@ -101,6 +101,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "PasswordBody": {"password": "a long enough password", "newPassword": "another long password"},
     "ProjectBody": {"name": "Shop", "settings": {"languages": ["en", "de"]}},
     "ProjectPatch": {"settings": {"archivedRetentionDays": 90}},
+    "RedactBody": {"ranges": [{"start": 5, "end": 21}], "attachments": ["upl_01KZ00000000000000000000VP"]},
+    "TagsBody": {"tags": ["returns", "vip"]},
     "RatingBody": {"rating": 9},
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
     "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},

@@ -29,6 +29,7 @@ from deskwire.engine.conversations.commands import (
     Command,
     Create,
     Delete,
+    DeleteMessage,
     Expire,
     LinkTicket,
     MarkRead,
@@ -36,6 +37,7 @@ from deskwire.engine.conversations.commands import (
     Patch,
     PostMessage,
     Rate,
+    RedactMessage,
     Reopen,
     ReplaceNetworkLogs,
     Reply,
@@ -54,6 +56,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    MessageRewritten,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -89,7 +92,15 @@ def workflow_needed(
             Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs() | Move()
         ):
             return None
-        case Reply() | WakeSnoozed() | Expire() | Delete() | StartWorkflow():
+        case (
+            Reply()
+            | WakeSnoozed()
+            | Expire()
+            | Delete()
+            | StartWorkflow()
+            | RedactMessage()
+            | DeleteMessage()
+        ):
             return None
         case _:
             assert_never(command)
@@ -218,7 +229,7 @@ def _takes_over(fact: Fact) -> bool:
             return message.author.type == "agent" and not message.internal
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case Filed() | WorkflowWaits() | WorkflowCompleted() | Moved() | Deleted():
+        case Filed() | WorkflowWaits() | WorkflowCompleted() | Moved() | Deleted() | MessageRewritten():
             return False
         case _:
             assert_never(fact)

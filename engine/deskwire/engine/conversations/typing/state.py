@@ -25,6 +25,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    MessageRewritten,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -129,7 +130,7 @@ def _ends(fact: Fact, agent: Agent) -> bool:
             return message.author.type == "agent" and message.author.id == agent.id
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case Filed() | WorkflowWaits() | WorkflowCompleted():
+        case Filed() | WorkflowWaits() | WorkflowCompleted() | MessageRewritten():
             return False
         case _:
             assert_never(fact)

@@ -7,8 +7,10 @@ they were added; the next one is ready when the attempt has ended. Deliveries wi
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
-from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.webhooks.delivery import Delivery, with_event
 
 
 class OrderedDeliveries:
@@ -74,6 +76,19 @@ class OrderedDeliveries:
             self._blocks[key] = self._blocks.get(key, 1) + 1
         else:
             self._waiting[key] = deque()
+
+    def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
+        """Have these events, by their positions, in the place of those of the deliveries."""
+        for held in self.held.values():
+            if held.event.position in events:
+                break
+        else:
+            return
+        self.held = {position: with_event(each, events) for position, each in self.held.items()}
+        self._ready = deque(with_event(each, events) for each in self._ready)
+        self._waiting = {
+            key: deque(with_event(each, events) for each in waiting) for key, waiting in self._waiting.items()
+        }
 
     def forget(self, positions: frozenset[int], keys: frozenset[int]) -> None:
         """Let go of these deliveries, which have these keys, and of what the keys wait for."""

@@ -20,11 +20,12 @@ redeliveries. A row that was in memory when a batch was asked for is not taken f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, assert_never
 
-from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.webhooks.delivery import Delivery, with_event
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from deskwire.engine.webhooks.queue.retries import Retries
@@ -47,6 +48,7 @@ class RowBatch:
         newest: the newest position that was known when the reading began.
         known: positions that were in memory then.
         erased: conversations that were erased since.
+        rewritten: events that were rewritten since, by their positions.
     """
 
     part: Part
@@ -57,6 +59,7 @@ class RowBatch:
     newest: int
     known: frozenset[int]
     erased: set[int] = field(default_factory=set)
+    rewritten: dict[int, StoredEvent] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -73,6 +76,11 @@ class _UnderWay:
     ordered: OrderedDeliveries | None
     retry: bool
     erased: bool = False
+
+    def now(self, planned: Delivery) -> Delivery:
+        """Return the delivery as it is planned to go on, with its event as that is now."""
+        event = self.delivery.event
+        return planned if planned.event is event else replace(planned, event=event)
 
 
 class Outbox:
@@ -197,6 +205,7 @@ class Outbox:
         if self._batch is not batch:
             return
         self._batch = None
+        rows = [with_event(row, batch.rewritten) for row in rows]
         last = None if not more else rows[-1].position if rows else batch.after
         new = [row for row in rows if self._is_new(row, batch)]
         match batch.part:
@@ -274,7 +283,8 @@ class Outbox:
         if self._batch is not batch:
             return None
         self._batch = None
-        delivery = next((row for row in rows if self._is_new(row, batch)), None)
+        new = (with_event(row, batch.rewritten) for row in rows if self._is_new(row, batch))
+        delivery = next(new, None)
         return None if delivery is None else self._begin(delivery, None)
 
     @property
@@ -296,6 +306,7 @@ class Outbox:
     def repeat(self, delivery: Delivery, now: int) -> None:
         """Make an attempt again whose end is recorded; others with its ordering key go on waiting for it."""
         under_way = self._under_way.pop(delivery.position)
+        delivery = under_way.now(delivery)
         ordered, under_way.ordered = under_way.ordered, None
         self._over(under_way)
         if ordered is not None and delivery.position in ordered.held and not under_way.erased:
@@ -310,6 +321,7 @@ class Outbox:
     def retry(self, delivery: Delivery, now: int) -> None:
         """Keep a delivery whose attempt is recorded until its new `due_at`."""
         under_way = self._under_way.pop(delivery.position)
+        delivery = under_way.now(delivery)
         self._over(under_way)
         self._let_go(delivery.position)
         if not (under_way.erased or self.holds):
@@ -340,6 +352,19 @@ class Outbox:
             if attempt.delivery.event.erased_with(conversations) and not attempt.erased:
                 attempt.erased = True
                 self._let_wait(self._live, attempt)
+
+    def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
+        """Send these events, by their positions, as they are now."""
+        if self._batch is not None:
+            self._batch.rewritten |= events
+        for part in (self._live, self.backlog.ordered, self._retries):
+            part.rewrite(events)
+        for attempt in self._under_way.values():
+            attempt.delivery = with_event(attempt.delivery, events)
+
+    def as_it_is(self, position: int) -> Delivery:
+        """Return a delivery that was started as it is now: another one than it was once its event was rewritten."""
+        return self._under_way[position].delivery
 
     def is_erased(self, position: int) -> bool:
         """Tell whether a delivery that was started is of a conversation that was erased since."""

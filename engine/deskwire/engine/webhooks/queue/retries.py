@@ -9,10 +9,11 @@ between two looks at the clock at most, not by the jump.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.webhooks.delivery import Delivery, with_event
 
 
 class Retries:
@@ -98,6 +99,10 @@ class Retries:
             if self._parked_due is not None:
                 self._parked_due -= back
         self._seen_at = now
+
+    def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
+        """Have these events, by their positions, in the place of those of the deliveries."""
+        self.held = {position: with_event(each, events) for position, each in self.held.items()}
 
     def forget(self, positions: frozenset[int], _keys: frozenset[int]) -> None:
         """Let go of the deliveries at these positions."""

@@ -52,6 +52,7 @@ join({
       const contact = next.rows.get(id)?.contact.id;
       if (is(`conversation:${id}`) || is(`contact:${contact}`)) soon(`context ${id}`, 1000, () => each.load());
     }
+    for (const id of threads.keys()) if (is(`redacted:${id}`)) void newest(id);
     if (is("settings:snippets")) void found.snippets.load();
     marks = next.marks;
   },

@@ -118,6 +118,7 @@ const draft = (out) => ({
   text: out.text ?? "",
   attachments: [],
   createdAt: new Date(out.createdAt).toISOString(),
+  redactedAt: null,
   index: null,
   internal: out.internal,
 });
@@ -143,7 +144,7 @@ export function Run(props) {
     <div class="said">
       <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
       ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", out && out.state !== "stored" && "kept", out?.state === "refused" && "refused")}>
-        <${Words} text=${each.text} />
+        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${Words} text=${each.text} />`}
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${Attached} key=${file.id} of=${file} />`)}</div>`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
       </div>`)}

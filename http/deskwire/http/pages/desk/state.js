@@ -101,6 +101,8 @@ class Step {
     if (this.gone.has(id)) return;
     this.mark(`conversation:${id}`, event);
     if (message) this.say(id, message, event.sequence);
+    for (const gone of event.data.redactedMessageIds ?? []) this.hide(id, gone, event);
+    for (const gone of event.data.deletedMessageIds ?? []) this.hide(id, gone);
     const known = this.rows.get(id) ?? begun(event);
     if (!known) this.wanted.add(id);
     else if (known.asOf < event.id) {
@@ -117,6 +119,15 @@ class Step {
     const ids = new Set(thread.ids).add(message.id);
     const tail = new Set(thread.tail).add(message.id);
     this.threads.set(id, { messages: [...thread.messages, said], ids, tail });
+  }
+
+  /** Hides a message that was redacted, until the thread is loaded anew; without the event one that was deleted. @param {string} id @param {string} gone @param {Envelope} [event] */
+  hide(id, gone, event) {
+    const thread = this.threads.get(id);
+    if (!thread) return;
+    if (event) this.mark(`redacted:${id}`, event);
+    const messages = thread.messages.flatMap((each) => (each.id !== gone ? [each] : event ? [{ ...each, text: "", attachments: [], redactedAt: event.createdAt }] : []));
+    this.threads.set(id, { ...thread, messages });
   }
 
   /** @param {Envelope} event */

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Final
-
-from pydantic import Field
+from typing import Final
 
 from deskwire.engine.conversations.activity import Activity, activity_view
 from deskwire.engine.conversations.commands import Close, Delete, MarkRead, Reopen
@@ -13,14 +11,16 @@ from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
 from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.pagination import LIMIT_MAX, Paged, page
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard, personal
-from deskwire.http.resources.conversations import inbox, lists, operations, starting, writing
+from deskwire.http.resources.conversations import inbox, lists, operations, rewriting, starting, writing
 from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
+    RedactBody,
     SequenceList,
     StartWorkflowBody,
+    TagList,
     ThreadList,
     TypingBody,
 )
@@ -47,13 +47,6 @@ class Viewed(Query):
     """The view in which to show the conversation."""
 
     view: View | None = None
-
-
-class TagList(Query):
-    """The page of the tags to list. `cursor` continues where a page ended."""
-
-    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = 50
-    cursor: Annotated[str, Field(max_length=200)] | None = None
 
 
 @routes.add(
@@ -159,6 +152,37 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
 async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
     """Send a message to the customer, or with `internal` add a note for other agents. `then` follows in the same commit."""
     return await writing.post_message(call)
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/messages/<message_id>/redact",
+    _MANAGE,
+    operation_id="dashboardRedactMessage",
+    body=RedactBody,
+    answer=shapes.AgentMessage,
+    errors=("message_not_found",),
+    idempotent=True,
+    further=(rewriting.look(internal=True),),
+    records=("message.redacted",),
+)
+async def redact_message(call: Call[RedactBody, Query]) -> Answer:
+    """Redact a message or note: its text or parts of it, attachments. What was there is erased wherever it is stored."""
+    return await rewriting.redact(call, internal=True)
+
+
+@routes.add(
+    "DELETE",
+    f"{_ONE}/messages/<message_id>",
+    _DELETE,
+    operation_id="dashboardDeleteMessage",
+    answer=Deleted,
+    errors=("message_not_found",),
+    records=("message.deleted",),
+)
+async def delete_message(call: Call[Body, Query]) -> Answer:
+    """Delete a message or note permanently. The other messages keep their index."""
+    return await rewriting.delete(call, internal=True)
 
 
 @routes.add(
@@ -270,12 +294,7 @@ async def list_activity(call: Call[Body, Paged]) -> Answer:
 )
 async def list_tags(call: Call[Body, TagList]) -> Answer:
     """List the tags of a project's conversations by name, each with the number of conversations that have it."""
-    query, project = call.query, call.project.rowid
-    tags = await call.services.store.read(
-        lambda reader: reader.conversation_tags(project, query.cursor or "", query.limit + 1)
-    )
-    items = [{"name": name, "conversations": count} for name, count in tags[: query.limit]]
-    return {"items": items, "nextCursor": items[-1]["name"] if len(tags) > query.limit else None}
+    return await operations.list_tags(call)
 
 
 @routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="dashboardGetWorkflowStep", answer=PendingStep)

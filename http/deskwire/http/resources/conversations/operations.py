@@ -43,6 +43,7 @@ from deskwire.http.resources.conversations.requests import (
     MessageList,
     SequenceList,
     StartWorkflowBody,
+    TagList,
 )
 
 P = TypeVar("P", bound=Paged)
@@ -300,6 +301,16 @@ async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     """Delete a conversation; the response has its id."""
     await ask(call, command)
     return {"id": conversation_id(call), "deleted": True}
+
+
+async def list_tags(call: Call[Any, TagList]) -> Answer:
+    """Return a page of the tags of the project's conversations."""
+    query, project = call.query, call.project.rowid
+    tags = await call.services.store.read(
+        lambda reader: reader.conversation_tags(project, query.cursor or "", query.limit + 1)
+    )
+    items = [{"name": name, "conversations": count} for name, count in tags[: query.limit]]
+    return {"items": items, "nextCursor": items[-1]["name"] if len(tags) > query.limit else None}
 
 
 async def get_workflow_step(call: Call[Any, Any]) -> Answer:

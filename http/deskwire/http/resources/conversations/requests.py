@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.pagination import Paged
-from deskwire.http.resources.fields import Attributes, Name, StatusName, Title
+from deskwire.http.api.pagination import LIMIT_MAX, Paged
+from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Title
 
 
 class Content(Body):
@@ -76,6 +77,47 @@ class ConversationPatch(Body):
     attributes: Attributes | None = None
     archived: bool | None = None
     visible: bool | None = None
+
+
+class Range(Body):
+    """A part of a text: characters (Unicode code points) from `start` up to `end`, which is not part of it."""
+
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=1)]
+
+    @field_validator("end")
+    @classmethod
+    def _ends_behind_its_start(cls, end: int, info: ValidationInfo) -> int:
+        start = info.data.get("start", 0)
+        if end <= start:
+            raise PydanticCustomError("greater_than", "A range ends behind its start.", {"gt": start})
+        return end
+
+
+class RedactBody(Body):
+    """The parts of the message to redact, at least one.
+
+    `text` takes all of the text away. Each character in `ranges` becomes an asterisk, so that a range means the same before and
+    after. `attachments` are ids of files to remove, `allAttachments` removes all of them.
+    """
+
+    text: bool = False
+    ranges: Annotated[list[Range], Field(max_length=100, default_factory=list)]
+    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
+    all_attachments: bool = False
+
+
+class TagList(Query):
+    """The page of the tags to list. `cursor` continues where a page ended."""
+
+    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = 50
+    cursor: Annotated[str, Field(max_length=200)] | None = None
+
+
+class TagsBody(Body):
+    """All tags of the conversation, in place of those that it has. They are compared and shown in small letters."""
+
+    tags: Annotated[list[Tag], Field(max_length=TAGS_MAX)]
 
 
 class ConversationList(Paged):

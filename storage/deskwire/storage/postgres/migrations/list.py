@@ -15,6 +15,7 @@ from deskwire.storage.postgres.schema import (
     milestones,
     named,
     order,
+    redaction,
     search,
     triggers,
 )
@@ -62,6 +63,7 @@ MIGRATIONS: Final = (
     Migration("m0003_machine_credentials", "m0001_baseline", machines.SQL),
     Migration("m0004_contacts_as_a_resource", "m0001_baseline", contacts.SQL),
     Migration("m0004_contacts_as_a_resource_indexes", "m0001_baseline", indexes=contacts.INDEXES),
+    Migration("m0005_redacted_messages", "m0001_baseline", redaction.SQL),
     Migration("m0006_named_events", "m0006_named_events", named.SQL),
     Migration("m0007_milestones", "m0007_milestones", milestones.SQL),
     Migration("m0007_of_messages_by_time", "m0007_milestones", indexes=milestones.INDEXES),

@@ -46,6 +46,7 @@ class IndexChanges:
         self._bodies: defaultdict[int, set[str]] = defaultdict(set)
         self._titles: dict[int, AbstractSet[str]] = {}
         self._removed: set[int] = set()
+        self._replaced: set[int] = set()
 
     def add(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
         self._projects[conversation] = project
@@ -54,6 +55,11 @@ class IndexChanges:
     def set_title(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
         self._projects[conversation] = project
         self._titles[conversation] = words
+
+    def replace(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
+        self._projects[conversation] = project
+        self._bodies[conversation] = set(words)
+        self._replaced.add(conversation)
 
     def remove(self, conversation: int) -> None:
         self._removed.add(conversation)
@@ -78,7 +84,8 @@ class IndexChanges:
         for conversation, project in self._projects.items():
             if conversation not in self._removed:
                 _, before = stored.get(conversation, (project, NONE))
-                body = before.body | self._bodies.get(conversation, frozenset())
+                kept = frozenset() if conversation in self._replaced else before.body
+                body = kept | self._bodies.get(conversation, frozenset())
                 after = Words(body, frozenset(self._titles.get(conversation, before.title)))
                 if after != before:
                     put[conversation] = project, after
@@ -87,7 +94,9 @@ class IndexChanges:
         places = changes.places()
         for start in range(0, len(places), AT_ONCE):
             self._write_postings(places[start : start + AT_ONCE], changes)
-        if gone:  # a vacuum may have come between the erasure's commit and this one; last, as erasures wait for this row
+        if (
+            gone or self._replaced
+        ):  # a vacuum may have come between the erasure's commit and this one; last, as erasures wait for this row
             self._connection.execute(WANT_SCRUB)
 
     def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, Words]]:

@@ -20,7 +20,7 @@ from deskwire.storage.tables.search import SearchSourceReads
 _CONVERSATIONS: Final = f"{WITH_CONTACT} WHERE c.rowid = ANY(CAST(? AS bigint[]))"
 _NEWEST: Final = (
     f"SELECT w.value, {MESSAGE} FROM (SELECT unnest(CAST(? AS bigint[])) AS value) w CROSS JOIN LATERAL "
-    "(SELECT * FROM messages m WHERE m.conversation = w.value ORDER BY m.rowid DESC LIMIT ?) n "
+    "(SELECT * FROM messages m WHERE m.conversation = w.value AND m.deleted_at IS NULL ORDER BY m.rowid DESC LIMIT ?) n "
     "ORDER BY w.value, n.rowid DESC"
 )
 

@@ -36,14 +36,19 @@ class IndexWrites:
         if words != stored.title:
             self._put(conversation, project, stored, Words(stored.body, frozenset(words)))
 
+    def replace(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
+        stored = self._stored(conversation)
+        if words != stored.body:
+            self._put(conversation, project, stored, Words(frozenset(words), stored.title))
+            self._note_removal()
+
     def remove(self, conversation: int) -> None:
         row = self._connection.execute(
             "SELECT project FROM words WHERE conversation = ?", (conversation,)
         ).fetchone()
         if row is not None:
             self._put(conversation, row[0], self._stored(conversation), NONE)
-            self._connection.execute("UPDATE state SET scrub_due = 1")
-            self.removed = True
+            self._note_removal()
 
     def move_to(self, position: Position, *, complete: bool) -> None:
         self._connection.execute(
@@ -63,6 +68,10 @@ class IndexWrites:
             if after != before:
                 self._write(place, after)
         self._changes.clear()
+
+    def _note_removal(self) -> None:
+        self._connection.execute("UPDATE state SET scrub_due = 1")
+        self.removed = True
 
     def _write(self, place: Place, conversations: bytes) -> None:
         if conversations:

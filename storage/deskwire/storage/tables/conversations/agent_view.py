@@ -7,7 +7,7 @@ from typing import Final
 
 from deskwire.engine.conversations.agent_view import Beside, Sequenced
 from deskwire.engine.conversations.conversation import Author, Message
-from deskwire.engine.conversations.emit import FIRST_WORDS
+from deskwire.engine.conversations.redaction import FIRST_WORDS
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of
@@ -17,12 +17,12 @@ BESIDE: Final = either(
     "SELECT k.value, r.state, f.name, m.id, m.author_type, m.author_id, m.author_name, "
     f"substr(m.text, 1, {FIRST_WORDS}), m.created_at, m.internal "
     "FROM {numbers} k LEFT JOIN messages m ON m.rowid = "
-    "(SELECT rowid FROM messages WHERE conversation = k.value ORDER BY rowid DESC LIMIT 1) "
+    "(SELECT rowid FROM messages WHERE conversation = k.value AND deleted_at IS NULL ORDER BY rowid DESC LIMIT 1) "
     "LEFT JOIN workflow_runs r ON r.conversation = k.value "
     "LEFT JOIN workflow_versions v ON v.rowid = r.version LEFT JOIN workflows f ON f.id = v.workflow_id"
 )
 THREAD: Final = (
-    f"SELECT {MESSAGE}, sequence, rowid FROM messages WHERE conversation = ? AND rowid > ? AND rowid < ? "
+    f"SELECT {MESSAGE}, sequence, rowid FROM messages WHERE conversation = ? AND rowid > ? AND rowid < ? AND deleted_at IS NULL "
     "ORDER BY rowid {} LIMIT ?"
 )
 _NO_ROW: Final = (1 << 63) - 1

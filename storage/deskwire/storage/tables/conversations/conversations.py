@@ -32,7 +32,7 @@ WITH_CONTACT: Final = (
     "LEFT JOIN workflow_runs r ON r.conversation = c.rowid"
 )
 _ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
-MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
+MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at"
 _INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
 INSERT_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
@@ -81,6 +81,13 @@ class ConversationReads(Queries):
         ).fetchone()
         return None if row is None else int(row[0])
 
+    def message(self, conversation: int, message_id: str, *, internal: bool) -> Message | None:
+        row = self.conn.execute(
+            f"SELECT {MESSAGE} FROM messages WHERE id = ? AND conversation = ? AND internal <= ? AND deleted_at IS NULL",
+            (message_id, conversation, internal),
+        ).fetchone()
+        return None if row is None else message_of(row)
+
     def messages(
         self,
         conversation: int,
@@ -89,11 +96,13 @@ class ConversationReads(Queries):
         after: int | None = None,
         before: int | None = None,
         limit: int | None = None,
+        deleted: bool = False,
     ) -> Sequence[Message]:
         newest = before is not None and after is None
         sql = (
             f"SELECT {MESSAGE} FROM messages WHERE conversation = ? AND internal <= ? AND rowid > ? "
-            f"AND rowid < ? ORDER BY rowid {'DESC' if newest else 'ASC'} LIMIT ?"
+            f"AND rowid < ? {'' if deleted else 'AND deleted_at IS NULL '}"
+            f"ORDER BY rowid {'DESC' if newest else 'ASC'} LIMIT ?"
         )
         values = (conversation, internal, after or 0, before or _NO_ROW, _NO_ROW if limit is None else limit)
         found = [message_of(row) for row in self.conn.execute(sql, values)]
@@ -188,6 +197,31 @@ class ConversationWrites(Changes):
             ),
         )
 
+    def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
+        self.conn.execute(
+            "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ? WHERE id = ? AND conversation = ?",
+            (
+                message.text,
+                packed(message.attachments),
+                message.redacted_at,
+                at if message.deleted else None,
+                message.id,
+                conversation,
+            ),
+        )
+        self.conn.execute(
+            "INSERT INTO search_changes (conversation, reworded) VALUES (?, 1)", (conversation,)
+        )
+        self.want_scrub()
+
+    def attached_in(self, conversation: int) -> set[str]:
+        """Return the ids of what the conversation's messages have attached."""
+        rows = self.conn.execute(
+            "SELECT attachments FROM messages WHERE conversation = ? AND attachments IS NOT NULL",
+            (conversation,),
+        )
+        return {each[0] for (attachments,) in rows for each in orjson.loads(attachments)}
+
     def number_messages(self, conversation: int, first: int) -> None:
         self.conn.execute(
             "UPDATE messages SET sequence = ? + number WHERE conversation = ? AND number IS NOT NULL",
@@ -238,7 +272,9 @@ def _version(state: Conversation) -> _Version:
 def message_of(row: tuple[Any, ...]) -> Message:
     author = Author(row[1], row[2], row[3])
     attachments = () if row[8] is None else tuple(Attachment(*each) for each in orjson.loads(row[8]))
-    return Message(row[0], author, row[4], row[5], bool(row[6]), row[7], attachments)
+    return Message(
+        row[0], author, row[4], row[5], bool(row[6]), row[7], attachments, row[9], row[10] is not None
+    )
 
 
 def packed(attachments: Sequence[Attachment]) -> str | None:

@@ -7,10 +7,11 @@ may show it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.record import changed
 from deskwire.engine.events.types import (
     REGISTRY,
     Draft,
@@ -80,6 +81,13 @@ _OF_LANE: Final = {
     for kind, template in (("conversation", _OF_CONVERSATION), ("contact", _OF_CONTACT))
 }
 """Positions of a lane's events; each part is found by an index."""
+
+_NAMING: Final = differing(
+    sqlite=f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = ? AND instr(e.body, ?) > 0 ORDER BY e.position",
+    postgres=f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = ? AND position(CAST(? AS bytea) IN e.body) > 0 "
+    "ORDER BY e.position",
+)
+"""The events of a conversation whose envelopes name a message."""
 
 _SHOWN: Final = "e.project = :project AND e.internal = 0 {of_project}"
 _FEED: Final = either(f"{_SHOWN} AND e.position > :after")
@@ -239,6 +247,8 @@ class EventWrites(Changes):
 
     published: list[StoredEvent]
     erased: set[int]
+    redacted: set[int]
+    rewritten: list[StoredEvent]
 
     @abstractmethod
     def note_spent(self) -> None:
@@ -253,6 +263,21 @@ class EventWrites(Changes):
         self.conn.execute("DELETE FROM events WHERE conversation = ?", (conversation,))
         self.published[:] = [event for event in self.published if event.conversation != conversation]
         self.erased.add(conversation)
+
+    def put_rewritten(
+        self, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]
+    ) -> Sequence[StoredEvent]:
+        """Rewrite the conversation's envelopes that name a message, also those that this commit is about to publish."""
+        rows = self.conn.execute(_NAMING[self.dialect], (conversation, message_id.encode())).fetchall()
+        events = [changed(event, body=rewritten(event.body)) for event in map(event_of, rows)]
+        for event in events:
+            self.conn.execute("UPDATE events SET body = ? WHERE position = ?", (event.body, event.position))
+        bodies = {event.position: event.body for event in events}
+        self.published[:] = [
+            changed(event, body=bodies.get(event.position, event.body)) for event in self.published
+        ]
+        self.rewritten += events
+        return events
 
     def erase_ticket_events(self, ticket: int) -> None:
         """Remove a ticket's events, which are all internal, also from what this commit is about to publish."""

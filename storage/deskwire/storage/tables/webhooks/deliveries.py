@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.events.types import EXTENSIONS, StoredEvent, ticket_lane
@@ -286,6 +287,17 @@ class DeliveryWrites(Changes):
         self.deliveries[:] = [
             delivery for delivery in self.deliveries if delivery.ordering_key != conversation
         ]
+
+    def forget_answers_to(self, conversation: int, events: Sequence[StoredEvent]) -> None:
+        """Forget what receivers have answered to these events of a conversation, as they may have quoted them."""
+        bodies = {event.position: event for event in events}
+        self.deliveries[:] = [
+            replace(delivery, event=bodies.get(delivery.event.position, delivery.event))
+            for delivery in self.deliveries
+        ]
+        rows = self.conn.execute("SELECT position, event FROM deliveries WHERE lane = ?", (conversation,))
+        for position in [position for position, event in rows.fetchall() if event in bodies]:
+            self.conn.execute("UPDATE attempts SET answer = ? WHERE delivery = ?", (b"", position))
 
     def erase_ticket_deliveries(self, subject: int) -> None:
         """Remove the deliveries of those ticket events that go with this contact's lane, and not with their ticket."""

@@ -1,0 +1,123 @@
+"""Redacting and deleting one message, for agents and backends: what the two routes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from deskwire.engine.audit.deeds import rewritten
+from deskwire.engine.audit.ports import AuditTransaction
+from deskwire.engine.conversations.commands import DeleteMessage, RedactMessage
+from deskwire.engine.conversations.conversation import Message
+from deskwire.engine.conversations.facts import MessageRewritten
+from deskwire.engine.conversations.plan import Receipt
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.conversations.redaction import unfit
+from deskwire.engine.core.errors import Invalid, NotFound, Problem
+from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.store import Inline
+from deskwire.engine.core.wrapper import Wrapper
+from deskwire.engine.idempotency.ports import AnswerTransaction
+from deskwire.http.api.calls import Answer, Call
+from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.requests import RedactBody
+
+
+class BesideTransaction(AuditTransaction, AnswerTransaction, Protocol):
+    """Changes that go with a redaction, beside the conversation's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A `Wrapper`: the record in the audit trail, kept answers that show the message, and last the answer to this call.
+
+    Args:
+        keeping: keeps the answer, if the call has an `Idempotency-Key`.
+    """
+
+    call: Call[Any, Any]
+    keeping: Wrapper[Receipt] | None
+
+    def before(self, tx: BesideTransaction) -> None:
+        """Look whether the call was answered before."""
+        if self.keeping is not None:
+            self.keeping.before(tx)
+
+    def after(self, tx: BesideTransaction, receipt: Receipt) -> None:
+        """Forget, record, and keep the answer."""
+        conversation = receipt.after
+        for fact in receipt.facts:
+            if isinstance(fact, MessageRewritten):
+                message = fact.message
+                self.call.services.answers.forget(tx, conversation.id, message.id)
+                deed = rewritten(message.id, conversation.id, conversation.project, deleted=message.deleted)
+                with tx.signed(self.call.by):
+                    tx.record(deed)
+        if self.keeping is not None:
+            self.keeping.after(tx, receipt)
+
+
+async def redact(call: Call[RedactBody, Any], *, internal: bool) -> Answer:
+    """Take parts out of the message in the path, and return what is left of it; agents see notes, too."""
+    body = call.body
+    if not (body.text or body.ranges or body.attachments or body.all_attachments):
+        raise Invalid(Problem("", "required", "Give at least one part of the message to redact."))
+    ranges = tuple((each.start, each.end) for each in body.ranges)
+    command = RedactMessage(
+        _message_id(call), internal, body.text, ranges, tuple(body.attachments), body.all_attachments
+    )
+    return await _carry_out(call, command, _message if internal else _without_internal)
+
+
+async def delete(call: Call[Any, Any], *, internal: bool) -> Answer:
+    """Delete the message in the path; the response has its id."""
+    identifier = _message_id(call)
+    return await _carry_out(
+        call, DeleteMessage(identifier, internal), lambda _: {"id": identifier, "deleted": True}
+    )
+
+
+async def _carry_out(
+    call: Call[Any, Any],
+    command: RedactMessage | DeleteMessage,
+    shown: Callable[[Receipt], Mapping[str, Any]],
+) -> Answer:
+    keeping: Wrapper[Receipt] | None = call.keeping(shown, operations.conversation_id(call))
+    return shown(await operations.ask(call, command, Beside(call, keeping)))
+
+
+def _message(receipt: Receipt) -> Mapping[str, Any]:
+    assert receipt.message is not None, "the command is about one"
+    return receipt.message
+
+
+def _without_internal(receipt: Receipt) -> Mapping[str, Any]:
+    return {name: value for name, value in _message(receipt).items() if name != "internal"}
+
+
+def _message_id(call: Call[Any, Any]) -> str:
+    """Return the id in the path. Raises NotFound for what can't be one."""
+    identifier = call.path["message_id"]
+    if not is_id(identifier, "msg"):
+        raise NotFound(f"This conversation has no message {identifier!r}.", code="message_not_found")
+    return identifier
+
+
+def look(*, internal: bool) -> Callable[[Call[RedactBody, Any]], Any]:
+    """Return a look (`routing.Look`) at the ranges and attachments that the message does not have."""
+
+    async def look_at(call: Call[RedactBody, Any]) -> None:
+        body = call.body
+        message = await call.services.store.read(Inline(lambda reader: _found(reader, call, internal)))
+        ranges = [] if body.ranges is None else [(each.start, each.end) for each in body.ranges]
+        problems = [] if message is None else unfit(message, ranges, body.attachments or ())
+        if problems:
+            raise Invalid(*problems)
+
+    return look_at
+
+
+def _found(reader: ConversationReader, call: Call[Any, Any], internal: bool) -> Message | None:
+    state, _ = operations.find(reader, call.project, operations.conversation_id(call))
+    return reader.message(state.rowid, _message_id(call), internal=internal)

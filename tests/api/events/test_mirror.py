@@ -1,0 +1,158 @@
+"""The mirror that the guide shows, built from nothing and after its events are gone, beside writers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import trio
+
+from tests.support.api.service import Service, running
+
+EXAMPLE = Path(__file__).parents[3] / "docs/examples/mirror.py"
+
+
+def _example() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("mirror_example", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Mirrored:
+    """The example on a file of its own, each step in a thread."""
+
+    def __init__(self, service: Service, path: Path) -> None:
+        self._args = (service.url, service.demo["serverKey"], str(path))
+
+    async def catch_up(self) -> None:
+        """Take in all that there is."""
+        await trio.to_thread.run_sync(self._catch_up)
+
+    def _catch_up(self) -> None:
+        mirror = _example().Mirror(*self._args)
+        while mirror.catch_up() != 0:
+            pass
+        mirror.db.close()
+
+    def content(self) -> dict[str, Any]:
+        """The objects of the mirror by their ids."""
+        mirror = _example().Mirror(*self._args)
+        rows = mirror.db.execute("SELECT id, body FROM conversations UNION ALL SELECT id, body FROM messages")
+        found = {key: json.loads(body) for key, body in rows}
+        mirror.db.close()
+        return found
+
+
+async def everything(service: Service, living: list[dict[str, Any]]) -> dict[str, Any]:
+    """What GET answers for all conversations and their messages."""
+    found = {}
+    for each in living:
+        found[each["id"]] = await service.fetch(each)
+        page = await service.http.get(f"/s2s/conversations/{each['id']}/messages", params={"limit": 200})
+        found.update({message["id"]: message for message in page.json()["items"]})
+    return found
+
+
+class Writers:
+    """Those who change a project in every way that a mirror sees."""
+
+    def __init__(self, service: Service, seed: int) -> None:
+        self.service, self.rng = service, random.Random(seed)
+        self.living: list[dict[str, Any]] = []
+
+    async def write(self, times: int) -> None:
+        """Change something so many times."""
+        for _ in range(times):
+            await self._one()
+
+    async def _one(self) -> None:
+        service, rng = self.service, self.rng
+        user = f"u{rng.randrange(3)}"
+        what = rng.choice(("create", "say", "say", "say", "close", "rate", "reveal", "rename", "delete"))
+        if what == "create" or not self.living:
+            self.living.append(await service.create(user, message={"text": str(rng.random())}))
+        elif what == "say":
+            await service.say(rng.choice(self.living), str(rng.random()))
+        elif what == "close":
+            await service.do(rng.choice(self.living), "close")
+        elif what == "rate":
+            await service.do(rng.choice(self.living), "rating", rating=rng.randint(0, 10))
+        elif what == "reveal":
+            hidden = await service.create(user, visible=False, message={"text": "first"})
+            await service.http.patch(f"/s2s/conversations/{hidden['id']}", json={"visible": True})
+            self.living.append(hidden)
+        elif what == "rename":
+            await service.http.put(f"/s2s/contacts/{user}", json={"name": str(rng.random())})
+        else:
+            gone = self.living.pop(rng.randrange(len(self.living)))
+            await service.http.delete(f"/s2s/conversations/{gone['id']}")
+
+
+@asynccontextmanager
+async def written_meanwhile(times: int, *writers: Writers) -> AsyncIterator[None]:
+    """Write beside the block, and to its end."""
+    async with trio.open_nursery() as nursery:
+        for each in writers:
+            nursery.start_soon(each.write, times)
+        yield
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_mirror_built_beside_writers_has_everything_as_it_is(
+    service: Service, tmp_path: Path, seed: int
+) -> None:
+    writers, others = Writers(service, seed), Writers(service, 100 + seed)
+    await writers.write(30)
+    mirror = Mirrored(service, tmp_path / "mirror.db")
+    async with written_meanwhile(40, writers, others):
+        for _ in range(3):
+            await mirror.catch_up()
+    await mirror.catch_up()
+    assert mirror.content() == await everything(service, [*writers.living, *others.living])
+
+
+async def test_a_mirror_whose_events_are_gone_is_built_anew_and_loses_what_is_gone(tmp_path: Path) -> None:
+    async with running(tmp_path / "data", event_window_s=0.0, retention_interval_s=0.05) as service:
+        writers = Writers(service, 9)
+        await writers.write(20)
+        mirror = Mirrored(service, tmp_path / "mirror.db")
+        for _ in range(3):
+            await mirror.catch_up()
+            await writers.write(15)
+            await _pruned(service)
+        async with written_meanwhile(20, writers):
+            await mirror.catch_up()
+        await mirror.catch_up()
+        assert mirror.content() == await everything(service, writers.living)
+
+
+async def _pruned(service: Service) -> None:
+    """Return when the log has let go of the events up to now."""
+    known = {"after": (await service.events())[-1]["id"]}
+    for _ in range(3):
+        await service.http.put("/s2s/contacts/another", json={"name": str(random.random())})
+    with trio.fail_after(20):
+        answer = await service.http.get("/s2s/events", params=known)
+        while answer.status_code != 410:
+            await trio.sleep(0.02)  # nothing announces what retention has done
+            answer = await service.http.get("/s2s/events", params=known)
+
+
+async def test_a_mirror_that_stopped_goes_on_where_it_was(service: Service, tmp_path: Path) -> None:
+    conversation = await service.create(message={"text": "1"})
+    mirror = Mirrored(service, tmp_path / "mirror.db")
+    await mirror.catch_up()
+    await service.say(conversation, "2")
+    again = Mirrored(service, tmp_path / "mirror.db")
+    await again.catch_up()
+    assert again.content() == await everything(service, [conversation])
