@@ -22,6 +22,7 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.BadRequest: 400,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
+    errors.PersonRequired: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Gone: 410,
