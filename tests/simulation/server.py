@@ -32,6 +32,7 @@ from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
@@ -376,6 +377,7 @@ class Server:
             sessions=parts.sessions(config, self.disk),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
+            merges=Merges(nursery, self.disk, trio_ms, actors),
             log=self.log,
             clock=trio_ms,
             tokens=tokens,

@@ -81,6 +81,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0027_refreshes",
         "m0028_lists_by_change",
         "m0029_machine_credentials",
+        "m0030_contacts_as_a_resource",
         "m0032_events_for_those_who_name_them",
         "m0033_what_reports_count",
         "m0035_comments_with_ratings",
@@ -399,3 +400,87 @@ def test_conversations_from_before_count_what_their_contact_wrote_and_know_their
         thread = SqliteReader(connection).thread(1, after=None, before=None, newest_first=False, limit=9)
     assert found == (2, 2)
     assert [each.sequence for each in thread] == [None] * 4
+
+
+def test_conversations_from_before_reports_have_the_milestones_that_can_be_told(tmp_path: Path) -> None:
+    """Of two closings the first was noted with who did it; between them the contact wrote, which has opened it again."""
+    path = tmp_path / FILE_NAME
+    user, team = '{"type":"user","id":"usr_1","name":"Ada"}', '{"type":"team","id":"team_1","name":"Returns"}'
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before="m0033_what_reports_count")
+        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (7, 'prj_1', 1, 'Shop', 'key', 0)"
+        )
+        connection.execute(
+            "INSERT INTO contacts (rowid, id, project, user_id, created_at, updated_at) VALUES (1, 'con_1', 7, 'u', 0, 0)"
+        )
+        for thread, status, closed_at, rating in (
+            (1, "CLOSED", 900, 9),
+            (2, "OPEN", None, None),
+            (3, "OPEN", None, None),
+        ):
+            connection.execute(
+                "INSERT INTO conversations (rowid, id, project, contact, revision, sequence, status, closed_at, rating, rated_at, "
+                "unread, archived, attributes, visible, human, messages, routed, activity, created_at, updated_at) "
+                "VALUES (?, 'cnv_' || ?, 7, 1, 0, 0, ?, ?, ?, ?, 0, 0, '{}', 1, 0, 0, '{}', 0, 100, 950)",
+                (thread, thread, status, closed_at, rating, rating and 950),
+            )
+        for thread, at, action, changes in (
+            (1, 110, "assigned", f'[["assignee",null,{team}]]'),
+            (1, 120, "assigned", f'[["assignee",{team},{user}]]'),
+            (1, 500, "closed", "[]"),
+            (1, 900, "closed", "[]"),
+            (2, 300, "closed", "[]"),
+            (2, 400, "reopened", "[]"),
+        ):
+            connection.execute(
+                "INSERT INTO conversation_activity (id, conversation, at, actor_type, action, changes) "
+                "VALUES ('act_' || ? || '_' || ?, ?, ?, 'agent', ?, ?)",
+                (thread, at, thread, at, action, changes),
+            )
+        connection.execute(
+            "UPDATE conversations SET assignee_type = 'user', assignee_id = 'usr_1', assignee_name = 'Ada' WHERE rowid = 1"
+        )
+        for thread, at, author, author_id, internal in (
+            (1, 130, "agent", "usr_2", 0),
+            (1, 140, "contact", None, 0),
+            (1, 150, "bot", None, 0),
+            (1, 160, "agent", "usr_3", 1),
+            (1, 170, "agent", "usr_2", 0),
+            (1, 600, "contact", None, 0),
+            (2, 200, "contact", None, 0),
+            (3, 210, "agent", "usr_2", 0),
+        ):
+            connection.execute(
+                "INSERT INTO messages (id, conversation, author_type, author_id, text, internal, created_at) "
+                "VALUES ('msg_' || ? || '_' || ?, ?, ?, ?, 'x', ?, ?)",
+                (thread, at, thread, author, author_id, internal, at),
+            )
+    migrate(path)
+    with closing(connect_reader(path)) as connection:
+        found = connection.execute(
+            "SELECT conversation, kind, at, since, score, agent_id, team_id FROM milestones ORDER BY conversation, at, kind"
+        ).fetchall()
+        projects = connection.execute(
+            "SELECT DISTINCT project FROM milestones UNION SELECT project FROM messages"
+        ).fetchall()
+        noted = connection.execute(
+            "SELECT asked_at, answered_at, opened_at, replier_id, team_id FROM conversations ORDER BY rowid"
+        ).fetchall()
+    assert found == [
+        (1, "answered", 170, 140, None, "usr_2", "team_1"),
+        (1, "closed", 500, 100, None, "usr_1", "team_1"),
+        (1, "reopened", 600, None, None, "usr_1", "team_1"),
+        (1, "closed", 900, 600, None, "usr_1", "team_1"),
+        (1, "rated", 950, None, 9, "usr_1", "team_1"),
+        (2, "closed", 300, 100, None, None, None),
+        (2, "reopened", 400, None, None, None, None),
+    ]
+    assert projects == [(7,)]
+    assert noted == [
+        (140, 170, 600, "usr_2", "team_1"),
+        (200, None, 400, None, None),
+        (None, None, None, "usr_2", None),
+    ]

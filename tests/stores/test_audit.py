@@ -35,6 +35,9 @@ SILENT: Final = {
     "__init__": "a trigger that says when rights change",
     "insert_contact": "content",
     "save_contact": "content",
+    "save_profile": "content",
+    "end_merge": "the end of a merge whose begin is recorded",
+    "cut_merges": "the end of merges whose begin is recorded, by an erasure that is recorded, too",
     "erase_contact_row": "the end of an erasure whose begin is recorded",
 }
 """What writes one of these tables and records nothing, and why."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.listing import ContactFilter, Listed, Sort
 from deskwire.engine.contacts.words import terms_of, words_of
 from deskwire.storage.sqlite.database import FILE_NAME, connect_reader, migrate
 from deskwire.storage.sqlite.migrations.list import migrations
@@ -27,6 +28,15 @@ def insert(tx: Any, number: int, name: str | None, project: int = PROJECT.rowid)
     """Store a contact; returns it."""
     stored: Contact = tx.insert_contact(project, Contact(0, f"con_{number}", f"u{number}", 0, 0, name))
     return stored
+
+
+def paged(tx: Any, wanted: ContactFilter, sort: Sort, limit: int) -> list[Contact]:
+    """All contacts of a list, page by page."""
+    listed: list[Listed] = []
+    while page := tx.listed_contacts(PROJECT.rowid, wanted, sort, listed[-1].at if listed else None, limit):
+        assert len(page) <= limit
+        listed += page
+    return [each.contact for each in listed]
 
 
 names = st.none() | st.lists(st.sampled_from(["Ada", "Adam", "Bea", "Ber"]), max_size=2).map(" ".join)
@@ -52,11 +62,8 @@ def test_a_page_has_the_newest_that_have_a_word_for_each_term(
         )
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists, "_MANY", many)
-        listed: list[Contact] = []
-        while page := tx.contacts(PROJECT.rowid, terms, listed[-1].rowid if listed else None, limit):
-            assert len(page) <= limit
-            listed += page
+        patch.setattr(lists, "MANY", many)
+        listed = paged(tx, ContactFilter(terms=terms), Sort(), limit)
     tx.conn.execute("ROLLBACK TO one")
     assert listed == fitting
 
@@ -73,7 +80,7 @@ def test_a_contact_keeps_just_the_words_that_it_has_now(tx: Any) -> None:
 def test_one_whose_erasure_has_begun_is_not_listed(tx: Any) -> None:
     contact = insert(tx, 1, "Ada")
     tx.mark_erasing(contact.rowid)
-    assert tx.contacts(PROJECT.rowid, (), None, 9) == tx.contacts(PROJECT.rowid, ("ada",), None, 9) == []
+    assert tx.contacts(PROJECT.rowid, (), 9) == tx.contacts(PROJECT.rowid, ("ada",), 9) == []
 
 
 @pytest.mark.sqlite
@@ -94,4 +101,4 @@ def test_contacts_from_before_there_were_words_can_be_found(tmp_path: Path) -> N
     with closing(connect_reader(path)) as connection:
         reader = SqliteReader(connection)
         for term in ("muller", "shop.e", "u1"):
-            assert [each.id for each in reader.contacts(1, (term,), None, 9)] == ["con_1"]
+            assert [each.id for each in reader.contacts(1, (term,), 9)] == ["con_1"]

@@ -159,7 +159,8 @@ class InlineStore:
         self.writes = 0
         self.reads = 0
         self._submitted: deque[Callable[[], Awaitable[None]]] = deque()
-        self.at_once(found_projects)
+        if self._here.project(PROJECT.id) is None:
+            self.at_once(found_projects)
 
     @property
     def connection(self) -> Any:

@@ -25,6 +25,7 @@ from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import Relay
 from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.search.indexer import LOOK_S, Indexer
@@ -191,6 +192,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         sessions=parts.sessions,
         actors=registry,
         erasures=Erasures(actors, store, wall_clock, registry, cluster),
+        merges=Merges(actors, store, wall_clock, registry, cluster),
         log=parts.events,
         clock=wall_clock,
         tokens=parts.signing.tokens,

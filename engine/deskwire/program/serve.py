@@ -211,11 +211,14 @@ async def serve(
                 actors.start_soon(kept_running, "conversations.wakings", partial(on_duty, wakings.run))
                 nodes.share_out(here, services)
                 if here.membership is None:
+                    await services.merges.resume()
                     await services.erasures.resume()
                     await services.surveys.refreshes.recover()
                 else:
                     recover = services.surveys.refreshes.keep_recovering
                     actors.start_soon(kept_running, "surveys.refreshes", partial(on_duty, recover))
+                    merge = services.merges.keep_resuming
+                    actors.start_soon(kept_running, "contacts.merges", partial(on_duty, merge))
                     resume = services.erasures.keep_resuming
                     actors.start_soon(kept_running, "privacy.erasures", partial(on_duty, resume))
                 if here.heads is not None:

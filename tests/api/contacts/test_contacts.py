@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import trio
 
+from tests.api.contacts.test_contacts_for_agents import identity_of
 from tests.api.events.test_channels_agree import consuming, receiving, register
 from tests.support.api.service import Service
 from tests.support.api.surveys import respond, survey
@@ -23,7 +24,7 @@ async def test_putting_a_contact_replaces_its_identity_and_announces_changes_onl
     assert (second["id"], second["name"], second["email"]) == (first["id"], "Ada L.", None)
     events = await service.events()
     assert [(event["type"], event["sequence"]) for event in events] == [("contact.updated", None)]
-    assert events[-1]["data"] == {"contact": second}
+    assert events[-1]["data"] == {"contact": identity_of(second)}
     assert (await service.http.get("/s2s/contacts/u1")).json() == second
 
 
@@ -168,3 +169,18 @@ async def test_an_erased_contact_and_a_new_one_of_its_user_id_are_told_apart_by_
     assert second["id"] != first["id"]
     contacts = [event["data"]["contact"] for event in await service.events()]
     assert [(contact["id"], contact["name"]) for contact in contacts] == [(first["id"], None)]
+
+
+async def test_the_erasure_of_a_contact_without_conversations_reaches_every_channel(service: Service) -> None:
+    await service.http.put("/s2s/contacts/u1", json={"name": "Ada"})
+    async with receiving() as receiver, consuming(service) as live, consuming(service) as project:
+        await register(service, receiver.url, events=[])
+        await live.subscribe("c1", "private-contact-u1")
+        await project.subscribe("c2")
+        assert (await service.http.delete("/s2s/contacts/u1")).is_success
+        await receiver.wait(1)
+        (event,) = await service.events()
+        assert (event["type"], event["data"]["contact"]["name"]) == ("contact.updated", None)
+        for each in (live, project):
+            assert json.loads((await each.receive())["data"]) == event
+        assert [json.loads(request.body) for request in receiver.requests] == [event]

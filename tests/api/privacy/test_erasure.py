@@ -63,6 +63,30 @@ async def test_nothing_of_a_deleted_conversation_is_left(
     assert "mk" not in "".join(capfd.readouterr())
 
 
+async def test_nothing_of_a_merged_contact_is_left_when_the_other_one_is_erased(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with running(tmp_path) as service:
+        async with listening(service) as log:
+            planted = await plant(service, log)
+            await service.http.put("/s2s/contacts/known", json={"name": "Known"})
+            answer = await service.http.post("/s2s/contacts/known/merge", json={"from": planted.user})
+            assert answer.status_code == 200
+            assert {place for place, _ in left(tmp_path, CONVERSATION + CUSTOMER)} >= {
+                "message",
+                "response",
+                "ticket",
+            }
+            assert (await service.http.delete("/s2s/contacts/known")).status_code == 200
+            await overwritten(service)
+            assert left(tmp_path, CONVERSATION + CUSTOMER) == []
+        await unreachable(service, planted)
+        last = [each["data"]["contact"] for each in (await service.events())[-2:]]
+        assert [(each["userId"], each["name"]) for each in last] == [(planted.user, None), ("known", None)]
+    assert left(tmp_path, CONVERSATION + CUSTOMER) == []
+    assert "mk" not in "".join(capfd.readouterr())
+
+
 async def test_nothing_of_an_erased_contact_is_left_but_its_user_id_in_the_deletion(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

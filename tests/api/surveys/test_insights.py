@@ -209,6 +209,24 @@ async def test_with_a_model_the_refresh_has_its_themes_and_summary(tmp_path: Pat
         assert len(model.asked) == 3  # a GET asks no model
 
 
+async def test_a_model_that_answers_with_no_themes_but_words_fails_the_refresh_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    async with (
+        model_server() as model,
+        running(tmp_path, model_url=model.url, model_name="m", model_key="k") as service,
+    ):
+        made = await survey(service)
+        for user in ("u1", "u2"):
+            await respond(service, made, user, answers={"score": 2, "why": "Too late"})
+        model.answer({"themes": ["Waiting"], "summary": "Two people waited."})
+        failed = await refreshed(service, made)
+        assert failed["status"] == "failed"
+        assert failed["error"].startswith("The model failed: Theme 0 of its answer is not of the form")
+        found = (await service.dashboard.get(f"/engagement/surveys/{made['id']}/insights")).json()
+        assert found["updatedAt"] is None
+
+
 async def test_what_a_contact_said_is_no_longer_quoted_when_it_is_deleted(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         made = await survey(service)

@@ -70,6 +70,28 @@ async def test_what_is_no_answer_is_one_error_after_one_attempt(
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json\n{"summary": "Fine {so far}."}\n```',
+        '```\n{"summary": "Fine {so far}."}\n```\n',
+        'Here is the summary:\n\n{"summary": "Fine {so far}."}\n\nTell me if you need more.',
+    ],
+)
+async def test_an_object_in_a_code_fence_or_between_sentences_is_the_answer(
+    server: ModelServer, text: str
+) -> None:
+    server.reply = said(text)
+    assert await chat(server).complete(MESSAGES, SCHEMA) == {"summary": "Fine {so far}."}
+
+
+@pytest.mark.parametrize("text", ["```json\n{\n```", 'Either {"a": 1} or {"a": 2}.', "}{", "{not: json}"])
+async def test_a_text_without_one_object_in_it_is_an_error(server: ModelServer, text: str) -> None:
+    server.reply = said(text)
+    with pytest.raises(ModelError, match="not JSON"):
+        await chat(server).complete(MESSAGES, SCHEMA)
+
+
 async def test_a_server_that_never_answers_is_given_up(server: ModelServer) -> None:
     server.reply = NEVER
     with pytest.raises(ModelError, match=r"^It did not answer within 0\.2 s\.$"):

@@ -189,8 +189,8 @@ def test_a_drop_of_the_score_is_an_alert_from_a_tenth_on(
 def test_a_complaint_that_becomes_frequent_is_an_alert_which_keeps_its_time() -> None:
     many = over_time("nps", [9] * 20, [2] * 20)
     written = comments(many)
-    slow = theme_of("slow", [comment for comment in written if comment.text == "slow"])
-    fine = theme_of("fine", [comment for comment in written if comment.text == "fine"])
+    slow = theme_of("slow", [comment for comment in written if comment.text == "slow"], "negative", [])
+    fine = theme_of("fine", [comment for comment in written if comment.text == "fine"], "positive", [])
     found = alerts(many, [slow, fine], written, {"theme_spike:slow": iso(NOON - 5 * DAY)}, NOON)
     assert [each["id"] for each in found] == ["score_drop", "theme_spike:slow"]
     assert found[0]["createdAt"] == iso(NOON)
@@ -201,4 +201,4 @@ def test_a_complaint_that_becomes_frequent_is_an_alert_which_keeps_its_time() ->
 def test_praise_that_becomes_frequent_is_no_alert() -> None:
     many = over_time("nps", [0] * 20, [10] * 20)
     written = comments(many)
-    assert alerts(many, [theme_of("slow", written)], written, {}, NOON) == []
+    assert alerts(many, [theme_of("slow", written, "positive", [])], written, {}, NOON) == []

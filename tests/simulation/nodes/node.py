@@ -17,6 +17,7 @@ from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.shared import SharedLog
 from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.webhooks.couriers import Couriers
@@ -125,6 +126,7 @@ class Node(Server):
             made,
             answers=Answers(Secrets(SECRET), trio_ms, self.config.idempotency_s, several=True),
             erasures=Erasures(nursery, self.disk, trio_ms, made.actors, self.membership),
+            merges=Merges(nursery, self.disk, trio_ms, made.actors, self.membership),
         )
 
     async def _forget_callers(self) -> None:

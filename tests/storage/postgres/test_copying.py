@@ -14,6 +14,7 @@ import psycopg
 import pytest
 import trio
 
+from deskwire.engine.conversations.commands import Close, Rate, Reopen
 from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.types import Draft, Topic
@@ -55,6 +56,8 @@ async def _filled(directory: Path) -> None:
     conversation = await fill(directory)
     async with running(directory) as engine:
         await engine.directory.ask(PROJECT, conversation, post("agent", ODD))
+        for command in (Rate(9, "Quick."), Close("agent"), Reopen()):
+            await engine.directory.ask(PROJECT, conversation, command)
         erased = announce_contact(replace(CONTACT, user_id="erased-1"))
         await engine.store.write(lambda tx: tx.append_event(PROJECT, erased, None, NOON))
 
@@ -84,11 +87,15 @@ def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str)
     done = copied(data, url)
     assert done.rows["events"] > 2
     assert done.rows["deliveries"] > 0
+    assert done.rows["milestones"] == 4, "an answer, a rating, a closing and a reopening"
     assert (done.files, done.file_bytes, done.missing, done.problems) == (1, len(FILE), [], [])
     for query in (
         "SELECT id FROM events ORDER BY position",
         "SELECT id, status FROM deliveries ORDER BY position",
         "SELECT rowid, id, sequence, revision FROM conversations ORDER BY rowid",
+        "SELECT rowid, asked_at, answered_at, opened_at, replier_id, team_id FROM conversations ORDER BY rowid",
+        "SELECT * FROM milestones ORDER BY rowid",
+        "SELECT rowid, project FROM messages ORDER BY rowid",
         "SELECT name, sealed FROM kept_answers ORDER BY name",
     ):
         assert postgres_rows(url, query) == sqlite_rows(data, query), query

@@ -31,6 +31,7 @@ CONVERSATION: Final = (
 CUSTOMER: Final = (
     "oldname", "name", "email", "phone", "avatar", "contactanswer", "memoryname", "memorycontent", "memorydescription",
     "oldticket", "ticket", "ticketdescription", "tickettype", "oldtag", "tag", "response", "channel",
+    "oldprofile", "profile", "profilekey", "profiletag",
     "ticketanswer", "responseanswer",
 )  # fmt: skip
 """Places that belong to the customer, apart from the user id, which the deletions' events name."""
@@ -142,6 +143,9 @@ async def plant(service: Service, log: str | None = None, whose: str = "") -> Pl
     put = await service.http.put(f"/s2s/contacts/{user}", json={})
     for known in (identity, {**identity, "name": m("name")}):  # each is in an event of its own
         await service.http.put(f"/s2s/contacts/{user}", json=known)
+    for value in ("oldprofile", "profile"):
+        fields = {"attributes": {"k": m(value), m("profilekey"): 1}, "tags": [m("profiletag")]}
+        assert (await service.http.patch(f"/s2s/contacts/{user}", json=fields)).status_code == 200
     conversation = await service.create(user, title=m("oldtitle"), attributes={"k": m("oldattribute")})
     upload = await _talk(service, conversation, m)
     await _be_asked(service, conversation, m)

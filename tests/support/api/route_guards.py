@@ -39,6 +39,7 @@ GET /v3/contacts                                                | dashboard    |
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
 PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 64 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
+POST /v3/contacts/{contactId}/merge                             | dashboard    | contacts.manage      | 64 KiB
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
 POST /v3/conversations                                          | dashboard    | conversations.reply  | 512 KiB
 DELETE /v3/conversations/{conversationId}                       | dashboard    | conversations.delete | 8 KiB
@@ -114,11 +115,14 @@ GET /v3/reports/time-to-close                                   | either       |
 GET /v3/reports/time-to-close.csv                               | either       | conversations.read   | -
 GET /v3/reports/volume                                          | either       | conversations.read   | -
 GET /v3/reports/volume.csv                                      | either       | conversations.read   | -
+GET /v3/s2s/contacts                                            | server_key   | contacts.read        | -
 DELETE /v3/s2s/contacts/{userId}                                | server_key   | contacts.manage      | 8 KiB
 GET /v3/s2s/contacts/{userId}                                   | server_key   | contacts.read        | -
+PATCH /v3/s2s/contacts/{userId}                                 | server_key   | contacts.manage      | 64 KiB
 PUT /v3/s2s/contacts/{userId}                                   | server_key   | contacts.manage      | 64 KiB
 GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | conversations.read   | -
 GET /v3/s2s/contacts/{userId}/export                            | server_key   | contacts.manage      | -
+POST /v3/s2s/contacts/{userId}/merge                            | server_key   | contacts.manage      | 64 KiB
 GET /v3/s2s/conversations                                       | server_key   | conversations.read   | -
 POST /v3/s2s/conversations                                      | server_key   | conversations.reply  | 512 KiB
 DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | conversations.delete | 8 KiB
@@ -140,6 +144,10 @@ POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   |
 GET /v3/s2s/deliveries/{deliveryId}                             | server_key   | webhooks.manage      | -
 POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | webhooks.manage      | 8 KiB
 GET /v3/s2s/events                                              | server_key   | conversations.read   | -
+GET /v3/s2s/export/conversations                                | server_key   | conversations.read   | -
+GET /v3/s2s/export/messages                                     | server_key   | conversations.read   | -
+GET /v3/s2s/export/survey-responses                             | server_key   | surveys.read         | -
+GET /v3/s2s/export/tickets                                      | server_key   | tickets.read         | -
 POST /v3/s2s/import                                             | server_key   | projects.manage      | none
 GET /v3/s2s/import/conversation                                 | server_key   | projects.manage      | -
 GET /v3/s2s/project                                             | server_key   | -                    | -

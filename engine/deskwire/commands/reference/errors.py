@@ -105,6 +105,7 @@ CODES: Final = (
     Code(403, "sign_in_disabled", "Users of this installation sign in with an identity provider."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
     Code(404, "consumer_not_found", "The consumer is on no channel, or not on the channel given."),
+    Code(404, "contact_merged", "The contact was merged into another one, which `mergedInto` names."),
     Code(404, "contact_not_found", "There is no such contact in this project."),
     Code(404, "conversation_not_found", "There is no such conversation; remove it from every mirror."),
     Code(404, "delivery_not_found", "There is no such delivery, or it is older than the delivery log."),
@@ -282,6 +283,11 @@ CODES: Final = (
         "The contact can no longer be found; the rest of its erasure takes longer, and continues on its own.",
     ),
     Code(
+        503,
+        "merge_under_way",
+        "A merge of contacts takes longer, and continues on its own. Send the request again to hear of its end.",
+    ),
+    Code(
         503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
     ),
     Code(
@@ -394,12 +400,15 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "too_short": "The value has too few characters.",
     "too_small": "The number is below its minimum.",
     "unchanged": "The new password is the present one.",
+    "merged": "The contact was merged into another one before.",
+    "same": "A contact can't be merged into itself.",
     "unknown": "The project has no object, or the organisation no user, with this id.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",
     "unknown_language": "The project, or the version of the survey, does not have this language.",
     "unknown_parameter": "There is no such query parameter.",
     "unknown_question": "The version of the survey has no question with this id.",
+    "unknown_time_zone": "The IANA database has no time zone of this name.",
     "unknown_version": "The survey has no such version.",
     "url_address_refused": "The URL's host resolves to an address that is not public.",
     "url_characters": "The URL contains whitespace or control characters.",

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from deskwire.engine.contacts.contact import Contact, contact_view
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
 from deskwire.engine.events.extensions import (
@@ -78,8 +79,9 @@ def _drafts() -> Iterator[Draft]:
     yield _note()
     for what in ("redacted", "deleted"):
         yield message_gone(what, _CONVERSATION.id, "msg_01KZ00000000000000000000M1", _NOON, _ACTOR)
-    yield contact_changed(contact_view(_CONTACT), ["tags"], _ACTOR)
-    yield contact_merged(contact_view(_CONTACT), "con_01KZ00000000000000000V1S1T", "visitor-7", _ACTOR)
+    known = whole_view(_CONTACT, Profile({"plan": "pro"}, ("vip",)))
+    yield contact_changed(known, ["tags"], _ACTOR)
+    yield contact_merged(known, "con_01KZ00000000000000000V1S1T", "visitor-7", _ACTOR)
     disabled = replace(_ENDPOINT, status="disabled", status_reason="by the API")
     held = HeldBack(38, _NOON - 60_000, 0, None)
     yield health_event("circuit.opened", replace(_ENDPOINT, circuit=_OPEN), held, _NOON)

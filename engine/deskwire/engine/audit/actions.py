@@ -110,6 +110,8 @@ _ALL: Final = (
         counted=True,
     ),
     Action("contact.erased", "contact", "The erasure of a contact with everything that belongs to it began."),
+    Action("contact.merged", "contact", "Another contact was merged into this one."),
+    Action("contact.merged_away", "contact", "The merge of this contact into another one began."),
     Action(
         "contact.exported",
         "contact",

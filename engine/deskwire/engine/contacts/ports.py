@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
+from deskwire.engine.contacts.merged import Merged
+from deskwire.engine.contacts.profile import Profile
 
 
 class ContactReader(Protocol):
@@ -17,14 +20,37 @@ class ContactReader(Protocol):
     def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
         """Return the contact with this `con_` id."""
 
-    def contacts(
-        self, project: int, terms: Sequence[str], before: int | None, limit: int
-    ) -> Sequence[Contact]:
-        """Return contacts, newest first, with a `rowid` smaller than `before`.
+    def profile(self, contact: int) -> Profile:
+        """Return a contact's attributes and tags."""
 
-        Args:
-            terms: beginnings of words (`words.terms_of`), for each of which a contact has a word.
+    def profiles(self, contacts: Sequence[int]) -> Mapping[int, Profile]:
+        """Return the attributes and tags of contacts, by their storage keys."""
+
+    def contacts(self, project: int, terms: Sequence[str], limit: int) -> Sequence[Contact]:
+        """Return the newest contacts that have a word for each of these beginnings of words (`words.terms_of`)."""
+
+    def listed_contacts(
+        self, project: int, wanted: ContactFilter, sort: Sort, after: Place | None, limit: int
+    ) -> Sequence[Listed]:
+        """Return contacts in the order of `sort`, behind a place."""
+
+    def survivor(self, contact: int) -> Contact | None:
+        """Return the contact with this storage key; None if it was erased or merged meanwhile."""
+
+    def merged(self, project: int, identifier: str, *, by_id: bool) -> Merged | None:
+        """Return the contact that was merged into another one, the latest of several; by its `con_` id, or the backend's id.
+
+        Of one whose survivor is being erased there is nothing to be found.
         """
+
+    def merges(self) -> Sequence[tuple[str, Merged]]:
+        """Return the merges that have begun and not ended, each with its project's id."""
+
+    def abandoned_merges(self) -> Sequence[int]:
+        """Return the contacts whose merge nobody carries out: its node's lease is over."""
+
+    def merged_into(self, contact: int) -> Sequence[Contact]:
+        """Return the contacts that were merged into this one, or are being, as they were found last."""
 
     def erasing(self) -> Sequence[tuple[str, Contact]]:
         """Return contacts whose erasure has begun and not ended, each with its project's id."""
@@ -42,8 +68,29 @@ class ContactTransaction(ContactReader, Protocol):
     def save_contact(self, contact: Contact) -> None:
         """Store a changed contact."""
 
+    def save_profile(self, contact: Contact, profile: Profile) -> None:
+        """Store a contact's attributes and tags, with the time of its last change."""
+
+    def hold_contacts(self, *contacts: int) -> None:
+        """Have whoever refers to these contacts in a transaction of another node end that first, or see what this one does."""
+
+    def begin_merge(self, source: int, target: int) -> None:
+        """Begin a merge: from here on the source is not found any more, and its memory is the target's.
+
+        Of two entries of one name the target's stays.
+        """
+
+    def move_responses(self, source: int, target: int, limit: int) -> int:
+        """Give up to `limit` survey responses of a contact to another one; return how many."""
+
+    def end_merge(self, source: Contact) -> bool:
+        """End a merge if nothing is left to move: its identity is gone. False if there is something, or it is over."""
+
+    def cut_merges(self, target: int) -> None:
+        """End the merges into a contact that is to be erased: what they have not moved is erased with it."""
+
     def take_erasure(self, contact: int, incarnation: int) -> bool:
-        """Note that this life of a node carries an erasure out; False, with nothing noted, if another one does."""
+        """Note that this life of a node carries out an erasure, or a merge; False, with nothing noted, if another one does."""
 
     def mark_erasing(self, contact: int) -> None:
         """Begin a contact's erasure: from here on it is not found any more."""

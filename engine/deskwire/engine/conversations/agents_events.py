@@ -21,6 +21,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Revealed,
     WorkflowWaits,
@@ -67,6 +68,8 @@ def changes_to_tell(steps: Sequence[Step], entries: Sequence[Entry | None]) -> l
     if isinstance(steps[-1][1], Deleted):
         return [] if after.visible else ["deleted"]
     names = [public for name, public in _NAMES.items() if getattr(before, name) != getattr(after, name)]
+    if any(isinstance(fact, Moved) for _, fact, _ in steps):
+        names.append("contact")
     if _running(before) != _running(after):
         names.append("workflow")
     return names if _is_untold(before, after, steps, entries) else []

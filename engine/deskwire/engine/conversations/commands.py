@@ -127,6 +127,14 @@ class ReplaceNetworkLogs:
 
 
 @value
+class Move:
+    """Give the conversation to the contact that its own one is merged into; both by their storage keys."""
+
+    source: int
+    target: int
+
+
+@value
 class Expire:
     """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
 
@@ -153,6 +161,7 @@ Command = (
     | WakeSnoozed
     | LinkTicket
     | ReplaceNetworkLogs
+    | Move
     | Expire
     | Delete
 )

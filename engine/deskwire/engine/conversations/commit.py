@@ -29,6 +29,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -39,7 +40,7 @@ from deskwire.engine.conversations.facts import (
 from deskwire.engine.conversations.milestones import milestones_of
 from deskwire.engine.conversations.plan import Plan, Receipt
 from deskwire.engine.conversations.ports import CommitTransaction
-from deskwire.engine.core.errors import Invalid
+from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.record import changed
 from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
 from deskwire.engine.events.types import Draft
@@ -76,6 +77,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     if after is None:
         assert plan.before is not None, "creation is a fact"
         return Receipt(plan.before, plan.before, contact, project)
+    former, contact = contact, contact if plan.plain else _owner(tx, plan, contact)
     facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
     show = partial((plan.links or nowhere()).shown, now=at)
     drafts = _drafts(plan, tx, facts, contact, show)
@@ -91,6 +93,8 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
         event = append(tx, project, draft, subject, each, at, lane=state.rowid)
+        if contact is not former:
+            tx.note_moved(state.rowid, former.rowid, event.id)
         if plan.entries:
             events[draft.sequence] = event.id
     if not plan.plain:
@@ -108,6 +112,17 @@ def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int
         return put_contact(tx, plan.project, plan.contact, plan.at), {}
     claimed = tx.claim(plan.before)
     return claimed.contact, dict(claimed.routed)
+
+
+def _owner(tx: CommitTransaction, plan: Plan, contact: Contact) -> Contact:
+    """Return the contact whose conversation it is from now on. Raises Conflict if it can't be moved to that one."""
+    for _, fact, _ in plan.steps:
+        if isinstance(fact, Moved):
+            target = tx.survivor(fact.target)
+            if target is None or contact.rowid != fact.source:
+                raise Conflict("The conversation is another contact's, or the contact to be is gone.")
+            return target
+    return contact
 
 
 def _signed(fact: Fact, contact: Contact) -> Fact:
@@ -171,6 +186,8 @@ def _store_beside(
             tx.put_network_logs(state.rowid, snapshot, at)
         case Revealed():
             tx.number_messages(state.rowid, after.sequence - after.messages + 1)
+        case Moved(source, target):
+            tx.move_conversation(state.rowid, source, target)
         case Filed(changes):
             _file(tx, state, changes)
         case Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import NOBODY, Contact, identify
+from deskwire.engine.contacts.merged import Merged, no_such_contact
 from deskwire.engine.contacts.ports import ContactTransaction
+from deskwire.engine.contacts.profile import Profile, changed_profile, whole_view
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.emit import announce_contact
-from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.extensions import contact_changed, contact_merged
+from deskwire.engine.events.internal import Actor
 from deskwire.engine.events.types import contact_lane
-from deskwire.engine.webhooks.publish import PublishTransaction, append, targets
+from deskwire.engine.webhooks.publish import PublishTransaction, append, extend, targets
 
 
 class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
@@ -27,7 +31,7 @@ def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: 
     """
     known = tx.contact(project.rowid, ref.user_id)
     if ref.id is not None and (known is None or known.id != ref.id):
-        raise NotFound("There is no such contact.", code="contact_not_found")
+        raise no_such_contact(None)
     if known is None:
         blank = Contact(0, new_id("con", at), ref.user_id, at, at)
         return tx.insert_contact(project.rowid, identify(blank, ref.identity, at))
@@ -45,13 +49,63 @@ def change_contact(
     return contact
 
 
+def change_profile(
+    tx: IdentityTransaction, project: Project, known: Contact, given: Mapping[str, Any], by: Actor, at: int
+) -> tuple[Contact, Profile]:
+    """Return the contact with these attributes and tags; told if they change anything. Raises Invalid as `changed_profile`.
+
+    Args:
+        given: `attributes` to be merged, and `tags`, which replace all; both may be missing.
+    """
+    before = tx.profile(known.rowid)
+    profile, names = changed_profile(before, given)
+    if not names:
+        return known, before
+    return put_profile(tx, project, known, profile, names, by, at), profile
+
+
+def put_profile(
+    tx: IdentityTransaction,
+    project: Project,
+    known: Contact,
+    profile: Profile,
+    names: Sequence[str],
+    by: Actor,
+    at: int,
+) -> Contact:
+    """Store a contact's attributes and tags, told if they have changed; `names` says which have."""
+    contact = replace(known, updated_at=at)
+    tx.save_profile(contact, profile)
+    if names:
+        draft = contact_changed(whole_view(contact, profile), names, by)
+        lane = contact_lane(contact.rowid)
+        extend(tx, project, draft, lane, at, lane=lane)
+    return contact
+
+
+def end_merge(tx: IdentityTransaction, project: Project, merged: Merged, by: Actor, at: int) -> bool:
+    """End a merge, and announce that the source has no identity any more; False if something of it is still to be moved.
+
+    Its events stay as long as the contact that it was merged into.
+    """
+    gone = replace(identify(merged.source, NOBODY, at), updated_at=at)
+    if not tx.end_merge(gone):
+        return False
+    _announce_contact(tx, project, gone, at, contact_lane(gone.rowid))
+    target, lane = merged.target, contact_lane(merged.target.rowid)
+    draft = contact_merged(whole_view(target, tx.profile(target.rowid)), gone.id, gone.user_id, by)
+    extend(tx, project, draft, lane, at, lane=lane)
+    return True
+
+
 def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, at: int) -> None:
     """Remove a contact that has nothing left, and announce that it has no identity any more (ADR 21).
 
-    This event outlives its subject, as that of a conversation's deletion does.
+    So it is with those that were merged into it. These events outlive their subjects, as that of a conversation's deletion does.
     """
-    tx.erase_contact(contact.rowid)
-    _announce_contact(tx, project, identify(contact, NOBODY, at), at, None)
+    for each in (*tx.merged_into(contact.rowid), contact):
+        tx.erase_contact(each.rowid)
+        _announce_contact(tx, project, identify(each, NOBODY, at), at, None)
 
 
 def _announce_contact(

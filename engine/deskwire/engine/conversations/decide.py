@@ -28,6 +28,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     LinkTicket,
     MarkRead,
+    Move,
     Patch,
     PostMessage,
     Rate,
@@ -46,6 +47,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -114,6 +116,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
             return (NetworkLogsReplaced(snapshot, at),)
+        case Move(source, target):
+            return (Moved(source, target),)
         case Expire(windows):
             return (Deleted("retention"),) if passed(state, windows, at) else ()
         case Delete(reason):
@@ -292,7 +296,9 @@ def events_of(state: Conversation, fact: Fact) -> int:
             return 0 if run.step is None else shown
         case Revealed():
             return 1 + state.messages
-        case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted() | Deleted():
+        case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted():
+            return shown
+        case Moved() | Deleted():
             return shown
         case _:
             assert_never(fact)
@@ -321,7 +327,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
             return {"run": run}
         case WorkflowCompleted():
             return {"run": None}
-        case Deleted() | Created():
+        case Deleted() | Created() | Moved():
             return {}
         case _:
             assert_never(fact)
@@ -373,7 +379,7 @@ def touches(fact: Fact) -> bool:
             return run.step is not None
         case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
             return True
-        case WorkflowCompleted() | Deleted():
+        case WorkflowCompleted() | Moved() | Deleted():
             return True
         case _:
             assert_never(fact)

@@ -17,6 +17,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -158,6 +159,8 @@ def announce(
         case Updated(changes):
             changed = sorted(public for name in changes if (public := PUBLIC_NAMES[name]))
             yield Draft("conversation.updated", after.sequence, {**data, "changed": changed})
+        case Moved():
+            yield Draft("conversation.updated", after.sequence, {**data, "changed": ["contact"]})
         case WorkflowWaits(run):
             if run.step is not None:
                 yield Draft("workflow.step.presented", after.sequence, {**data, "step": run.step})

@@ -73,6 +73,14 @@ class NetworkLogsReplaced:
 
 
 @value
+class Moved:
+    """The conversation is another contact's; both by their storage keys."""
+
+    source: int
+    target: int
+
+
+@value
 class Deleted:
     """The conversation is gone."""
 
@@ -107,5 +115,6 @@ Fact = (
     | NetworkLogsReplaced
     | WorkflowWaits
     | WorkflowCompleted
+    | Moved
     | Deleted
 )

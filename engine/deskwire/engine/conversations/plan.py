@@ -22,6 +22,7 @@ from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.facts import (
     Deleted,
     Fact,
+    Moved,
     NetworkLogsReplaced,
     Revealed,
     WorkflowCompleted,
@@ -33,8 +34,8 @@ from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
 
 _TOLD: Final = frozenset(ACTIONS)
-_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced})
-"""The facts that make a commit write what grows with the conversation."""
+_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, Moved})
+"""The facts that make a commit write what grows with the conversation, or that have to be alone."""
 
 
 @value

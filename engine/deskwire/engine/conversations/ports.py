@@ -113,6 +113,12 @@ class ConversationTransaction(ConversationReader, Protocol):
     def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
         """Store the changed conversation, which was `before`, a lower `revision`."""
 
+    def move_conversation(self, conversation: int, source: int, target: int) -> None:
+        """Give a conversation of one contact to another one."""
+
+    def note_moved(self, conversation: int, source: int, event_id: str) -> None:
+        """Note that the events in front of this one, as far as none before has noted that, are about the former contact."""
+
     def erase_conversation(self, state: Conversation) -> None:
         """Remove the conversation with all that belongs to it, events and deliveries included.
 

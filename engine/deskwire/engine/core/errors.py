@@ -71,9 +71,23 @@ class PersonRequired(Forbidden):
 
 
 class NotFound(DomainError):
-    """The refusal for an object that this caller does not have; another project's object looks the same."""
+    """The refusal for an object that this caller does not have; another project's object looks the same.
+
+    `shown` are fields that its document has besides.
+    """
 
     code = "not_found"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        retry_after_s: int | None = None,
+        shown: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail, code=code, retry_after_s=retry_after_s)
+        self.shown = shown or {}
 
 
 class Conflict(DomainError):

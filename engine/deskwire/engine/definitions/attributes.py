@@ -1,4 +1,4 @@
-"""A conversation's attributes: their merging, and their bounds (decisions 4; ADR 5)."""
+"""The attributes of a conversation or a contact: their merging, and their bounds (decisions 4; ADR 5)."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[s
     return {key: value for key, value in {**attributes, **patch}.items() if value is not None}
 
 
-def overfull(attributes: Mapping[str, Any]) -> Problem | None:
+def overfull(attributes: Mapping[str, Any], holder: str = "conversation") -> Problem | None:
     """Return what is wrong with the size of all attributes together, None if nothing is."""
     if len(attributes) > ATTRIBUTES_MAX:
-        message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(attributes)}."
+        message = f"A {holder} holds at most {ATTRIBUTES_MAX} attributes; this makes {len(attributes)}."
         return Problem("/attributes", "too_many", message)
     size = size_of(attributes)
     if size is None:

@@ -96,10 +96,18 @@ def _object_in(body: bytes) -> Mapping[str, Any]:
             pass
         case _:
             raise ModelError("Its answer has no text.")
-    try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        raise ModelError("Its text is not JSON, although that was asked for.") from None
+    value = _json_in(content)
     if not isinstance(value, dict):
         raise ModelError("Its text is JSON but no object.")
     return value
+
+
+def _json_in(content: str) -> Any:
+    """Return the JSON that a text is, or that stands in it: in a code fence, between sentences. Raises ModelError."""
+    begins, ends = content.find("{"), content.rfind("}") + 1
+    for text in (content, content[begins:ends] if begins >= 0 else ""):
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            continue
+    raise ModelError("Its text is not JSON, although that was asked for.")

@@ -3,7 +3,8 @@
 The last commit removes the contact with its events and announces that, once, behind all the deletions.
 The contact is marked before anything is removed. From then on it is not found, and an erasure that a
 crash cut short is taken up at the next start, or by another node once the lease of the one that was at it is over. A second
-call meanwhile waits for the erasure under way, wherever that is.
+call meanwhile waits for the erasure under way, wherever that is. What other contacts have left that were merged into it goes
+with it; a merge that is under way ends.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.audit.trail import UNKNOWN, By
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.merged import found_contact
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Delete
@@ -194,18 +196,23 @@ class Erasures:
     async def _attempt(self, project: Project, erased: Contact) -> bool:
         contact = erased.rowid
         try:
-            ids = await self._store.read(lambda reader: reader.conversation_ids(contact))
-            for start in range(0, len(ids), _CONVERSATIONS):
-                await self._delete_all(project, ids[start : start + _CONVERSATIONS])
-            while await self._store.write(self._tickets(project, contact)):
-                await trio.lowlevel.checkpoint()
-            while await self._store.write(self._responses(project, contact)):
-                await trio.lowlevel.checkpoint()
+            merged = await self._store.read(lambda reader: reader.merged_into(contact))
+            for each in (*(source.rowid for source in merged), contact):
+                await self._erase_what_belongs_to(project, each)
             await self._store.write(lambda tx: _erase(tx, project, erased, self._clock()))
         except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
             log.warning("erasure.delayed", reason=str(error))
             return False
         return True
+
+    async def _erase_what_belongs_to(self, project: Project, contact: int) -> None:
+        ids = await self._store.read(lambda reader: reader.conversation_ids(contact))
+        for start in range(0, len(ids), _CONVERSATIONS):
+            await self._delete_all(project, ids[start : start + _CONVERSATIONS])
+        while await self._store.write(self._tickets(project, contact)):
+            await trio.lowlevel.checkpoint()
+        while await self._store.write(self._responses(project, contact)):
+            await trio.lowlevel.checkpoint()
 
     async def _delete_all(self, project: Project, conversation_ids: Sequence[str]) -> None:
         """Delete these conversations together. Raises the first failure, once all are over."""
@@ -260,9 +267,11 @@ def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at:
 
 
 def _mark(tx: ContactTransaction, project: int, user_id: str, incarnation: int) -> Contact:
-    contact = tx.contact(project, user_id)
-    if contact is None:
-        raise NotFound("There is no such contact.", code="contact_not_found")
+    contact = found_contact(tx, project, user_id, by_id=False)
+    tx.hold_contacts(contact.rowid)
+    if tx.survivor(contact.rowid) is None:  # another node was first
+        return _mark(tx, project, user_id, incarnation)
+    tx.cut_merges(contact.rowid)
     tx.mark_erasing(contact.rowid)
     tx.take_erasure(contact.rowid, incarnation)
     return contact

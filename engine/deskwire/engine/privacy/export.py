@@ -15,9 +15,10 @@ from typing import Any, Final, Protocol, TypeVar
 import orjson
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.contacts.contact import Contact, contact_view
+from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.memory import MemoryReader, memory_view
 from deskwire.engine.contacts.ports import ContactReader
+from deskwire.engine.contacts.profile import whole_view
 from deskwire.engine.conversations.activity import activity_view as conversation_activity_view
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
@@ -69,7 +70,8 @@ class Export:
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield the document in pieces; its last field is `complete`. Raises NotFound when the contact is erased."""
         contact = self._subject.contact
-        yield _opened({"exportedAt": iso(self._now), "contact": contact_view(contact)})
+        profile = await self._read(lambda reader: reader.profile(contact.rowid))
+        yield _opened({"exportedAt": iso(self._now), "contact": whole_view(contact, profile)})
         for name, pages in (
             ("memory", self._memory()),
             ("surveyResponses", self._responses()),

@@ -96,7 +96,7 @@ def _found(shown: Shown, words: Sequence[str]) -> FoundConversation:
 
 def _contacts(reader: SearchReader, project: int, name: str, limit: int) -> list[Contact]:
     terms = terms_of(name)
-    found = list(reader.contacts(project, terms, None, limit)) if terms else []
+    found = list(reader.contacts(project, terms, limit)) if terms else []
     named = (reader.contact_by_id(project, name), reader.contact(project, name))
     known = {contact.rowid: contact for contact in (*named, *found) if contact is not None}
     return sorted(known.values(), key=lambda contact: not _is_named(contact, name))

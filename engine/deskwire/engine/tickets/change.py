@@ -128,6 +128,22 @@ def unlink_deleted(tx: TicketTransaction, conversation: Conversation, at: int) -
             _save(tx, ticket, {"conversation_id": None}, SYSTEM, at)
 
 
+def follow_contact(tx: TicketTransaction, conversation: Conversation, contact: Contact, at: int) -> None:
+    """Give the linked ticket the contact that its conversation has now."""
+    if conversation.ticket_id is not None:
+        ticket = tx.ticket(conversation.project, conversation.ticket_id)
+        if ticket is not None and ticket.conversation_id == conversation.id:
+            _save(tx, ticket, _of_contact(contact), SYSTEM, at)
+
+
+def move_tickets_of(tx: TicketTransaction, contact: int, target: Contact, limit: int, at: int) -> int:
+    """Give up to `limit` of a contact's tickets to another one; return how many."""
+    tickets = tx.tickets_of(contact, limit)
+    for ticket in tickets:
+        _save(tx, ticket, _of_contact(target), SYSTEM, at)
+    return len(tickets)
+
+
 def note_message(tx: TicketTransaction, ticket_id: str, author: Author, at: int) -> None:
     """Note a message in the ticket's conversation. A contact's message wakes the ticket."""
     ticket = tx.snoozed_ticket(ticket_id) if author.type == "contact" else None
@@ -206,6 +222,10 @@ def _customer(
         message = "A ticket that is linked to a conversation has the contact of that."
         return customer, [Problem("/contactId", "mismatch", message)]
     return customer, []
+
+
+def _of_contact(contact: Contact) -> dict[str, Any]:
+    return {"contact": contact.rowid, "contact_id": contact.id}
 
 
 def _unknown(name: str, what: str) -> Problem:

@@ -11,6 +11,7 @@ from deskwire.engine.conversations.facts import (
     Deleted,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -19,7 +20,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.tickets.change import note_message, unlink_deleted
+from deskwire.engine.tickets.change import follow_contact, note_message, unlink_deleted
 from deskwire.engine.tickets.ports import TicketTransaction
 
 
@@ -30,7 +31,7 @@ class TicketFollower:
         """Do nothing yet."""
 
     def after(self, tx: TicketTransaction, receipt: Receipt) -> None:
-        """Note messages in the ticket, and cut its link to a conversation that was deleted."""
+        """Note messages in the ticket, give it its conversation's contact, and cut its link to one that was deleted."""
         after = receipt.after
         if after.ticket_id is None:
             return
@@ -40,6 +41,8 @@ class TicketFollower:
                     note_message(tx, after.ticket_id, message.author, message.created_at)
                 case Deleted():
                     unlink_deleted(tx, after, after.updated_at)
+                case Moved():
+                    follow_contact(tx, after, receipt.contact, after.updated_at)
                 case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
                     pass
                 case Filed() | NetworkLogsReplaced() | WorkflowWaits() | WorkflowCompleted():

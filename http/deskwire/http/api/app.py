@@ -26,7 +26,15 @@ from deskwire.http.api.services import Services
 from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
-from deskwire.http.resources import events, reports, snippets, translations, uploads, workflows
+from deskwire.http.resources import (
+    events,
+    project_export,
+    reports,
+    snippets,
+    translations,
+    uploads,
+    workflows,
+)
 from deskwire.http.resources.accounts import (
     audit,
     credentials,
@@ -43,6 +51,7 @@ from deskwire.http.resources.accounts import (
 from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
+from deskwire.http.resources.contacts import lists as contact_lists
 from deskwire.http.resources.conversations import dashboard, own, s2s
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
@@ -71,9 +80,11 @@ _MODULES: Final = (
     s2s,
     contacts,
     agents_contacts,
+    contact_lists,
     contact_export,
     imports,
     events,
+    project_export,
     webhooks,
     deliveries,
     stream,

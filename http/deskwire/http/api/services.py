@@ -22,6 +22,7 @@ from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.stream.hub import Hub
@@ -120,6 +121,7 @@ class Services:
     sessions: Sessions
     actors: ActorRegistry
     erasures: Erasures
+    merges: Merges
     log: EventLog
     clock: Clock
     tokens: Tokens

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from deskwire.engine.conversations.tags import LENGTH_MAX, normal_tag
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.definitions.attributes import (
     ATTRIBUTES_BYTES,
@@ -49,5 +50,6 @@ Attributes = Annotated[
 ]
 RatingComment = Annotated[str, Field(min_length=1, max_length=RATING_COMMENT_MAX), SHOWING]
 Time = Annotated[str, Field(max_length=40), AfterValidator(_time)]
+Tag = Annotated[str, Field(min_length=1, max_length=LENGTH_MAX), AfterValidator(normal_tag)]
 Closer = Literal["agent", "bot", "system"]
 StatusName = Literal["OPEN", "PENDING", "CLOSED"]

@@ -67,7 +67,7 @@ class ReportQuery(Query):
 
 
 class BacklogQuery(ReportQuery):
-    """What the backlog is counted by; a period is for its days alone."""
+    """The groups of a backlog; a period is for its days alone."""
 
     def period(self, now: int) -> Period:
         """Return the period of the days. Raises BadRequest for one that nothing is asked of."""

@@ -18,7 +18,7 @@ from deskwire.http.schemas.base import (
     Shape,
     TicketId,
 )
-from deskwire.http.schemas.conversations import AgentMessage, BackendUserId, Contact, ToldConversation
+from deskwire.http.schemas.conversations import AgentMessage, Contact, NamedContact, ToldConversation
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.tickets import Ticket
 
@@ -96,18 +96,11 @@ class ChangedContactData(Shape):
     actor: EventActor
 
 
-class MergedContact(Shape):
-    """The ids of the contact that is no more."""
-
-    id: ContactId
-    user_id: BackendUserId
-
-
 class MergedContactData(Shape):
     """The contact that has everything now, the one that is no more, and the author of the merge."""
 
     contact: Contact
-    merged: MergedContact
+    merged: NamedContact
     actor: EventActor
 
 

@@ -29,8 +29,8 @@ from deskwire.http.schemas.service import ProblemDocument
 BackendUserId = Annotated[str, Field(description="The id of the user in your own system.", examples=["u1"])]
 
 
-class Contact(Shape):
-    """A contact: a customer of the project."""
+class ContactIdentity(Shape):
+    """The identity of a contact: a customer of the project."""
 
     id: ContactId
     user_id: BackendUserId
@@ -40,6 +40,13 @@ class Contact(Shape):
     avatar: Annotated[str, Field(examples=["https://shop.example.org/ada.png"])] | None
     created_at: Moment
     updated_at: Moment
+
+
+class Contact(ContactIdentity):
+    """A contact: a customer of the project. Your backend and agents set its attributes and tags alike."""
+
+    attributes: Annotated[dict[str, Any], Field(examples=[{"plan": "pro"}])]
+    tags: Annotated[list[str], Field(examples=[["vip"]])]
 
 
 class ConversationContact(Shape):
@@ -156,6 +163,19 @@ class ThreadMessage(AgentMessage):
 
     sequence: Count | None
     seen_at: Moment | None
+
+
+class NamedContact(Shape):
+    """A contact by its ids."""
+
+    id: ContactId
+    user_id: BackendUserId
+
+
+class MergedDocument(ProblemDocument):
+    """An error. Of a contact that is refused as `contact_merged` it has the one that it was merged into."""
+
+    merged_into: NamedContact | None = None
 
 
 class MovedOnDocument(ProblemDocument):

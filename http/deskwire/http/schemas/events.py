@@ -22,7 +22,7 @@ from deskwire.http.schemas.base import (
     UserId,
     WorkflowId,
 )
-from deskwire.http.schemas.conversations import BackendUserId, Contact, Conversation, Message
+from deskwire.http.schemas.conversations import BackendUserId, ContactIdentity, Conversation, Message
 from deskwire.http.schemas.workflows import WorkflowStep
 
 
@@ -89,7 +89,7 @@ class WorkflowData(ConversationData):
 class ContactData(Shape):
     """The contact as it is after the change."""
 
-    contact: Contact
+    contact: ContactIdentity
 
 
 class Typist(Shape):

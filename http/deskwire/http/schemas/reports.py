@@ -40,7 +40,7 @@ class Spread(Shape):
 
 
 class DurationFigures(Spread):
-    """How many there were, and how long they took, in seconds."""
+    """The number of durations, and their figures in seconds."""
 
     count: Count
 
@@ -71,7 +71,7 @@ class CsatRow(CsatFigures):
 
 
 class VolumeFigures(Shape):
-    """How much there was. `messages` is the sum of those of all authors; notes are left out."""
+    """The numbers of what happened. `messages` is the sum of those of all authors; notes are left out."""
 
     conversations_created: Count
     conversations_closed: Count
@@ -122,7 +122,7 @@ class _OfPeriod(_Report):
 
 
 class DurationReport(_OfPeriod):
-    """How long it took, from `from` up to but without `to`. There are rows if `by` names groups, the largest first."""
+    """The durations of what happened from `from` up to but without `to`. There are rows if `by` names groups, the largest first."""
 
     total: DurationFigures
     rows: list[DurationRow]
@@ -136,7 +136,7 @@ class CsatReport(_OfPeriod):
 
 
 class VolumeReport(_OfPeriod):
-    """What there was from `from` up to but without `to`."""
+    """The numbers of what happened from `from` up to but without `to`."""
 
     total: VolumeFigures
     rows: list[VolumeRow]

@@ -46,6 +46,8 @@ _KEPT: Final = (
     "SELECT pg_try_advisory_xact_lock(CAST(? AS bigint)), k.name, k.fingerprint, k.subject, k.sealed, k.at "
     "FROM kept_answers k RIGHT JOIN (SELECT 1) AS one (n) ON k.name = ?"
 )
+_HELD: Final = "SELECT rowid FROM contacts WHERE rowid = ANY(CAST(? AS bigint[])) ORDER BY rowid FOR UPDATE"
+_KEPT_CONTACT: Final = "SELECT rowid FROM contacts WHERE rowid = ? FOR KEY SHARE"
 _LOCKED: Final = "SELECT rowid FROM conversations WHERE rowid = ? FOR UPDATE"
 _LOCKED_BY_ID: Final = "SELECT rowid FROM conversations WHERE id = ? AND project = ? FOR UPDATE"
 
@@ -106,6 +108,19 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             "people" in words,
             tuple(head.advance for head in self._heads.values()),
         )
+
+    # Contacts: whoever looks for one to refer to it keeps it from being merged or erased until that is committed. Those who
+    # change it otherwise are not held up.
+
+    contact_lock = " FOR KEY SHARE"
+    profile_lock = " FOR NO KEY UPDATE OF k"
+
+    def hold_contacts(self, *contacts: int) -> None:
+        self.conn.execute(_HELD, (list(contacts),))
+
+    def survivor(self, contact: int) -> Contact | None:
+        self.conn.execute(_KEPT_CONTACT, (contact,))
+        return super().survivor(contact)
 
     # Conversations: whoever reads one in order to change it has its row locked, so nobody else changes it meanwhile.
 

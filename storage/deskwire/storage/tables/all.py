@@ -18,6 +18,8 @@ from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
 from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.contacts.merging import MergeReads, MergeWrites
+from deskwire.storage.tables.contacts.profiles import ProfileReads, ProfileWrites
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
 from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
@@ -51,6 +53,8 @@ class AllReads(
     SeenReads,
     ContactReads,
     ContactListReads,
+    ProfileReads,
+    MergeReads,
     EventReads,
     EndpointReads,
     DeliveryReads,
@@ -87,6 +91,8 @@ class AllWrites(
     SeenWrites,
     ActivityWrites,
     ContactWrites,
+    ProfileWrites,
+    MergeWrites,
     EventWrites,
     EndpointWrites,
     DeliveryWrites,

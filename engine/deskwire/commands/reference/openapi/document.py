@@ -22,7 +22,7 @@ from deskwire.http.api.cookies import PLAIN
 from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import Media, Route
-from deskwire.http.schemas.conversations import MovedOnDocument
+from deskwire.http.schemas.conversations import MergedDocument, MovedOnDocument
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 from deskwire.http.schemas.service import ProblemDocument
@@ -101,8 +101,11 @@ def document() -> dict[str, Any]:
     """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
     schemas = Schemas(shown_types(ROUTES))
     without_refused(schemas.components, ROUTES)
-    moved_on = {"conversation_moved_on": schemas.of(MovedOnDocument)}
-    problems = refusals.Refusals(schemas.of(ProblemDocument), headers, moved_on)
+    special = {
+        "conversation_moved_on": schemas.of(MovedOnDocument),
+        "contact_merged": schemas.of(MergedDocument),
+    }
+    problems = refusals.Refusals(schemas.of(ProblemDocument), headers, special)
     paths: dict[str, Schema] = {}
     for route in ROUTES:
         described = _operation(route, schemas, problems)
@@ -133,6 +136,7 @@ def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
     """Yield every type that has a schema. Raises LookupError, with the remedy, for a route that does not say what it answers."""
     yield ProblemDocument
     yield MovedOnDocument
+    yield MergedDocument
     yield SurveyDefinition
     yield WorkflowFlow
     yield WorkflowTrigger

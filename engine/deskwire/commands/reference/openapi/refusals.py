@@ -91,6 +91,7 @@ RULES: Final = (
     Rule(("outcome_unknown",), lambda route: in_storage(route) and route.method != "GET"),
     Rule(("not_confirmed",), lambda route: route.outdates),
     Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
+    Rule(("contact_merged",), lambda route: "/contacts/<" in route.path and route.method != "PUT"),
     Rule(
         ("conversation_busy",),
         lambda route: "<conversation_id>" in route.path and route.method != "GET",
@@ -111,6 +112,12 @@ _DETAIL: Final[Mapping[str, Any]] = {
     "invalid_input": {"pointer": "/title", "code": "unknown_field", "message": "There is no such field."},
 }
 """The content of `errors` in the examples of the codes that have it."""
+
+
+_FURTHER: Final[Mapping[str, Any]] = {
+    "contact_merged": {"mergedInto": {"id": "con_01KZ0000000000000000C0NTCT", "userId": "u1"}},
+}
+"""The fields of their own in the examples of the codes that have some."""
 
 
 def reads_body(route: Route) -> bool:
@@ -202,4 +209,5 @@ def _example(code: Code) -> Schema:
         "requestId": "req_01KZ000000000000000000REQ1",
     }
     detail = _DETAIL.get(code.code)
+    document |= _FURTHER.get(code.code, {})
     return document if detail is None else {**document, "errors": [detail], "errorsTotal": 1}

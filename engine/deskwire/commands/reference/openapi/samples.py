@@ -49,7 +49,8 @@ BODIES: Final[Mapping[str, Any]] = {
         "payload": {"priority": "HIGH"},
     },
     "CloseBody": {"closedBy": "bot"},
-    "ContactPatch": {"email": "ada@shop.example.org"},
+    "AgentMergeBody": {"from": "con_01KZ000000000000000000V1S1"},
+    "ContactPatch": {"email": "ada@shop.example.org", "attributes": {"plan": "pro"}, "tags": ["vip"]},
     "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
     "CreateBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},
@@ -86,6 +87,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "RotateBody": {"overlapSeconds": 3600},
     "KeyBody": {"label": "CRM"},
     "LoginBody": {"email": "grace@example.org", "password": "a long enough password"},
+    "MergeBody": {"from": "visitor-7"},
     "MemberBody": {"email": "grace@example.org", "name": "Grace Hopper", "role": "agent"},
     "MemoryBody": {"name": "shoe size", "content": "43"},
     "MemoryPatch": {"content": "44"},

@@ -32,6 +32,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     LinkTicket,
     MarkRead,
+    Move,
     Patch,
     PostMessage,
     Rate,
@@ -53,6 +54,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -83,7 +85,9 @@ def workflow_needed(
             return TRIGGERED if hidden and given.get("visible") else None
         case AnswerStep() | WakeWorkflow():
             return None if run is None else run.version
-        case Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs():
+        case (
+            Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs() | Move()
+        ):
             return None
         case Reply() | WakeSnoozed() | Expire() | Delete() | StartWorkflow():
             return None
@@ -214,7 +218,7 @@ def _takes_over(fact: Fact) -> bool:
             return message.author.type == "agent" and not message.internal
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case Filed() | WorkflowWaits() | WorkflowCompleted() | Deleted():
+        case Filed() | WorkflowWaits() | WorkflowCompleted() | Moved() | Deleted():
             return False
         case _:
             assert_never(fact)

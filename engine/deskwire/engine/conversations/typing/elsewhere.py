@@ -12,7 +12,7 @@ import orjson
 import trio
 
 from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.conversations.facts import Closed, Deleted, Fact, MessagePosted
+from deskwire.engine.conversations.facts import Closed, Deleted, Fact, MessagePosted, Moved
 from deskwire.engine.conversations.typing.state import RENEWAL_S, STOPS_AFTER_S, SetTyping
 
 KIND: Final = "typists"
@@ -58,7 +58,7 @@ class TypistsElsewhere:
         for fact in facts:
             if isinstance(fact, MessagePosted) and fact.message.author.type == "agent":
                 self._end((project, conversation_id, fact.message.author.id or ""))
-            elif isinstance(fact, Closed | Deleted):
+            elif isinstance(fact, Closed | Moved | Deleted):
                 for place in [each for each in self._known if each[:2] == (project, conversation_id)]:
                     self._end(place)
 

@@ -25,6 +25,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     Filed,
     MessagePosted,
+    Moved,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
@@ -122,7 +123,7 @@ def next_lapse(typists: Typists) -> float:
 
 def _ends(fact: Fact, agent: Agent) -> bool:
     match fact:
-        case Closed() | Deleted():
+        case Closed() | Moved() | Deleted():
             return True
         case MessagePosted(message):
             return message.author.type == "agent" and message.author.id == agent.id

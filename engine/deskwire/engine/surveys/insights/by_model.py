@@ -13,6 +13,7 @@ import orjson
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.surveys.insights.comments import Comment, Sentiment
 from deskwire.engine.surveys.insights.themes import THEMES_MAX, Theme, theme_id, theme_of
+from deskwire.engine.surveys.insights.wording.quotes import Said, quotes
 
 BATCH: Final = 100
 """Comments in one call."""
@@ -22,6 +23,7 @@ _COMMENT_MAX: Final = 500
 _TITLE_MAX: Final = 80
 _SUMMARY_MAX: Final = 4_000
 _SENTIMENTS: Final = ("positive", "neutral", "negative")
+_SIGN: Final[Mapping[Sentiment, int]] = {"positive": 1, "neutral": 0, "negative": -1}
 
 _FIND: Final = (
     "You read comments from a customer survey. Find the themes that at least two comments share. Give each a title of "
@@ -77,7 +79,7 @@ async def model_themes(
             _, _, mentions = found.setdefault(theme_id(title), (title, felt, {}))
             mentions.update((number * BATCH + index, batch[index]) for index in indexes)
         progress((number + 1) / len(batches))
-    themes = [theme_of(title, list(mentions.values()), felt) for title, felt, mentions in found.values()]
+    themes = [_theme(title, felt, list(mentions.values())) for title, felt, mentions in found.values()]
     shared = [theme for theme in themes if len({comment.respondent for comment in theme.mentions}) > 1]
     return sorted(shared, key=lambda theme: (-theme.count, theme.id))[:THEMES_MAX]
 
@@ -88,7 +90,7 @@ async def model_summary(model: ChatModel, language: str, figures: Mapping[str, A
     answer = await model.complete(_messages(_SUMMARISE, content), _SUMMARY_SCHEMA)
     summary = answer.get("summary")
     if not isinstance(summary, str) or not summary.strip():
-        raise ModelError("The model's answer has no summary.")
+        raise ModelError("Its answer has no summary.")
     return summary.strip()[:_SUMMARY_MAX]
 
 
@@ -104,20 +106,41 @@ def _messages(task: str, content: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": task}, {"role": "user", "content": content}]
 
 
+def _theme(title: str, felt: Sentiment, mentions: Sequence[Comment]) -> Theme:
+    """Return a theme that a model found, with quotes of those whose score is not the opposite of it."""
+    said = (
+        Said(comment.text, (0, len(comment.text)), _agrees(comment, felt), comment.respondent)
+        for comment in mentions
+    )
+    return theme_of(title, mentions, felt, quotes(said))
+
+
+def _agrees(comment: Comment, felt: Sentiment) -> bool:
+    return comment.feeling is None or comment.feeling * _SIGN[felt] >= 0
+
+
 def _themes_in(answer: Mapping[str, Any], count: int) -> list[tuple[str, Sentiment, list[int]]]:
-    """Return the themes of an answer that keep the schema; mentions of unknown comments are left out."""
+    """Return the themes of an answer, without what it has besides and without mentions of unknown comments.
+
+    Raises ModelError if it has no list of themes, or if one of them is none: what is left out would look as if it
+    were not there.
+    """
     listed = answer.get("themes")
     if not isinstance(listed, list):
-        raise ModelError("The model's answer has no list of themes.")
+        raise ModelError("Its answer has no list of themes.")
     found: list[tuple[str, Sentiment, list[int]]] = []
-    for each in listed:
+    for number, each in enumerate(listed):
         match each:
             case {
                 "title": str(title),
                 "sentiment": "positive" | "neutral" | "negative" as felt,
                 "mentions": list(mentions),
-            }:
+            } if title.strip():
                 indexes = {index for index in mentions if type(index) is int and 0 <= index < count}
-                if title.strip():
-                    found.append((" ".join(title.split())[:_TITLE_MAX], felt, sorted(indexes)))
+                found.append((" ".join(title.split())[:_TITLE_MAX], felt, sorted(indexes)))
+            case _:
+                raise ModelError(
+                    f"Theme {number} of its answer is not of the form that was asked for: "
+                    "a title, a sentiment (positive, neutral or negative) and a list of mentions."
+                )
     return found

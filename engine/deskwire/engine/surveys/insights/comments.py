@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import feeling
+from deskwire.engine.surveys.insights.wording.quotes import cut
 from deskwire.engine.surveys.question_types import TYPES
 
 COMMENTS_MAX: Final = 20_000
@@ -15,8 +16,6 @@ CHARACTERS_MAX: Final = 2_000
 """Characters of one comment that are looked at."""
 TOTAL_MAX: Final = 4_000_000
 """Characters of all comments together that are looked at, the newest first."""
-QUOTE_MAX: Final = 300
-_QUOTES: Final = 3
 _LEANING: Final = 0.25
 
 Sentiment = Literal["positive", "neutral", "negative"]
@@ -51,7 +50,7 @@ def comments(sample: Sample) -> list[Comment]:
         who = f"r{response.rowid}" if response.contact is None else f"c{response.contact}"
         how = None if answer is None or score is None else feeling(score, answer)
         for question_id in texts[response.version]:
-            text = str(response.answers.get(question_id, ""))[:CHARACTERS_MAX]
+            text = cut(str(response.answers.get(question_id, "")), CHARACTERS_MAX)
             total += len(text)
             if total > TOTAL_MAX or len(newest) == COMMENTS_MAX:
                 return newest
@@ -62,10 +61,9 @@ def comments(sample: Sample) -> list[Comment]:
     return newest
 
 
-def sentiment(mentions: Sequence[Comment]) -> Sentiment:
-    """Return the feeling of those who wrote these comments: the mean of their scores, neutral without any."""
-    known = [comment.feeling for comment in mentions if comment.feeling is not None]
-    mean = sum(known) / len(known) if known else 0.0
+def leaning(feelings: Sequence[float]) -> Sentiment:
+    """Return what feelings from -1 to 1 lean to in the mean, neutral without any."""
+    mean = sum(feelings) / len(feelings) if feelings else 0.0
     return "positive" if mean > _LEANING else "negative" if mean < -_LEANING else "neutral"
 
 
@@ -75,8 +73,3 @@ def counts_by_version(mentions: Sequence[Comment]) -> dict[str, int]:
     for comment in mentions:
         counts[str(comment.version)] = counts.get(str(comment.version), 0) + 1
     return counts
-
-
-def quotes(mentions: Sequence[Comment]) -> list[str]:
-    """Return up to three different comments, the newest first, cut to 300 characters."""
-    return list(dict.fromkeys(comment.text[:QUOTE_MAX].strip() for comment in mentions))[:_QUOTES]

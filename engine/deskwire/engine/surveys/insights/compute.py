@@ -47,6 +47,7 @@ async def compute(
     sample: Sample,
     model: ChatModel | None,
     alerted: Mapping[str, str],
+    themed: Mapping[str, str],
     now: int,
     *,
     threads: trio.CapacityLimiter,
@@ -56,6 +57,7 @@ async def compute(
 
     Args:
         alerted: the `createdAt` of each stored alert, by its id.
+        themed: the id of each stored theme, by its title.
         threads: bounds the threads that compute.
         progress: is told the share that is done.
 
@@ -68,7 +70,7 @@ async def compute(
     figures = await in_thread(partial(_figures, sample))
     progress(_FIGURED)
     if model is None:
-        themes = await in_thread(partial(keyword_themes, figures.comments))
+        themes = await in_thread(partial(keyword_themes, figures.comments, themed))
     else:
         themes = await model_themes(
             model, figures.comments, lambda share: progress(_FIGURED + share * (_THEMED - _FIGURED))

@@ -48,6 +48,11 @@ def alert_times(insights: Insights | None) -> dict[str, str]:
     return {} if insights is None else {each["id"]: each["createdAt"] for each in insights.parts["alerts"]}
 
 
+def theme_ids(insights: Insights | None) -> dict[str, str]:
+    """Return the id of each stored theme, by its title."""
+    return {} if insights is None else {each["title"]: each["id"] for each in insights.parts["themes"]}
+
+
 def without_texts(parts: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
     """Return the insights without anything that repeats one of these texts.
 

@@ -25,7 +25,7 @@ from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights.compute import Computed, compute
-from deskwire.engine.surveys.insights.insights import Insights, alert_times
+from deskwire.engine.surveys.insights.insights import Insights, alert_times, theme_ids
 from deskwire.engine.surveys.insights.progress import Refresh
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
@@ -224,6 +224,7 @@ class Refreshes:
             sample,
             self._model,
             alert_times(stored),
+            theme_ids(stored),
             now,
             threads=self._threads,
             progress=lambda share: run.at(_READ + share * (1 - _READ)),

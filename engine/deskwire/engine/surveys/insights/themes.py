@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deskwire.engine.surveys.insights.comments import Comment, Sentiment, counts_by_version, quotes, sentiment
+from deskwire.engine.surveys.insights.comments import Comment, Sentiment, counts_by_version
 
 THEMES_MAX: Final = 20
 _ID_MAX: Final = 80
@@ -21,6 +21,7 @@ class Theme:
     title: str
     sentiment: Sentiment
     mentions: Sequence[Comment]
+    quotes: Sequence[str]
 
     @property
     def count(self) -> int:
@@ -28,10 +29,16 @@ class Theme:
         return len(self.mentions)
 
 
-def theme_of(title: str, mentions: Sequence[Comment], felt: Sentiment | None = None) -> Theme:
-    """Return the theme of this title; without `felt` its sentiment is that of the mentions' scores."""
+def theme_of(
+    title: str,
+    mentions: Sequence[Comment],
+    felt: Sentiment,
+    quoted: Sequence[str],
+    id_: str | None = None,
+) -> Theme:
+    """Return the theme of this title, with the id that it is known by or one that its title makes."""
     shown = title[:1].upper() + title[1:]
-    return Theme(theme_id(title), shown, felt or sentiment(mentions), mentions)
+    return Theme(id_ or theme_id(title), shown, felt, mentions, quoted)
 
 
 def theme_id(title: str) -> str:
@@ -47,5 +54,5 @@ def theme_view(theme: Theme) -> Mapping[str, Any]:
         "sentiment": theme.sentiment,
         "count": theme.count,
         "countsByVersion": counts_by_version(theme.mentions),
-        "quotes": quotes(theme.mentions),
+        "quotes": list(theme.quotes),
     }

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.contacts.contact import IDENTITY, Contact, contact_view
+from deskwire.engine.contacts.contact import IDENTITY, Contact
+from deskwire.engine.contacts.merged import found_contact
 from deskwire.engine.contacts.ports import ContactReader
+from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.conversations.commands import ContactRef
-from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.conversations.contacts import change_contact, change_profile, put_contact
 from deskwire.engine.conversations.listing import ConversationFilter
-from deskwire.engine.core.errors import Invalid, NotFound, Problem
+from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
+from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.store import Inline
+from deskwire.engine.merging.begin import Wanted
+from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.validation import Body, Flag, Query
+from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, nulls
 from deskwire.http.api.routing import MEDIUM, Routes, Tag, s2s
 from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.operations import doer
 from deskwire.http.resources.conversations.requests import ConversationList, Identity
+from deskwire.http.resources.fields import Attributes, UserId
+from deskwire.http.resources.fields import Tag as ContactTag
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
@@ -30,6 +40,23 @@ _CONVERSATIONS = s2s("conversations.read")
 _ONE = "/s2s/contacts/<user_id>"
 _DELETE = "conversations.delete"
 _USER_ID_MAX = 255
+
+
+class ContactPatch(Identity):
+    """The fields to change.
+
+    `attributes` are merged, and a null in them removes a key; `tags` replaces all tags, which are compared and shown in small
+    letters. Null clears an identity field.
+    """
+
+    attributes: Attributes | None = None
+    tags: Annotated[list[ContactTag], Field(max_length=TAGS_MAX)] | None = None
+
+
+class MergeBody(Body):
+    """The contact to merge into the one in the path, by your own id of the user."""
+
+    source: Annotated[UserId, Field(alias="from")]
 
 
 class ContactConversations(ConversationList):
@@ -54,16 +81,62 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
     unrecorded="An event tells of it, `contact.updated`.",
 )
 async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
-    """Create a contact or replace its identity. Fields left out become null."""
+    """Create a contact or replace its identity. Identity fields left out become null; attributes and tags stay as they are."""
     user_id, now = _user_id(call), call.services.clock()
     ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY})
-    return contact_view(await call.services.store.write(lambda tx: put_contact(tx, call.project, ref, now)))
+
+    def put(tx: Transaction) -> tuple[Contact, Profile]:
+        contact = put_contact(tx, call.project, ref, now)
+        return contact, tx.profile(contact.rowid)
+
+    return whole_view(*await call.services.store.write(put))
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    operation_id="changeContact",
+    body=ContactPatch,
+    limit=MEDIUM,
+    answer=shapes.Contact,
+    further=(nulls(*IDENTITY),),
+    unrecorded="Events tell of it, `contact.updated` and `contact.changed`.",
+)
+async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
+    """Change the identity, attributes or tags of a contact. The fields left out stay as they are."""
+    return await change(call, call.path["user_id"], by_id=False)
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/merge",
+    _MANAGE,
+    operation_id="mergeContact",
+    body=MergeBody,
+    limit=MEDIUM,
+    answer=shapes.Contact,
+    errors=("merge_under_way",),
+    records=("contact.merged", "contact.merged_away"),
+)
+async def merge_contact(call: Call[MergeBody, Query]) -> Answer:
+    """Merge another contact into this one, such as a visitor into the user that the visitor turned out to be.
+
+    Conversations, tickets, survey responses and memory of the other contact become this one's, with its attributes, its tags, and
+    the identity fields that this one lacks. The other contact is gone then.
+    """
+    return await merge(call, call.path["user_id"], by_id=False)
 
 
 @routes.add("GET", _ONE, _READ, operation_id="getContact", answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
     """Fetch a contact by your own id of the user."""
-    return contact_view(await _contact(call))
+    project, user_id = call.project, call.path["user_id"]
+    return whole_view(
+        *await call.services.store.read(
+            Inline(lambda reader: profiled(reader, find(reader, project, user_id)))
+        )
+    )
 
 
 @routes.add(
@@ -119,7 +192,36 @@ async def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -
 
 def find(reader: ContactReader, project: Project, user_id: str) -> Contact:
     """Return the stored contact. Raises NotFound."""
-    contact = reader.contact(project.rowid, user_id)
-    if contact is None:
-        raise NotFound("There is no such contact.", code="contact_not_found")
-    return contact
+    return found_contact(reader, project.rowid, user_id, by_id=False)
+
+
+def profiled(reader: ContactReader, contact: Contact) -> tuple[Contact, Profile]:
+    """Return the contact with its attributes and tags."""
+    return contact, reader.profile(contact.rowid)
+
+
+async def change(call: Call[ContactPatch, Query], identifier: str, *, by_id: bool) -> Answer:
+    """Change the contact with this `con_` id, or the backend's id; return it. Raises NotFound or Invalid."""
+    project, now, by = call.project, call.services.clock(), doer(call)
+    given: dict[str, Any] = given_fields(call.body, frozenset(IDENTITY))
+    profile: dict[str, Any] = {name: given.pop(name) for name in ("attributes", "tags") if name in given}
+    if "tags" in profile:
+        profile["tags"] = normal_tags(profile["tags"])
+
+    def changed(tx: Transaction) -> tuple[Contact, Profile]:
+        known = found_contact(tx, project.rowid, identifier, by_id=by_id)
+        contact = change_contact(tx, project, known, given, now)
+        return change_profile(tx, project, contact, profile, by, now)
+
+    return whole_view(*await call.services.store.write(changed))
+
+
+async def merge(call: Call[Any, Query], identifier: str, *, by_id: bool) -> Answer:
+    """Merge the contact that the body names into the one with this `con_` id, or the backend's id; return that one."""
+    wanted = Wanted(identifier, call.body.source, by_id, doer(call))
+    target = (await call.services.merges.merge(call.project, wanted, call.by)).id
+
+    def survivor(reader: ContactReader) -> tuple[Contact, Profile]:
+        return profiled(reader, found_contact(reader, call.project.rowid, target, by_id=True))
+
+    return whole_view(*await call.services.store.read(Inline(survivor)))

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from deskwire.engine.contacts.contact import IDENTITY, Contact, contact_view
+from deskwire.engine.contacts.contact import IDENTITY, Contact
+from deskwire.engine.contacts.merged import found_contact, no_such_contact
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.contacts.words import terms_of
-from deskwire.engine.conversations.contacts import change_contact
-from deskwire.engine.core.errors import NotFound
+from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
-from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
+from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import MEDIUM, Routes, dashboard
-from deskwire.http.resources.contacts.contacts import CONTACTS
-from deskwire.http.resources.conversations.requests import Identity
+from deskwire.http.resources.contacts.contacts import CONTACTS, ContactPatch, change, merge, profiled
 from deskwire.http.schemas import conversations as shapes
-from deskwire.http.schemas.base import page_of
-
-B = TypeVar("B", bound=Body)
 
 routes = Routes(CONTACTS)
 _ONE: Final = "/contacts/<contact_id>"
@@ -32,46 +24,21 @@ _READ: Final = dashboard("contacts.read")
 _MANAGE: Final = dashboard("contacts.manage")
 
 
-class ContactList(Paged):
-    """The words to look for, and the page of the list.
+class AgentMergeBody(Body):
+    """The contact to merge into the one in the path, by its id."""
 
-    `q` has beginnings of words of the name, or of the e-mail address, its domain or the backend's user id.
-    """
-
-    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-
-
-class ContactPatch(Identity):
-    """The fields to change. Null clears a field."""
-
-
-@routes.add(
-    "GET",
-    "/contacts",
-    _READ,
-    operation_id="dashboardListContacts",
-    query=ContactList,
-    answer=page_of(shapes.Contact),
-)
-async def list_contacts(call: Call[Body, ContactList]) -> Answer:
-    """List the contacts of a project, newest first.
-
-    With `q`, those that have a word for each word of it, whatever the case and the accents.
-    """
-    query, before = call.query, call.query.row
-    terms = terms_of(query.q or "")
-    if query.q is not None and not terms:
-        return EMPTY_PAGE
-    found = await call.services.store.read(
-        lambda reader: reader.contacts(call.project.rowid, terms, before, query.rows)
-    )
-    return page(query, found, contact_view, lambda contact: contact.rowid)
+    source: Annotated[str, Field(alias="from", min_length=1, max_length=40)]
 
 
 @routes.add("GET", _ONE, _READ, operation_id="dashboardGetContact", answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
     """Fetch a contact."""
-    return contact_view(await call.services.store.read(Inline(_contact(call))))
+    project, contact_id = call.project.rowid, _contact_id(call)
+
+    def read(reader: ContactReader) -> tuple[Contact, Profile]:
+        return profiled(reader, found_contact(reader, project, contact_id, by_id=True))
+
+    return whole_view(*await call.services.store.read(Inline(read)))
 
 
 @routes.add(
@@ -83,27 +50,35 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     limit=MEDIUM,
     answer=shapes.Contact,
     further=(nulls(*IDENTITY),),
-    unrecorded="An event tells of it, `contact.updated`.",
+    unrecorded="Events tell of it, `contact.updated` and `contact.changed`.",
 )
 async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
-    """Change identity fields of a contact. The fields left out stay as they are."""
-    find, now = _contact(call), call.services.clock()
-    changes: dict[str, Any] = given_fields(call.body, frozenset(IDENTITY))
-
-    def change(tx: Transaction) -> Contact:
-        return change_contact(tx, call.project, find(tx), changes, now)
-
-    return contact_view(await call.services.store.write(change))
+    """Change the identity, attributes or tags of a contact. The fields left out stay as they are."""
+    return await change(call, _contact_id(call), by_id=True)
 
 
-def _contact(call: Call[B, Query]) -> Callable[[ContactReader], Contact]:
-    """Return the query for the contact in the path; it raises NotFound."""
-    project, contact_id = call.project.rowid, call.path["contact_id"]
+@routes.add(
+    "POST",
+    f"{_ONE}/merge",
+    _MANAGE,
+    operation_id="dashboardMergeContact",
+    body=AgentMergeBody,
+    limit=MEDIUM,
+    answer=shapes.Contact,
+    errors=("merge_under_way",),
+    records=("contact.merged", "contact.merged_away"),
+)
+async def merge_contact(call: Call[AgentMergeBody, Query]) -> Answer:
+    """Merge another contact into this one, which has all that the other one had then.
 
-    def find(reader: ContactReader) -> Contact:
-        contact = reader.contact_by_id(project, contact_id) if is_id(contact_id, "con") else None
-        if contact is None:
-            raise NotFound("There is no such contact.", code="contact_not_found")
-        return contact
+    Where both have a value, this one's stays: of an identity field, an attribute, or a memory entry of the same name.
+    """
+    return await merge(call, _contact_id(call), by_id=True)
 
-    return find
+
+def _contact_id(call: Call[Any, Query]) -> str:
+    """Return the id in the path. Raises NotFound for what can't be one."""
+    contact_id = call.path["contact_id"]
+    if not is_id(contact_id, "con"):
+        raise no_such_contact(None)
+    return contact_id

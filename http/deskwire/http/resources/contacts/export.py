@@ -6,7 +6,9 @@ from functools import partial
 
 from deskwire.engine.audit.deeds import exported
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.core.errors import NotFound
+from deskwire.engine.contacts.merged import found_contact, no_such_contact
+from deskwire.engine.contacts.ports import ContactReader
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.privacy.export import Export, Subject
@@ -26,6 +28,7 @@ routes = Routes(CONTACTS)
     operation_id="exportContact",
     answer=ContactExport,
     whole=False,
+    errors=("merge_under_way",),
     records=("contact.exported",),
 )
 async def export_contact(call: Call[Body, Query]) -> Answer:
@@ -44,6 +47,7 @@ async def export_contact(call: Call[Body, Query]) -> Answer:
     operation_id="exportContactWithNotes",
     answer=ContactExport,
     whole=False,
+    errors=("merge_under_way",),
     records=("contact.exported",),
 )
 async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
@@ -66,16 +70,15 @@ async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -
 
 
 async def _find(call: Call[Body, Query], identifier: str, by_id: bool) -> Contact:
-    project = call.project.rowid
-    if by_id:
-        known = is_id(identifier, "con")
-        contact = (
-            await call.services.store.read(Inline(lambda reader: reader.contact_by_id(project, identifier)))
-            if known
-            else None
-        )
-    else:
-        contact = await call.services.store.read(Inline(lambda reader: reader.contact(project, identifier)))
-    if contact is None:
-        raise NotFound("There is no such contact.", code="contact_not_found")
-    return contact
+    """Return the contact to export. Raises Unavailable while another one is merged into it, as it would be left out in part."""
+    if by_id and not is_id(identifier, "con"):
+        raise no_such_contact(None)
+
+    def find(reader: ContactReader) -> Contact:
+        contact = found_contact(reader, call.project.rowid, identifier, by_id=by_id)
+        if any(merge.target.rowid == contact.rowid for _, merge in reader.merges()):
+            message = "Another contact is being merged into this one; its export can be made afterwards."
+            raise Unavailable(message, code="merge_under_way", retry_after_s=5)
+        return contact
+
+    return await call.services.store.read(Inline(find))

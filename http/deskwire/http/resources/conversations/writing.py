@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from deskwire.engine.conversations.commands import (
     Assign,
@@ -15,7 +15,7 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.decide import MovedOn
-from deskwire.engine.conversations.tags import LENGTH_MAX, TAGS_MAX, normal_tag, normal_tags
+from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
@@ -23,7 +23,7 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, given_fields
 from deskwire.http.resources.conversations import inbox, operations
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, ConversationPatch
-from deskwire.http.resources.fields import Time
+from deskwire.http.resources.fields import Tag, Time
 
 SNOOZE_MAX_S: Final = 366 * 86_400
 """The seconds that a conversation may be snoozed for."""
@@ -32,8 +32,6 @@ NULLABLE: Final = operations.NULLABLE | {"snoozed_until"}
 """Fields of an agent's patch that null clears."""
 
 _MANAGE: Final = "conversations.manage"
-
-Tag = Annotated[str, Field(min_length=1, max_length=LENGTH_MAX), AfterValidator(normal_tag)]
 
 
 class AgentPatch(ConversationPatch):

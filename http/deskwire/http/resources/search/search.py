@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args
 
 from pydantic import Field
 
-from deskwire.engine.contacts.contact import contact_view
+from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.conversations.inbox import inbox_views
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.search.hits import Hit
@@ -73,19 +73,20 @@ async def find(call: Call[Body, SearchQuery]) -> Answer:
     if "conversations" in parts:
         call.access.require_person("a search in conversations")
 
-    def read(reader: SearchReader) -> tuple[Result, list[dict[str, Any]]]:
+    def read(reader: SearchReader) -> tuple[Result, list[dict[str, Any]], Mapping[int, Profile]]:
         found = search(reader, call.project.rowid, query.q, parts, query.limit)
         pairs = [(each.conversation, each.contact) for each in found.conversations or ()]
-        return found, inbox_views(reader, call.project, call.user, pairs) if pairs else []
+        profiles = reader.profiles([contact.rowid for contact in found.contacts or ()])
+        return found, inbox_views(reader, call.project, call.user, pairs) if pairs else [], profiles
 
-    found, views = await call.services.store.read(read)
+    found, views, profiles = await call.services.store.read(read)
     conversations = (
         {"conversation": view, "hits": [_hit(hit) for hit in each.hits]}
         for view, each in zip(views, found.conversations or (), strict=True)
     )
     return {
         "conversations": None if found.conversations is None else list(conversations),
-        "contacts": _each(found.contacts, contact_view),
+        "contacts": _each(found.contacts, lambda contact: whole_view(contact, profiles[contact.rowid])),
         "tickets": _each(found.tickets, ticket_view),
         "more": {part: part in found.more for part in _PARTS},
         "behind": _behind(found.behind),

@@ -8,6 +8,7 @@ from typing import Final
 
 from deskwire.storage.postgres.schema import (
     cluster,
+    contacts,
     files,
     machines,
     main,
@@ -57,12 +58,10 @@ WHERE updated_at <> activity
 
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
-    Migration(
-        "m0002_lists_by_change",
-        "m0001_baseline",
-        indexes=(_BY_CHANGE,),
-    ),
+    Migration("m0002_lists_by_change", "m0001_baseline", indexes=(_BY_CHANGE,)),
     Migration("m0003_machine_credentials", "m0001_baseline", machines.SQL),
+    Migration("m0004_contacts_as_a_resource", "m0001_baseline", contacts.SQL),
+    Migration("m0004_contacts_as_a_resource_indexes", "m0001_baseline", indexes=contacts.INDEXES),
     Migration("m0006_named_events", "m0006_named_events", named.SQL),
     Migration("m0007_milestones", "m0007_milestones", milestones.SQL),
     Migration("m0007_of_messages_by_time", "m0007_milestones", indexes=milestones.INDEXES),

@@ -29,6 +29,9 @@ def _words(contact: Contact) -> frozenset[str]:
 class ContactReads(Queries):
     """Queries on contacts; the methods are those of `ports.Reader`."""
 
+    contact_lock = ""
+    """What is said behind a look for a contact, so that it stays as it is for the transaction."""
+
     def contact(self, project: int, user_id: str) -> Contact | None:
         return self._contact("user_id", project, user_id)
 
@@ -37,7 +40,8 @@ class ContactReads(Queries):
 
     def _contact(self, column: str, project: int, value: str) -> Contact | None:
         row = self.conn.execute(
-            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE project = ? AND k.{column} = ? AND erasing = 0",
+            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE project = ? AND k.{column} = ? AND erasing = 0"
+            f"{self.contact_lock}",
             (project, value),
         ).fetchone()
         return None if row is None else contact_of(row)
@@ -103,6 +107,6 @@ class ContactWrites(AuditWrites):
         row = self.conn.execute("SELECT id FROM contacts WHERE rowid = ?", (contact,)).fetchone()
         if row is not None:
             self.pseudonymise_in_audit(row[0])
-        self.conn.execute("DELETE FROM contact_words WHERE contact = ?", (contact,))
-        self.conn.execute("DELETE FROM contact_erasures WHERE contact = ?", (contact,))
+        for table in ("contact_words", "contact_tags", "contact_attributes", "contact_erasures"):
+            self.conn.execute(f"DELETE FROM {table} WHERE contact = ?", (contact,))
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

@@ -1,68 +1,140 @@
-"""Lists of contacts: all of a project, or those that are found by beginnings of words.
+"""Lists of contacts: each filter and order by an index, so that a page costs about the same at any size.
 
-A term that few words begin with leads to its contacts, and the others are looked up for each. If all are common, the newest
-contacts are gone through, as a page is full soon.
+A condition that few contacts meet leads to them, and the others are looked up for each. If all are met by many, the contacts
+are gone through in the order of the list, as a page is full soon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.storage.dialect import either
+from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
+from deskwire.engine.contacts.words import folded
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
+from deskwire.storage.tables.contacts.profiles import PROFILE_COLUMNS, profile_of
 
-_ROWID_MAX: Final = (1 << 63) - 1
 _LAST: Final = chr(0x10FFFF)
 """The largest character: behind a term it bounds the words that begin with it."""
 
-_MANY: Final = 20_000
-"""The words from which on a term is common."""
+MANY: Final = 20_000
+"""The rows from which on a condition is met by many."""
 
-_HAS_WORD: Final = (
-    "EXISTS (SELECT 1 FROM contact_words w "
-    "WHERE w.contact = k.rowid AND w.project = k.project AND w.word >= ? AND w.word < ?)"
-)
-_ALL: Final = either("k.project = ?")
-_AMONG: Final = either("{unindexed}k.project = ?")
-"""Not by the way through all contacts."""
+_KEYS: Final = {"made": "k.rowid", "created": "k.created_at", "updated": "k.updated_at"}
+_WAYS: Final = {
+    "made": "contacts_by_project",
+    "created": "contacts_by_creation",
+    "updated": "contacts_by_update",
+}
+_WIDTH: Final = len(CONTACT_COLUMNS.split(", "))
 
 
-def _range(term: str) -> tuple[str, str]:
-    return term, f"{term}{_LAST}"
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A condition that a table finds contacts by: its rows have `project` and `contact`, and fit `where`."""
+
+    table: str
+    where: str
+    values: tuple[Any, ...]
 
 
 class ContactListReads(Queries):
-    """The query of `contacts.ports.ContactReader` for lists."""
+    """The queries of `contacts.ports.ContactReader` for lists."""
 
-    def contacts(
-        self, project: int, terms: Sequence[str], before: int | None, limit: int
-    ) -> Sequence[Contact]:
-        by_frequency = sorted((self._frequency(project, term), term) for term in terms)
-        few = [term for count, term in by_frequency[:1] if count < _MANY]
-        where: list[str] = []
-        values: list[object] = []
-        if few:
-            where.append(
-                "k.rowid IN (SELECT contact FROM contact_words WHERE project = ? AND word >= ? AND word < ?)"
-            )
-            values += [project, *_range(few[0])]
-        for _, term in by_frequency[len(few) :]:
-            where.append(_HAS_WORD)
-            values += _range(term)
-        rows = self.conn.execute(
-            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE {(_AMONG if few else _ALL)[self.dialect]} "
-            f"AND k.erasing = 0 AND k.rowid < ? {''.join(f'AND {each} ' for each in where)}ORDER BY k.rowid DESC LIMIT ?",
-            (project, _ROWID_MAX if before is None else before, *values, limit),
+    def contacts(self, project: int, terms: Sequence[str], limit: int) -> Sequence[Contact]:
+        listed = self.listed_contacts(project, ContactFilter(terms=tuple(terms)), Sort(), None, limit)
+        return [each.contact for each in listed]
+
+    def listed_contacts(
+        self, project: int, wanted: ContactFilter, sort: Sort, after: Place | None, limit: int
+    ) -> Sequence[Listed]:
+        counted = sorted(
+            ((self._rows_of(project, each), number, each) for number, each in enumerate(_conditions(wanted))),
+            key=lambda each: each[:2],
         )
-        return [contact_of(row) for row in rows]
+        conditions = [condition for *_, condition in counted]
+        leads = bool(counted) and counted[0][0] < MANY
+        sql, values = _statement(project, conditions, wanted, sort, after, leads=leads)
+        rows = self.conn.execute(self.dialect.text(sql), (*values, limit))
+        return [_listed(row) for row in rows]
 
-    def _frequency(self, project: int, term: str) -> int:
-        """Count the words that begin with the term, up to _MANY."""
+    def _rows_of(self, project: int, condition: _Condition) -> int:
+        """Count the rows of a condition, up to MANY."""
         row = self.conn.execute(
-            "SELECT count(*) FROM (SELECT 1 FROM contact_words WHERE project = ? AND word >= ? AND word < ? LIMIT ?) AS words",
-            (project, *_range(term), _MANY),
+            f"SELECT count(*) FROM (SELECT 1 FROM {condition.table} x WHERE x.project = ? AND {condition.where} LIMIT ?) AS met",
+            (project, *condition.values, MANY),
         ).fetchone()
         return int(row[0])
+
+
+def _listed(row: Sequence[Any]) -> Listed:
+    contact = contact_of(row[:_WIDTH])
+    return Listed(contact, profile_of(*row[_WIDTH : _WIDTH + 2]), Place(row[_WIDTH + 2], contact.rowid))
+
+
+def _conditions(wanted: ContactFilter) -> Iterator[_Condition]:
+    for term in wanted.terms:
+        yield _Condition("contact_words", "x.word >= ? AND x.word < ?", (term, f"{term}{_LAST}"))
+    for word in folded(wanted.email or "").split():
+        yield _Condition("contact_words", "x.word = ?", (word,))
+    if wanted.tags is not None:
+        marks = ", ".join("?" for _ in wanted.tags)
+        yield _Condition("contact_tags", f"x.tag IN ({marks})", wanted.tags)
+    if wanted.attribute is not None:
+        yield _Condition("contact_attributes", "x.name = ? AND x.value = ?", wanted.attribute)
+
+
+def _statement(
+    project: int,
+    conditions: Sequence[_Condition],
+    wanted: ContactFilter,
+    sort: Sort,
+    after: Place | None,
+    *,
+    leads: bool,
+) -> tuple[str, list[Any]]:
+    """Return the statement for a page, without its limit at the end, and its values.
+
+    Args:
+        leads: whether the first condition leads to the contacts.
+    """
+    key, way = _KEYS[sort.key], _WAYS[sort.key]
+    sign, direction = ("<", "DESC") if sort.order == "desc" else (">", "ASC")
+    source = "contacts k" if leads else f"contacts k {{indexed[{way}]}}"
+    home = "{unindexed}k.project = ?" if leads else "k.project = ?"
+    terms: list[tuple[str, tuple[Any, ...]]] = [(home, (project,)), ("k.erasing = 0", ())]
+    for number, each in enumerate(conditions):
+        if leads and not number:
+            found = f"SELECT x.contact FROM {each.table} x WHERE x.project = ? AND {each.where}"
+            terms.append((f"k.rowid IN ({found})", (project, *each.values)))
+        else:
+            found = f"SELECT 1 FROM {each.table} x WHERE x.contact = k.rowid AND x.project = k.project AND {each.where}"
+            terms.append((f"EXISTS ({found})", each.values))
+    terms += _rest(wanted)
+    if after is not None:
+        terms.append(_behind(sort, key, sign, after))
+    where = " AND ".join(term for term, _ in terms)
+    order = key if sort.key == "made" else f"{key} {direction}, k.rowid"
+    columns = f"{CONTACT_COLUMNS}, {PROFILE_COLUMNS}, {key}"
+    sql = f"SELECT {columns} FROM {source} WHERE {where} ORDER BY {order} {direction} LIMIT ?"
+    return sql, [value for _, values in terms for value in values]
+
+
+def _behind(sort: Sort, key: str, sign: str, after: Place) -> tuple[str, tuple[int, ...]]:
+    """Return the condition of what comes behind a place."""
+    if sort.key == "made":
+        return f"k.rowid {sign} ?", (after.rowid,)
+    return f"({key}, k.rowid) {sign} (?, ?)", (after.value, after.rowid)
+
+
+def _rest(wanted: ContactFilter) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield the conditions that the row itself tells."""
+    if wanted.email is not None:
+        yield "{is_folded[k.email]}", (wanted.email,)
+    if wanted.changed_since is not None:
+        yield "k.updated_at >= ?", (wanted.changed_since,)
+    if wanted.changed_before is not None:
+        yield "k.updated_at < ?", (wanted.changed_before,)

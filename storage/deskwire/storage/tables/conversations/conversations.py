@@ -148,6 +148,20 @@ class ConversationWrites(Changes):
                 self._claims.clear()
             self._claims[state.rowid] = _version(state), Claimed(self._claimed[1], routed)
 
+    def move_conversation(self, conversation: int, source: int, target: int) -> None:
+        self._claims.pop(conversation, None)
+        self.conn.execute(
+            "UPDATE conversations SET contact = ? WHERE rowid = ? AND contact = ?",
+            (target, conversation, source),
+        )
+
+    def note_moved(self, conversation: int, source: int, event_id: str) -> None:
+        self.conn.execute(
+            "INSERT INTO moved_conversations SELECT ?1, ?2, coalesce(max(m.upto), ''), ?3 FROM moved_conversations m "
+            "WHERE m.conversation = ?1",
+            (conversation, source, event_id),
+        )
+
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
         self._claims.pop(rowid, None)
@@ -199,6 +213,7 @@ _OWN: Final = (
     "conversation_activity",
     "milestones",
     "agent_seen",
+    "moved_conversations",
 )
 """Tables whose rows go with their conversation."""
 

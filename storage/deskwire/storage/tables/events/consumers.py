@@ -18,7 +18,8 @@ _COLUMNS: Final = (
 _SAME_HOLDER: Final = "project = ? AND channel = ? AND generation = ? AND incarnation = ?"
 _FORGET: Final = json.dumps(astuple(Wish("forget")))
 _CHANNEL_OF_CONTACT: Final = (
-    "(project, channel) IN (SELECT project, 'private-contact-' || user_id FROM contacts WHERE rowid = ?)"
+    "(project, channel) IN (SELECT k.project, 'private-contact-' || k.user_id FROM contacts k WHERE k.rowid = ? "
+    "AND NOT EXISTS (SELECT 1 FROM contacts o WHERE o.project = k.project AND o.user_id = k.user_id AND o.erasing = 0))"
 )
 
 

@@ -50,13 +50,23 @@ _OF_CONVERSATION: Final = (
     f"{_BEHIND} AND e.conversation = (SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
     f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_conversation}}"
 )
-_CONTACTS: Final = " UNION ALL ".join(  # a term for each of the two partial indexes
-    f"SELECT rowid FROM contacts WHERE project = :project AND user_id = :subject AND erasing = {erasing}"
-    for erasing in (0, 1)
+_CONTACTS: Final = " UNION ALL ".join(  # a term for each of the partial indexes
+    f"SELECT rowid FROM contacts WHERE project = :project AND user_id = :subject AND {condition}"
+    for condition in ("erasing = 0", "erasing = 1", "erasing >= 2")
 )
+_BEFORE_IT_MOVED: Final = (
+    "SELECT 1 FROM moved_conversations m WHERE m.conversation = e.conversation AND m.upto > e.id"
+)
+_WHILE_IT_WAS_THEIRS: Final = (
+    "SELECT e.position FROM contact k JOIN moved_conversations m ON m.contact = k.rowid "
+    "JOIN events e ON e.conversation = m.conversation WHERE e.position > :after AND e.internal = 0 "
+    "AND e.id >= m.since AND e.id < m.upto"
+)
+"""Events of conversations that were moved to another contact since, which stay on the channel of the one before."""
 _OF_CONTACT: Final = (
     f"WITH contact AS ({_CONTACTS}) {_BEHIND} AND e.conversation IN (SELECT -rowid FROM contact "
     "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
+    f"AND NOT EXISTS ({_BEFORE_IT_MOVED}) UNION ALL {_WHILE_IT_WAS_THEIRS} "
     f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_of_contact}} "
     f"UNION ALL {_BEHIND} AND {{unindexed}}e.project = :project AND {{erased_contact}}"
 )

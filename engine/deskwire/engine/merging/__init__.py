@@ -1,0 +1,1 @@
+"""Contacts that become one."""

@@ -1,0 +1,1 @@
+"""The words of comments: languages, phrases, how they sound."""

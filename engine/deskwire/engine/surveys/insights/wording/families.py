@@ -1,0 +1,75 @@
+"""Stems that are one word: forms that the stemmer leaves apart, and words with a slip of the finger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+_PREFIX_MIN: Final = 5
+_ENDING_MAX: Final = 3
+_TYPO_MIN: Final = 7
+"""The letters from which on a stem with one letter wrong is taken for its neighbour; shorter ones are words."""
+_TYPOS_PER: Final = 3
+"""The times as often that the right form must be written."""
+
+
+def families(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return the stem that stands for each one, itself left out: `deliv` for `deliveri`, `packag` for `pakcag`.
+
+    Stems of words in the lexicon, which begin with = or ~, stand for themselves. A ! stays before its stem.
+    """
+    plain: dict[str, int] = {}
+    for key, count in counts.items():
+        bare = key.removeprefix("!")
+        if bare[:1] not in ("=", "~"):
+            plain[bare] = plain.get(bare, 0) + count
+    joined = _by_beginning(plain)
+    joined.update(_by_typo(plain, joined))
+    ends = {stem: _end(stem, joined) for stem in joined}
+    return ends | {f"!{stem}": f"!{end}" for stem, end in ends.items()}
+
+
+def _end(stem: str, joined: Mapping[str, str]) -> str:
+    for _ in range(_ENDING_MAX):
+        if stem not in joined:
+            break
+        stem = joined[stem]
+    return stem
+
+
+def _by_beginning(counts: Mapping[str, int]) -> dict[str, str]:
+    """Join a stem to a shorter one that it begins with; the shortest one first."""
+    joined: dict[str, str] = {}
+    for stem in sorted(counts):
+        for size in range(max(_PREFIX_MIN, len(stem) - _ENDING_MAX), len(stem)):
+            if stem[:size] in counts:
+                joined[stem] = stem[:size]
+                break
+    return joined
+
+
+def _by_typo(counts: Mapping[str, int], joined: Mapping[str, str]) -> dict[str, str]:
+    """Join a rare stem to a frequent one of which one letter is missing, too much, wrong or at its neighbour's place."""
+    frequent: dict[str, str] = {}
+    for stem in sorted(counts, key=lambda each: (-counts[each], each)):
+        if len(stem) >= _TYPO_MIN and stem not in joined and counts[stem] >= _TYPOS_PER:
+            for shape in _shapes(stem):
+                frequent.setdefault(shape, stem)
+    typos: dict[str, str] = {}
+    for stem, count in counts.items():
+        if len(stem) < _TYPO_MIN - 1 or stem in joined:
+            continue
+        near = {frequent[shape] for shape in _shapes(stem) if shape in frequent} - {stem}
+        right = [
+            each for each in near if counts[each] >= _TYPOS_PER * count and abs(len(each) - len(stem)) <= 1
+        ]
+        if right:
+            typos[stem] = min(right, key=lambda each: (-counts[each], each))
+    return typos
+
+
+def _shapes(stem: str) -> Iterator[str]:
+    """Yield the stem, and what is left of it without one of its letters."""
+    yield stem
+    for place in range(1, len(stem)):
+        yield stem[:place] + stem[place + 1 :]

@@ -1,0 +1,94 @@
+"""The sound of a text: VADER for English, and its rules with other words for languages that have a lexicon (ADR 75).
+
+C. Hutto, E. Gilbert, VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text, 2014.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from math import sqrt
+from typing import Any, Final
+
+from deskwire.engine.surveys.insights.wording.language import Language, language
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001  # the apostrophe that phones type
+_ELISION: Final = re.compile(r"^(?:qu|[ldjmtscn])['’]")  # noqa: RUF001
+_SMILES: Final = frozenset("👍😀😃😄😁😊🙂😍🥰🤩❤♥💚💙🎉👏💯🙏🚀")
+_FROWNS: Final = frozenset("👎😡😠🤬😤😞😢😭💔🙁☹😒🤮😩😫")
+_PICTURE: Final = 1.5
+"""The worth of an emoji, in valence."""
+_HEARD_MAX: Final = 500
+"""Characters of one text that are listened to."""
+_NEAR: Final = 3
+"""The reach of a "not" or a "very", in words."""
+_NEGATED: Final = -0.74
+_STRONGER, _WEAKER = 1.3, 0.7
+_DENIAL: Final = -1.0
+"""The worth of a "not" that negates no judgement: what was not answered, did not come, does not work."""
+_ALPHA: Final = 15.0
+"""VADER's: brings a sum of valences to between -1 and 1."""
+_MARGIN: Final = 0.15
+
+
+def feeling_of(text: str, code: str) -> int:
+    """Return 1 for a text that sounds content, -1 for the opposite, 0 where neither can be told."""
+    heard = text[:_HEARD_MAX]
+    spoken = language(code)
+    if code == "en":
+        sum_ = float(_vader().polarity_scores(heard)["compound"]) or _scaled(_pictures(heard))
+    else:
+        sum_ = _scaled(_sum(_words(heard, code), spoken) + _pictures(heard))
+    if abs(sum_) < _MARGIN and any(spoken.negates(word) for word in _words(heard, code)):
+        return -1
+    return (sum_ >= _MARGIN) - (sum_ <= -_MARGIN)
+
+
+@cache
+def _vader() -> Any:
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # reads 500 kB
+
+    vader = SentimentIntensityAnalyzer()
+    words = language("en").lexicon
+    vader.lexicon.update(words.valence)
+    vader.lexicon.update(dict.fromkeys(words.words("neutral"), 0.0))
+    return vader
+
+
+def _words(text: str, code: str) -> list[str]:
+    found = [word.replace("’", "'") for word in _WORD.findall(text.lower())]  # noqa: RUF001
+    return [_ELISION.sub("", word) for word in found] if code == "fr" else found
+
+
+def _sum(words: Sequence[str], spoken: Language) -> float:
+    lexicon = spoken.lexicon
+    total, denied, used = 0.0, 0, 0
+    for place, word in enumerate(words):
+        if spoken.negates(word):
+            denied += 1
+            continue
+        stem = spoken.stem(word)
+        if stem[0] != "=" or word in lexicon.words("not"):
+            continue
+        following = words[place + 1] if place + 1 < len(words) else ""
+        if word in lexicon.words("very") and following in lexicon.valence:
+            continue
+        worth = lexicon.valence.get(word, lexicon.valence[stem[1:]])
+        near = words[max(0, place - _NEAR) : place]
+        worth *= _STRONGER if not lexicon.words("very").isdisjoint(near[-1:]) else 1.0
+        worth *= _WEAKER if not lexicon.words("less").isdisjoint(near[-1:]) else 1.0
+        after = words[place + 1 : place + 2] if spoken.code == "de" else []
+        if any(spoken.negates(each) for each in (*near, *after)):
+            worth, used = worth * _NEGATED, used + 1
+        total += worth
+    return total + _DENIAL * (denied > 0 and not used)
+
+
+def _scaled(total: float) -> float:
+    return total / sqrt(total * total + _ALPHA)
+
+
+def _pictures(text: str) -> float:
+    """Return what the emoji of a text are worth; VADER knows few of them."""
+    return _PICTURE * (sum(each in _SMILES for each in text) - sum(each in _FROWNS for each in text))

@@ -1,0 +1,68 @@
+"""The words of judgements in a few languages: what they are worth, and which of them are one idea (ADR 75).
+
+`lexicon/en.txt` and its neighbours explain their form at their top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+_FOLDER: Final = Path(__file__).parent / "lexicon"
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """The judging words of a language, in lower case; empty for a language without a list.
+
+    Args:
+        valence: of each judging word, from -4 to 4.
+        idea: of each judging word the first one of its line, which stands for all that mean the same.
+        same: of other words that mean the same the first one of their line.
+        generic: words of praise and blame that say nothing of what they are about.
+        lists: other words by their part: `not`, `very`, `less`, `but`, `keep`, `drop`, `too`, `particles`, `not-only`,
+            `neutral`.
+    """
+
+    valence: Mapping[str, float] = field(default_factory=dict)
+    idea: Mapping[str, str] = field(default_factory=dict)
+    same: Mapping[str, str] = field(default_factory=dict)
+    generic: frozenset[str] = frozenset()
+    lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def words(self, part: str) -> frozenset[str]:
+        """Return the words of a part, none where the language has no such list."""
+        return self.lists.get(part, frozenset())
+
+
+@cache
+def lexicon(language: str) -> Lexicon:
+    """Return the lexicon of a language, by its code without region."""
+    path = _FOLDER / f"{language}.txt"
+    if not language.isalpha() or not path.is_file():
+        return Lexicon()
+    valence: dict[str, float] = {}
+    idea: dict[str, str] = {}
+    same: dict[str, str] = {}
+    generic: set[str] = set()
+    lists: dict[str, frozenset[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, _, rest = line.partition(":")
+        words = rest.split()
+        if line.startswith("#") or not words:
+            continue
+        if name == "same":
+            same.update(dict.fromkeys(words, words[0]))
+            continue
+        if name[0] not in "+-":
+            lists[name] = frozenset(words)
+            continue
+        for word in words:
+            valence.setdefault(word, float(name.rstrip("*")))
+            idea.setdefault(word, words[0])
+        if name.endswith("*"):
+            generic.update(words)
+    return Lexicon(valence, idea, same, frozenset(generic), lists)

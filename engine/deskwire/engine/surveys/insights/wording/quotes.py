@@ -1,0 +1,71 @@
+"""Quotes of a theme: short, different from each other, and of the feeling that the theme has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+QUOTES_MAX: Final = 3
+QUOTE_MAX: Final = 300
+_SHORT, _LONG = 15, 160
+"""A quote of fewer characters says little; a comment of more is quoted by the sentence."""
+_TELLING_WORDS: Final = 4
+"""A sentence out of a longer text has at least so many words, so that an erasure of the text finds it (ADR 18)."""
+
+
+class Said(NamedTuple):
+    """A comment that mentions a theme.
+
+    Args:
+        text: of the comment.
+        sentence: where the sentence that mentions it begins and ends.
+        fits: whether it sounds as the theme does.
+        respondent: who wrote it.
+    """
+
+    text: str
+    sentence: tuple[int, int]
+    fits: bool
+    respondent: str
+
+
+def quotes(said: Iterable[Said]) -> list[str]:
+    """Return up to three quotes, newest first among equally good ones; `said` has the newest first."""
+    ranked = sorted(
+        (
+            (not each.fits, _length(quote := quote_of(each)), number, quote, each.respondent)
+            for number, each in enumerate(said)
+        )
+    )
+    fitting = [each for each in ranked if not each[0]] or ranked
+    chosen: dict[str, str] = {}
+    people: set[str] = set()
+    for _, _, _, quote, respondent in fitting:
+        if len(chosen) < QUOTES_MAX and quote and respondent not in people and quote.casefold() not in chosen:
+            chosen[quote.casefold()] = quote
+            people.add(respondent)
+    return list(chosen.values())
+
+
+def quote_of(said: Said) -> str:
+    """Return the comment, or of a long one the sentence: always a piece of the text as it was written."""
+    text = said.text.strip()
+    if len(text) <= _LONG:
+        return text
+    begins, ends = said.sentence
+    while ends < len(said.text) and said.text[ends] in ".!?…":
+        ends += 1
+    sentence = said.text[begins:ends].strip()
+    return cut(sentence if len(sentence.split()) >= _TELLING_WORDS else text)
+
+
+def cut(text: str, size: int = QUOTE_MAX) -> str:
+    """Return a text of at most so many characters, without a part of a word at its end."""
+    if len(text) <= size:
+        return text
+    head = text[: size + 1]
+    return head.rsplit(None, 1)[0].strip() if any(each.isspace() for each in head[1:]) else text[:size]
+
+
+def _length(quote: str) -> int:
+    return 0 if _SHORT <= len(quote) <= _LONG else 1

@@ -1,0 +1,171 @@
+"""Lists of contacts: for backends by change, with what a mirror goes on from, and for agents newest first."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from deskwire.engine.contacts.listing import NEWEST_FIRST, ContactFilter, Listed, Order, Place, Sort
+from deskwire.engine.contacts.ports import ContactReader
+from deskwire.engine.contacts.profile import FILTERED_MAX, whole_view
+from deskwire.engine.contacts.words import terms_of
+from deskwire.engine.definitions.attributes import KEY_MAX
+from deskwire.engine.events.as_of import as_of
+from deskwire.engine.events.ports import EventReader
+from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.validation import Body, Time
+from deskwire.http.api.pagination import EMPTY_PAGE, ByChange, Paged, bad_cursor, list_number, page
+from deskwire.http.api.routing import Routes, dashboard, s2s
+from deskwire.http.resources.contacts.contacts import CONTACTS
+from deskwire.http.resources.conversations.lists import Tags
+from deskwire.http.schemas import conversations as shapes
+from deskwire.http.schemas.base import page_as_of, page_of
+
+routes = Routes(CONTACTS)
+
+
+def _attribute(text: object) -> object:
+    return tuple(text.split(":", 1)) if isinstance(text, str) else text
+
+
+def _named(attribute: tuple[str, ...]) -> tuple[str, ...]:
+    if len(attribute) != 2 or not attribute[0]:
+        raise ValueError("this must be the name of an attribute, a colon, and its value")
+    if len(attribute[0]) > KEY_MAX or len(attribute[1]) > FILTERED_MAX:
+        raise ValueError(
+            f"a name has at most {KEY_MAX} characters, and contacts are found by values of at most {FILTERED_MAX}"
+        )
+    return attribute
+
+
+Attribute = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_attribute),
+    AfterValidator(_named),
+    WithJsonSchema({"type": "string", "examples": ["plan:pro"]}),
+]
+"""The name of an attribute and its value, with a colon between them."""
+Words = Annotated[str, Field(min_length=1, max_length=200)]
+Address = Annotated[str, Field(min_length=3, max_length=320)]
+SortName = Literal["updated", "created"]
+
+
+class ChangedContacts(ByChange):
+    """The filter and order of a list of contacts, and its page.
+
+    `q` has beginnings of words of the name, or of the e-mail address, its domain or your own id of the user. `email` is the whole
+    address. `attribute` is a name and a value with a colon between them. `tag` takes one tag, or several with commas between
+    them, any of which will do. `updatedSince` and `updatedBefore` bound the last change.
+    """
+
+    q: Words | None = None
+    email: Address | None = None
+    attribute: Attribute | None = None
+    tag: Tags | None = None
+    sort: SortName = "updated"
+    order: Order = "asc"
+
+
+class ContactList(Paged):
+    """The filter and order of a list of contacts, and its page.
+
+    `q` has beginnings of words of the name, or of the e-mail address, its domain or the backend's user id. `email` is the whole
+    address. `attribute` is a name and a value with a colon between them. `tag` takes one tag, or several with commas between
+    them, any of which will do. `updatedSince` bounds the last change. Without `sort` the newest come first.
+    """
+
+    parts = 3
+
+    q: Words | None = None
+    email: Address | None = None
+    attribute: Attribute | None = None
+    tag: Tags | None = None
+    updated_since: Time | None = None
+    sort: SortName | None = None
+    order: Order = "desc"
+
+
+class ListReader(ContactReader, EventReader, Protocol):
+    """Queries on contacts, and on the log beside them."""
+
+
+@routes.add(
+    "GET",
+    "/s2s/contacts",
+    s2s("contacts.read"),
+    operation_id="listContacts",
+    query=ChangedContacts,
+    answer=page_as_of(shapes.Contact),
+)
+async def list_changed_contacts(call: Call[Body, ChangedContacts]) -> Answer:
+    """List and search the contacts of the project, in the order of their last change unless `sort` and `order` say otherwise.
+
+    A contact that changes while its pages are fetched comes again on a later page, so that none is missed. Behind the last page,
+    events behind `asOf` tell what has changed since.
+    """
+    query, number = call.query, list_number(call.project.id, call.query)
+    goes_on = query.goes_on(number)
+    after = None if goes_on is None else Place(*goes_on[0])
+    wanted, sort = _filter(query), Sort(query.sort, query.order)
+
+    def read(reader: ListReader) -> tuple[list[Listed], str]:
+        moment = as_of(reader, call.project.rowid) if goes_on is None else goes_on[1]
+        return _found(reader, call, wanted, sort, after), moment
+
+    found, moment = await call.services.store.read(read)
+    return page(query, found, _view, lambda each: (number, each.at.value, each.at.rowid), moment)
+
+
+@routes.add(
+    "GET",
+    "/contacts",
+    dashboard("contacts.read"),
+    operation_id="dashboardListContacts",
+    query=ContactList,
+    answer=page_of(shapes.Contact),
+)
+async def list_contacts(call: Call[Body, ContactList]) -> Answer:
+    """List the contacts of a project, newest first unless `sort` and `order` say otherwise.
+
+    With `q`, those that have a word for each word of it, whatever the case and the accents.
+    """
+    query, number = call.query, list_number(call.project.id, call.query)
+    place, after = query.place, None
+    if place is not None:
+        if place[0] != number:
+            raise bad_cursor("This cursor is of a list with another filter or order.")
+        after = Place(*place[1:])
+    sort = Sort(NEWEST_FIRST.key if query.sort is None else query.sort, query.order)
+    wanted = _filter(query)
+    found = await call.services.store.read(lambda reader: _found(reader, call, wanted, sort, after))
+    return (
+        page(query, found, _view, lambda each: (number, each.at.value, each.at.rowid))
+        if found
+        else EMPTY_PAGE
+    )
+
+
+def _filter(query: ChangedContacts | ContactList) -> ContactFilter:
+    """Return the filter of a list."""
+    attribute = query.attribute
+    return ContactFilter(
+        terms=terms_of(query.q or ""),
+        email=query.email,
+        attribute=None if attribute is None else (attribute[0], attribute[1]),
+        tags=query.tag,
+        changed_since=query.updated_since,
+        changed_before=query.updated_before if isinstance(query, ChangedContacts) else None,
+    )
+
+
+def _found(
+    reader: ContactReader, call: Call[Any, Any], wanted: ContactFilter, sort: Sort, after: Place | None
+) -> list[Listed]:
+    if call.query.q is not None and not wanted.terms:  # blanks alone
+        return []
+    return [*reader.listed_contacts(call.project.rowid, wanted, sort, after, call.query.rows)]
+
+
+def _view(listed: Listed) -> dict[str, Any]:
+    return whole_view(listed.contact, listed.profile)

@@ -1,0 +1,124 @@
+"""Exports of a project for its own backend: objects of one kind as NDJSON, all or what has changed since the last export."""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import blake2b
+from typing import Annotated, Final
+
+import orjson
+from pydantic import Field, ValidationInfo, field_validator
+
+from deskwire.engine.privacy.project_export import Kind, Mark, ProjectExport, Wanted
+from deskwire.http.api.calls import Answer, Call, Streamed
+from deskwire.http.api.input.validation import Body, Query, Time
+from deskwire.http.api.pagination import bad_cursor, decode_cursor_as_of, encode_cursor
+from deskwire.http.api.routing import Media, Routes, Tag, s2s
+
+NDJSON: Final = "application/x-ndjson"
+routes = Routes(
+    Tag(
+        "Exports",
+        "Export the objects of a project as NDJSON: all of them, or what has changed since the last export.",
+    ),
+    s2s("conversations.read"),
+)
+
+
+class ExportQuery(Query):
+    """The beginning of an export: the `nextCursor` of another one, a time, or neither for everything."""
+
+    cursor: Annotated[str, Field(min_length=1)] | None = None
+    updated_since: Time | None = None
+
+    @field_validator("updated_since")
+    @classmethod
+    def _one(cls, since: int | None, info: ValidationInfo) -> int | None:
+        if since is not None and info.data.get("cursor") is not None:
+            raise ValueError("Give `cursor` or `updatedSince`: an export begins at one of them.")
+        return since
+
+
+@routes.add(
+    "GET",
+    "/s2s/export/conversations",
+    operation_id="exportConversations",
+    query=ExportQuery,
+    answer=Media(NDJSON),
+)
+async def export_conversations(call: Call[Body, ExportQuery]) -> Answer:
+    """Export conversations as NDJSON, one on each line. The export is streamed.
+
+    With the `nextCursor` of another export, it has what has changed since, and `{"id", "deleted": true}` for each
+    conversation that is gone. The last line is `{"nextCursor", "asOf", "deletions"}`; without it, the export was cut off.
+    """
+    return _exported(call, "conversations")
+
+
+@routes.add(
+    "GET", "/s2s/export/messages", operation_id="exportMessages", query=ExportQuery, answer=Media(NDJSON)
+)
+async def export_messages(call: Call[Body, ExportQuery]) -> Answer:
+    """Export the messages of all conversations as NDJSON, one on each line, without agents' notes. The export is streamed.
+
+    With the `nextCursor` of another export, it has the messages that were added or redacted since, `{"id",
+    "conversationId", "deleted": true}` for each that is gone, and `{"conversationId", "deleted": true}` for each
+    conversation with all its messages. The last line is `{"nextCursor", "asOf", "deletions"}`.
+    """
+    return _exported(call, "messages")
+
+
+@routes.add(
+    "GET",
+    "/s2s/export/tickets",
+    s2s("tickets.read"),
+    operation_id="exportTickets",
+    query=ExportQuery,
+    answer=Media(NDJSON),
+)
+async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
+    """Export tickets as NDJSON, one on each line. The export is streamed.
+
+    With the `nextCursor` of another export, it has what has changed since, and `{"id", "deleted": true}` for each ticket
+    that is gone. The last line is `{"nextCursor", "asOf", "deletions"}`; without it, the export was cut off.
+    """
+    return _exported(call, "tickets")
+
+
+@routes.add(
+    "GET",
+    "/s2s/export/survey-responses",
+    s2s("surveys.read"),
+    operation_id="exportSurveyResponses",
+    query=ExportQuery,
+    answer=Media(NDJSON),
+)
+async def export_survey_responses(call: Call[Body, ExportQuery]) -> Answer:
+    """Export the responses to all surveys as NDJSON, one on each line. The export is streamed.
+
+    With the `nextCursor` of another export, it has the responses that were added since, `{"id", "surveyId", "deleted": true}`
+    for each that is gone, and `{"surveyId", "deleted": true}` for each survey with all its responses. The last line is
+    `{"nextCursor", "asOf", "deletions"}`.
+    """
+    return _exported(call, "survey-responses")
+
+
+def _exported(call: Call[Body, ExportQuery], kind: Kind) -> Answer:
+    services, project, now = call.services, call.project, call.services.clock()
+    number = int.from_bytes(blake2b(orjson.dumps([project.id, kind]), digest_size=6).digest())
+    show = partial(services.uploads.links.shown, now=now)
+    since = None if call.query.cursor is None else _mark(call.query.cursor, number)
+    wanted = Wanted(project, kind, show, since, call.query.updated_since)
+    lines = ProjectExport(services.store, wanted, now).lines(
+        lambda mark: encode_cursor(number, mark.at, as_of=mark.event_id)
+    )
+    disposition = {"Content-Disposition": f'attachment; filename="{project.id}-{kind}.ndjson"'}
+    return Streamed(lines, NDJSON, disposition)
+
+
+def _mark(cursor: str, number: int) -> Mark:
+    """Return the mark that a cursor stands for. Raises BadRequest for that of another export."""
+    (of, at), event_id = decode_cursor_as_of(cursor, 2)
+    if of != number:
+        raise bad_cursor("This cursor is of an export of something else.")
+    return Mark(event_id, at)

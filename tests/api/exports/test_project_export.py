@@ -1,0 +1,213 @@
+"""Exports of a project's objects: everything once, then exactly what has changed since the last export."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.support.api.service import Service, running
+from tests.support.api.surveys import respond, survey
+
+ANSWERS = {"score": 9}
+KINDS = ("conversations", "messages", "tickets", "survey-responses")
+
+
+async def export(service: Service, kind: str, **params: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The lines of an export, and its last line."""
+    answer = await service.http.get(f"/s2s/export/{kind}", params=params)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    *lines, last = [json.loads(line) for line in answer.text.splitlines()]
+    assert set(last) == {"nextCursor", "asOf", "deletions"}
+    return lines, last
+
+
+class Copy:
+    """What somebody has who exports again and again."""
+
+    def __init__(self, service: Service, kind: str) -> None:
+        self.service, self.kind = service, kind
+        self.cursor: dict[str, str] = {}
+        self.objects: dict[str, dict[str, Any]] = {}
+
+    async def go_on(self) -> int:
+        """Take in another export; return the number of its lines."""
+        lines, last = await export(self.service, self.kind, **self.cursor)
+        assert last["deletions"]
+        for line in lines:
+            if not line.get("deleted"):
+                self.objects[line["id"]] = line
+            elif "id" in line:
+                self.objects.pop(line["id"], None)
+            else:
+                (name,) = line.keys() - {"deleted"}
+                self.objects = {key: each for key, each in self.objects.items() if each[name] != line[name]}
+        self.cursor = {"cursor": last["nextCursor"]}
+        return len(lines)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_export_of_an_empty_project_has_its_last_line_alone(service: Service, kind: str) -> None:
+    copy = Copy(service, kind)
+    assert [await copy.go_on() for _ in range(3)] == [0, 0, 0]
+
+
+async def test_a_second_export_of_conversations_has_what_changed_and_what_is_gone(service: Service) -> None:
+    a, b, c, d = [await service.create(title=title, message={"text": "hi"}) for title in "abcd"]
+    copy = Copy(service, "conversations")
+    assert await copy.go_on() == 4
+    await service.do(a, "close")
+    await service.say(a, "again")
+    await service.http.delete(f"/s2s/conversations/{b['id']}")
+    e = await service.create(title="e")
+    assert await copy.go_on() == 3
+    assert copy.objects == {each["id"]: await service.fetch(each) for each in (a, c, d, e)}
+    assert await copy.go_on() == 0
+
+
+async def test_a_second_export_of_messages_has_new_ones_alone(service: Service) -> None:
+    a, b = await service.create(message={"text": "1"}), await service.create(message={"text": "2"})
+    copy = Copy(service, "messages")
+    assert await copy.go_on() == 2
+    said = await service.say(a, "3")
+    note = {"text": "hush", "internal": True}
+    await service.dashboard.post(f"/conversations/{a['id']}/messages", json=note)
+    await service.do(a, "rating", rating=1)
+    assert await copy.go_on() == 1
+    assert copy.objects[said["id"]] == said
+    await service.http.delete(f"/s2s/conversations/{b['id']}")
+    assert await copy.go_on() == 1
+    assert {each["text"] for each in copy.objects.values()} == {"1", "3"}
+
+
+async def test_a_second_export_of_tickets_has_what_changed_and_what_is_gone(service: Service) -> None:
+    tickets = [(await service.dashboard.post("/tickets", json={"title": t})).json() for t in "abc"]
+    copy = Copy(service, "tickets")
+    assert await copy.go_on() == 3
+    for title in ("x", "y"):
+        changed = await service.dashboard.patch(f"/tickets/{tickets[0]['id']}", json={"title": title})
+    assert (await service.dashboard.delete(f"/tickets/{tickets[1]['id']}")).status_code == 200
+    assert await copy.go_on() == 2
+    assert copy.objects == {tickets[0]["id"]: changed.json(), tickets[2]["id"]: tickets[2]}
+
+
+async def test_a_second_export_of_survey_responses_has_what_was_added_and_what_is_gone(
+    service: Service,
+) -> None:
+    first, second = await survey(service), await survey(service)
+    kept, gone = (
+        await respond(service, first, answers=ANSWERS),
+        await respond(service, first, answers=ANSWERS),
+    )
+    await respond(service, second, answers=ANSWERS)
+    copy = Copy(service, "survey-responses")
+    assert await copy.go_on() == 3
+    added = await respond(service, first, answers=ANSWERS)
+    path = f"/engagement/surveys/{first['id']}/responses/{gone['id']}"
+    assert (await service.dashboard.delete(path)).status_code == 200
+    assert (await service.dashboard.delete(f"/engagement/surveys/{second['id']}")).status_code == 200
+    assert await copy.go_on() == 3
+    assert copy.objects == {each["id"]: each for each in (kept, added)}
+
+
+async def test_hidden_conversations_and_their_messages_come_once_they_are_visible(service: Service) -> None:
+    hidden = await service.create(visible=False, message={"text": "hi"})
+    copies = [Copy(service, kind) for kind in ("conversations", "messages")]
+    assert [await copy.go_on() for copy in copies] == [0, 0]
+    await service.http.patch(f"/s2s/conversations/{hidden['id']}", json={"visible": True})
+    assert [await copy.go_on() for copy in copies] == [1, 1]
+
+
+async def test_a_cursor_is_good_for_its_own_export_alone(service: Service) -> None:
+    _, last = await export(service, "tickets")
+    for params in ({"cursor": last["nextCursor"]}, {"cursor": "x"}, {"cursor": ""}):
+        answer = await service.http.get("/s2s/export/messages", params=params)
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?cursor")
+    both = {"cursor": last["nextCursor"], "updatedSince": "2026-01-01T00:00:00Z"}
+    answer = await service.http.get("/s2s/export/tickets", params=both)
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["?updatedSince"]
+
+
+async def test_an_export_since_a_time_has_what_changed_since(service: Service) -> None:
+    old, new = await service.create(message={"text": "1"}), await service.create(message={"text": "2"})
+    since = (await service.fetch(new))["updatedAt"]
+    lines, last = await export(service, "conversations", updatedSince=since)
+    assert (new["id"] in {each["id"] for each in lines}, last["deletions"]) == (True, False)
+    await trio.sleep(0.01)
+    await service.do(old, "close")
+    since = (await service.fetch(old))["updatedAt"]
+    lines, _ = await export(service, "conversations", updatedSince=since)
+    assert lines == [await service.fetch(old)]
+    lines, _ = await export(service, "messages", updatedSince=since)
+    assert [each["text"] for each in lines] == ["1"]
+
+
+async def test_an_export_from_before_the_stored_events_misses_nothing_that_is_there(tmp_path: Path) -> None:
+    async with running(tmp_path, event_window_s=0.0, retention_interval_s=0.05) as service:
+        conversation = await service.create(message={"text": "1"})
+        cursors = {kind: (await export(service, kind))[1]["nextCursor"] for kind in KINDS}
+        said = await service.say(conversation, "2")
+        ticket = (await service.dashboard.post("/tickets", json={"title": "t"})).json()
+        given = await respond(service, await survey(service), answers=ANSWERS)
+        await service.create(message={"text": "3"})
+        await _pruned(service)
+        found = {}
+        for kind, cursor in cursors.items():
+            lines, last = await export(service, kind, cursor=cursor)
+            assert not last["deletions"]
+            found[kind] = {each["id"]: each for each in lines}
+        assert found["conversations"][conversation["id"]] == await service.fetch(conversation)
+        assert len(found["conversations"]) == 2
+        assert found["messages"][said["id"]] == said
+        assert found["tickets"] == {ticket["id"]: ticket}
+        assert found["survey-responses"] == {given["id"]: given}
+
+
+async def _pruned(service: Service) -> None:
+    """Return when the log has let go of all but its newest events."""
+    known = {"after": (await service.events())[-3]["id"]}
+    with trio.fail_after(20):
+        answer = await service.http.get("/s2s/events", params=known)
+        while answer.status_code != 410:
+            await trio.sleep(0.02)  # nothing announces what retention has done
+            answer = await service.http.get("/s2s/events", params=known)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_exports_beside_writers_add_up_to_what_is_there(service: Service, seed: int) -> None:
+    rng = random.Random(seed)
+    living: list[dict[str, Any]] = []
+    conversations, messages = Copy(service, "conversations"), Copy(service, "messages")
+
+    async def write() -> None:
+        for _ in range(60):
+            kind = rng.choice(("create", "say", "say", "close", "delete"))
+            if kind == "create" or not living:
+                living.append(await service.create(message={"text": "hi"}))
+            elif kind == "delete":
+                gone = living.pop(rng.randrange(len(living)))
+                await service.http.delete(f"/s2s/conversations/{gone['id']}")
+            elif kind == "say":
+                await service.say(rng.choice(living), "more")
+            else:
+                await service.do(rng.choice(living), "close")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(write)
+        for _ in range(10):
+            await conversations.go_on()
+            await messages.go_on()
+    await conversations.go_on()
+    await messages.go_on()
+    assert conversations.objects == {each["id"]: await service.fetch(each) for each in living}
+    expected = {}
+    for each in living:
+        page = await service.http.get(f"/s2s/conversations/{each['id']}/messages", params={"limit": 200})
+        expected.update({message["id"]: message for message in page.json()["items"]})
+    assert messages.objects == expected
+    assert (await conversations.go_on(), await messages.go_on()) == (0, 0)

@@ -1,0 +1,246 @@
+"""Merges when something is in their way: each is bounded for the caller, not given up, and loses nothing at any crash."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.contacts.memory import MemoryEntry
+from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.commands import ContactRef
+from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.errors import NotFound, Unavailable
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.internal import SYSTEM
+from deskwire.engine.events.types import StoredEvent, Topic
+from deskwire.engine.merging.begin import Wanted
+from deskwire.engine.merging.merges import ANSWER_S, Merges
+from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.surveys.validation.rules import SOUND
+from deskwire.engine.tickets.activity import SYSTEM as NOBODY
+from deskwire.engine.tickets.change import create_ticket
+from deskwire.storage.check.rules import broken_rules
+from deskwire.storage.dialect import SQLITE
+from tests.engine.privacy.test_erasure import Unruly
+from tests.stores.test_surveys import response, survey
+from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, create, post
+from tests.support.seeing import seen
+
+CONVERSATIONS, RESPONSES, TICKETS, ENTRIES = 5, 3, 3, 3
+pytestmark = pytest.mark.sqlite  # it opens the file again, and looks into it
+
+WANTED = Wanted("known", "visitor", by_id=False, actor=SYSTEM)
+
+
+@asynccontextmanager
+async def merging(store: InlineStore) -> AsyncIterator[tuple[Merges, Unruly]]:
+    """Merges over a store, in a process of their own."""
+    async with trio.open_nursery() as nursery:
+        actors = ActorRegistry(nursery, store, HandClock(), mailbox=8, idle_s=60, live=10)
+        unruly = Unruly(actors)
+        yield Merges(nursery, store, HandClock(), cast(ActorRegistry, unruly)), unruly
+        nursery.cancel_scope.cancel()
+
+
+async def fill(store: InlineStore) -> None:
+    """Store two contacts, and all that one of them may have."""
+    async with trio.open_nursery() as nursery:
+        actors = ActorRegistry(nursery, store, HandClock(), mailbox=8, idle_s=60, live=10)
+        store.at_once(lambda tx: put_contact(tx, PROJECT, ContactRef("known", {"name": "Ada"}), NOON))
+        for number in range(CONVERSATIONS):
+            visible = number > 0
+            await actors.create(PROJECT, create("visitor", {"email": "a@x"}, visible=visible, message=post()))
+        nursery.cancel_scope.cancel()
+    store.at_once(_fill_beside)
+
+
+def _fill_beside(tx: Any) -> None:
+    visitor = tx.contact(PROJECT.rowid, "visitor")
+    made = tx.insert_survey(survey(), SOUND)
+    for _ in range(RESPONSES):
+        tx.insert_response(made.rowid, response(visitor))
+    for _ in range(TICKETS):
+        values = {"title": "T", "contact_id": visitor.id}
+        create_ticket(tx, PROJECT, new_id("tkt", NOON), values, NOBODY, NOON)
+    for number in range(ENTRIES):
+        entry = MemoryEntry(0, new_id("mem", NOON), f"e{number}", "text", None, NOON, NOON)
+        tx.put_memory_entry(visitor.rowid, entry)
+
+
+def counted(store: InlineStore) -> dict[str, int]:
+    """What the known user has."""
+    conn = store.connection
+    (known,) = conn.execute("SELECT rowid FROM contacts WHERE user_id = 'known'").fetchone()
+    return {
+        table: conn.execute(f"SELECT count(*) FROM {table} WHERE contact = ?", (known,)).fetchone()[0]
+        for table in ("conversations", "survey_responses", "tickets", "memory")
+    }
+
+
+ALL = {"conversations": CONVERSATIONS, "survey_responses": RESPONSES, "tickets": TICKETS, "memory": ENTRIES}
+
+
+def about(event: StoredEvent) -> str:
+    """The user id of the contact that the event shows."""
+    data = orjson.loads(event.body)["data"]
+    user: str = data.get("conversation", data)["contact"]["userId"]
+    return user
+
+
+def check(store: InlineStore) -> None:
+    """Check that all has moved, once, and is told once; and that no rule of the database is broken."""
+    assert counted(store) == ALL
+    assert [*broken_rules(store.connection, SQLITE)] == []
+    events = seen(store, lambda reader: reader.events(PROJECT.rowid, 0, 200, frozenset()))
+    told = [event.type for event in events]
+    assert told.count("conversation.updated") == CONVERSATIONS - 1
+    assert (
+        told.count("contact.updated") == 2
+    )  # what the known user has of the visitor now, and the visitor's end
+    for user in ("known", "visitor"):  # as the table has them for the channel of each
+        topic = Topic(PROJECT.rowid, "contact", user)
+        lane = seen(store, lambda reader, topic=topic: reader.lane_events(topic, 0, 200, frozenset()))  # type: ignore[misc]
+        assert lane == [event for event in events if about(event) == user]
+    assert seen(store, lambda reader: reader.merges()) == []
+    (merged,) = store.connection.execute(
+        "SELECT count(*) FROM events WHERE type = 'contact.merged'"
+    ).fetchone()
+    assert merged == 1
+
+
+async def test_a_process_that_ends_in_front_of_any_commit_leaves_all_of_it_to_the_next_one(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    cut = 0
+    while True:
+        directory = tmp_path / str(cut)
+        directory.mkdir()
+        store = InlineStore(directory)
+        await fill(store)
+        whole = await merged_up_to(store, cut)
+        store.close()
+        again = InlineStore(directory)
+        async with merging(again) as (merges, _):
+            await merges.resume()
+            await merges.merge(PROJECT, WANTED)
+        check(again)
+        again.close()
+        if whole:
+            break
+        cut += 1
+    assert cut > 8
+
+
+async def merged_up_to(store: InlineStore, cut: int) -> bool:
+    """Merge until so many commits are made, and end there; return whether that was all of it."""
+    left, dead, whole = cut, trio.Event(), False
+
+    async def until_dead() -> None:
+        nonlocal left
+        if not left:
+            dead.set()
+            await trio.sleep_forever()
+        left -= 1
+
+    async def merge(merges: Merges) -> None:
+        nonlocal whole
+        await merges.merge(PROJECT, WANTED)
+        whole = True
+        dead.set()
+
+    store.before_write = until_dead
+    async with trio.open_nursery() as process, merging(store) as (merges, _):
+        process.start_soon(merge, merges)
+        await dead.wait()
+        process.cancel_scope.cancel()
+    return whole
+
+
+async def test_an_actors_bug_and_a_full_mailbox_delay_a_merge_and_do_not_end_it(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    store = InlineStore(tmp_path)
+    await fill(store)
+    async with merging(store) as (merges, unruly):
+        busy = Unavailable("busy", code="conversation_busy")
+        unruly.failures = [ActorFailed("a bug"), busy, ActorFailed("a bug"), busy]
+        survivor = await merges.merge(PROJECT, WANTED)
+        assert (survivor.user_id, unruly.failed) == ("known", 4)
+    check(store)
+    store.close()
+
+
+async def test_a_caller_is_told_when_it_takes_long_and_hears_of_the_end_later(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    store = InlineStore(tmp_path)
+    await fill(store)
+    async with merging(store) as (merges, unruly):
+        unruly.failures = [Unavailable("full", code="storage_failed")] * 200
+        began = trio.current_time()
+        with pytest.raises(Unavailable) as told:
+            await merges.merge(PROJECT, WANTED)
+        assert (told.value.reason, trio.current_time() - began) == ("merge_under_way", ANSWER_S)
+        unruly.failures.clear()
+        await merges.merge(PROJECT, WANTED)
+    check(store)
+    store.close()
+
+
+async def test_a_merge_into_the_source_of_another_one_waits_for_that(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    store = InlineStore(tmp_path)
+    await fill(store)
+    store.at_once(lambda tx: put_contact(tx, PROJECT, ContactRef("last", {}), NOON))
+    async with merging(store) as (merges, unruly), trio.open_nursery() as nursery:
+        unruly.failures = [Unavailable("full", code="storage_failed")] * 12
+        nursery.start_soon(merges.merge, PROJECT, WANTED)
+        await trio.sleep(0.1)
+        began = trio.current_time()
+        survivor = await merges.merge(PROJECT, Wanted("last", "known", by_id=False, actor=SYSTEM))
+        assert survivor.user_id == "last"
+        assert trio.current_time() > began
+    (last,) = store.connection.execute("SELECT rowid FROM contacts WHERE user_id = 'last'").fetchone()
+    rows = store.connection.execute("SELECT contact FROM conversations").fetchall()
+    assert rows == [(last,)] * CONVERSATIONS
+    assert [*broken_rules(store.connection, SQLITE)] == []
+    store.close()
+
+
+async def test_an_erasure_of_the_known_user_ends_a_merge_and_takes_what_is_left_along(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    store = InlineStore(tmp_path)
+    await fill(store)
+    async with merging(store) as (merges, unruly), trio.open_nursery() as nursery:
+        erasures = Erasures(nursery, store, HandClock(), cast(ActorRegistry, unruly))
+        unruly.failures = [Unavailable("full", code="storage_failed")] * 3
+        nursery.start_soon(merges.merge, PROJECT, WANTED)
+        await trio.sleep(0.1)
+        await erasures.erase(PROJECT, "known")
+        with pytest.raises(NotFound):
+            await merges.merge(PROJECT, WANTED)
+    conn = store.connection
+    for table in (
+        "contacts",
+        "conversations",
+        "tickets",
+        "survey_responses",
+        "memory",
+        "contact_erasures",
+        "messages",
+    ):
+        assert conn.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
+    events = seen(store, lambda reader: reader.events(PROJECT.rowid, 0, 200, frozenset()))
+    assert [event.type for event in events[-2:]] == ["contact.updated"] * 2
+    assert [*broken_rules(conn, SQLITE)] == []
+    store.close()

@@ -1,0 +1,37 @@
+"""The events of conversations that have become another contact's, as the channel of each contact finds them in the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.types import Draft, Topic
+from tests.support.builders import NOON, PROJECT
+
+
+def test_each_channel_has_the_events_of_the_time_in_which_the_conversation_was_its_contacts(tx: Any) -> None:
+    people = [
+        tx.insert_contact(PROJECT.rowid, Contact(0, new_id("con", NOON), user, NOON, NOON)) for user in "abc"
+    ]
+    state = Conversation(new_id("cnv", NOON), PROJECT.rowid, NOON, NOON)
+    state = tx.insert_conversation(state, people[0].rowid, {})
+    wanted: dict[str, list[str]] = {contact.user_id: [] for contact in people}
+    sequence = 0
+    for place, contact in enumerate(people):
+        for _ in range(2):
+            sequence += 1
+            shown = {"conversation": {"id": state.id, "contact": {"userId": contact.user_id}}}
+            event = tx.append_event(
+                PROJECT, Draft("conversation.updated", sequence, shown), state.rowid, NOON
+            )
+            wanted[contact.user_id].append(event.id)
+            if place and len(wanted[contact.user_id]) == 1:  # the first one says that it has moved
+                former = people[place - 1]
+                tx.move_conversation(state.rowid, former.rowid, contact.rowid)
+                tx.note_moved(state.rowid, former.rowid, event.id)
+                tx.begin_merge(former.rowid, contact.rowid)
+    for user, ids in wanted.items():
+        found = tx.lane_events(Topic(PROJECT.rowid, "contact", user), 0, 100, frozenset())
+        assert [event.id for event in found] == ids, user
