@@ -27,6 +27,7 @@ SILENT: Final = {
     "touch_machine": "when a machine credential was last used",
     "note_deliveries": "what became of deliveries",
     "save_circuit": "what became of deliveries",
+    "circuit_turns": "a lock of the row, which changes nothing",
     "release_held": "what became of deliveries",
     "forget_held": "what became of deliveries",
     "forget_old_secrets": "what was announced at the rotation",

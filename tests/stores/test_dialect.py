@@ -176,8 +176,8 @@ def test_deletions_are_found_by_what_they_are_about_and_erasures_by_whom(tx: Any
     whole = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada\ue000"}}, "reason": "manual"}
     deleted = tx.append_event(PROJECT, Draft("conversation.deleted", 3, whole), None, NOON)
     gone = {"contact": {"id": "con_1", "userId": "ada\ue000"}}
-    erased = tx.append_event(PROJECT, Draft("contact.deleted", None, gone), None, NOON)
-    tx.append_event(OTHER_PROJECT, Draft("contact.deleted", None, gone), None, NOON)
+    erased = tx.append_event(PROJECT, Draft("contact.updated", None, gone), None, NOON)
+    tx.append_event(OTHER_PROJECT, Draft("contact.updated", None, gone), None, NOON)
     lane = Topic(PROJECT.rowid, "contact", "ada\ue000")
     assert [each.id for each in tx.lane_events(lane, 0, 10, frozenset())] == [deleted.id, erased.id]
     assert [each.id for each in tx.lane_events(lane, deleted.position, 10, frozenset())] == [erased.id]

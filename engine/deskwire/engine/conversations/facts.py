@@ -32,7 +32,7 @@ class MessagePosted:
 
 @value
 class MessageRewritten:
-    """Something was taken out of a message or note, or it was deleted.
+    """A part of a message or note was taken out, or all of it was deleted.
 
     Args:
         before: the message as it was.
