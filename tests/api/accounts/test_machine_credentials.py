@@ -58,7 +58,7 @@ async def test_a_repeated_request_does_not_show_the_secret_again(service: Servic
 
 
 async def test_a_backend_works_with_what_was_for_people_only_and_signs_it(service: Service) -> None:
-    """Spec 4.1, 4.2, 4.6, 4.7: tickets, translations, memory, surveys; and workflows."""
+    """Tickets, translations, memory, surveys and workflows (contract 4.1, 4.2, 4.6, 4.7)."""
     made, conversation = await make(service), await service.create("u1")
     async with showing(service, made["secret"]) as backend:
         ticket = (await backend.post("/tickets", json={"title": "Late parcel"})).json()

@@ -48,13 +48,16 @@ BODIES: Final[Mapping[str, Any]] = {
     "SurveyPatch": {"name": "x"},
     "DefinitionBody": {"definition": {}},
     "VersionBody": {"definition": {}},
-    "ResponseBody": {"answers": {}},
+    "SurveyResponseBody": {"answers": {}},
     "NameBody": {"name": "x"},
     "MemberBody": {"email": "x@example.org", "role": "agent"},
     "RoleBody": {"role": "agent"},
     "ProjectBody": {"name": "x"},
     "ProjectPatch": {"name": "x"},
     "KeyBody": {"label": "x"},
+    "CredentialBody": {"name": "x", "permissions": []},
+    "CredentialPatch": {"name": "x"},
+    "RotateBody": {},
     "WorkflowBody": {"name": "x"},
     "ReplyBody": {"actionId": 1, "value": "x"},
     "StartWorkflowBody": {"workflowId": "wfl_00000000000000000000000000"},
@@ -115,6 +118,8 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
     project = service.demo["projectId"]
     key = (await service.dashboard.get(f"/projects/{project}/keys")).json()["items"][0]
+    named = {"name": "CRM", "permissions": ["tickets.read"]}
+    credential = (await service.dashboard.post(f"/projects/{project}/credentials", json=named)).json()
     organisation = (await service.dashboard.get(f"/projects/{project}")).json()["organisationId"]
     return {
         "conversation_id": conversation["id"],
@@ -137,6 +142,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "organisation_id": organisation,
         "project_id": project,
         "key_id": key["id"],
+        "credential_id": credential["id"],
         "upload_id": "upl_00000000000000000000000000",
         "stream_id": "str_00000000000000000000000000",
     }

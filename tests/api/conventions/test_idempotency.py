@@ -12,6 +12,7 @@ import trio
 
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.app import ROUTES
+from tests.support.api.machines import credentials_of, make
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import DEFINITION, survey
@@ -69,7 +70,7 @@ async def requests(service: Service) -> Requests:
     backend, agent, contact = service.http, service.dashboard, conversation["contact"]["id"]
     asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": ASKING}
     begin = {"workflowId": (await agent.post("/workflows", json=asking)).json()["id"]}
-    second = await service.create("u1")
+    second, machine = await service.create("u1"), await make(service)
     return {
         "/s2s/conversations": (backend, "/s2s/conversations", {"contact": {"userId": "u2"}, "message": {"text": "Hi"}}),
         "/s2s/conversations/<conversation_id>/messages": (
@@ -106,13 +107,21 @@ async def requests(service: Service) -> Requests:
         ),
         "/organisations/<organisation_id>/projects": (agent, f"/organisations/{organisation}/projects", {"name": "P"}),
         "/projects/<project_id>/keys": (agent, f"/projects/{service.demo['projectId']}/keys", {"label": "L"}),
+        "/projects/<project_id>/credentials": (
+            agent, credentials_of(service), {"name": "N", "permissions": ["tickets.read"]},
+        ),
+        "/projects/<project_id>/credentials/<credential_id>/rotate": (
+            agent, f"{credentials_of(service)}/{machine['id']}/rotate", {},
+        ),
     }  # fmt: skip
 
 
 def replay_of(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer as it is given again: a webhook's secret, which is shown once, is masked."""
+    """The answer as it is given again: a secret of a webhook or machine, which is shown once, is masked."""
     secret = answer.get("secret")
-    return answer if secret is None else {**answer, "secret": f"whsec_…{secret[-4:]}"}
+    if secret is None:
+        return answer
+    return {**answer, "secret": f"{secret.partition('_')[0]}_…{secret[-4:]}"}
 
 
 async def test_every_route_that_takes_a_key_answers_the_same_twice_and_acts_once(tmp_path: Path) -> None:
@@ -364,6 +373,7 @@ def removals(
 ) -> list[tuple[httpx.AsyncClient, str]]:
     """Yield the requests that remove everything those requests have made."""
     backend, agent = service.http, service.dashboard
+    credentials = table["/projects/<project_id>/credentials"][1]
     response, member = "/s2s/surveys/<survey_id>/responses", "/organisations/<organisation_id>/members"
     versions = table["/engagement/surveys/<survey_id>/versions"][1].removesuffix("/versions")
     endpoint = table["/s2s/webhooks/<endpoint_id>/rotate-secret"][1].removesuffix("/rotate-secret")
@@ -381,6 +391,11 @@ def removals(
         (
             agent,
             f"{table['/projects/<project_id>/keys'][1]}/{made['/projects/<project_id>/keys']['id']}/revoke",
+        ),
+        (agent, f"{credentials}/{made['/projects/<project_id>/credentials']['id']}"),
+        (
+            agent,
+            table["/projects/<project_id>/credentials/<credential_id>/rotate"][1].removesuffix("/rotate"),
         ),
         (backend, f"/s2s/webhooks/{made['/s2s/webhooks']['id']}"),
         (backend, endpoint),

@@ -22,6 +22,7 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.BadRequest: 400,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
+    errors.PersonRequired: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Gone: 410,
@@ -73,10 +74,15 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def problem_type(code: str) -> str:
+    """Return the type of a problem: where its code is explained, relative to the URL of the request (RFC 9457 3.1.1)."""
+    return f"/docs/errors#{code}"
+
+
 def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
     """Return a problem document."""
     return {
-        "type": "about:blank",
+        "type": problem_type(code),
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": cut(detail, _DETAIL_MAX),

@@ -75,7 +75,7 @@ class CredentialPatch(Body):
 
 
 class RotateBody(Body):
-    """How long, in seconds, the former secret is good beside the new one."""
+    """The time, in seconds, for which the former secret is good beside the new one."""
 
     overlap_seconds: Annotated[int, Field(ge=0, le=OVERLAP_MAX_S)] = OVERLAP_S
 
