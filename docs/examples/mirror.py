@@ -104,6 +104,7 @@ class Mirror:
         self.db.execute(
             "INSERT INTO conversations VALUES (:id, :sequence, :contact, :body, :run) ON CONFLICT (id) DO UPDATE SET "
             "body = CASE WHEN excluded.sequence >= sequence THEN excluded.body ELSE body END, "
+            "contact = CASE WHEN excluded.sequence >= sequence THEN excluded.contact ELSE contact END, "
             "sequence = max(sequence, excluded.sequence), run = max(run, excluded.run)",
             values,
         )

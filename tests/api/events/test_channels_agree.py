@@ -92,7 +92,7 @@ async def test_the_same_bytes_come_out_on_every_channel_in_order(service: Servic
         await service.do(conversation, "close")
         await service.say(conversation, "Wait")
 
-        feed = (await service.http.get("/s2s/events")).content
+        feed = (await service.http.get("/s2s/events")).content.rstrip()
         count = len(json.loads(feed)["items"])
         assert count == 6
         frames = [await consumer.receive() for _ in range(count)]

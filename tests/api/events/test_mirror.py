@@ -63,6 +63,9 @@ async def everything(service: Service, living: list[dict[str, Any]]) -> dict[str
     return found
 
 
+REWRITING = ("redact", "unsay", "merge")
+
+
 class Writers:
     """Those who change a project in every way that a mirror sees."""
 
@@ -78,7 +81,9 @@ class Writers:
     async def _one(self) -> None:
         service, rng = self.service, self.rng
         user = f"u{rng.randrange(3)}"
-        what = rng.choice(("create", "say", "say", "say", "close", "rate", "reveal", "rename", "delete"))
+        what = rng.choice(
+            ("create", "say", "say", "say", "close", "rate", "reveal", "rename", "delete", *REWRITING)
+        )
         if what == "create" or not self.living:
             self.living.append(await service.create(user, message={"text": str(rng.random())}))
         elif what == "say":
@@ -93,9 +98,25 @@ class Writers:
             self.living.append(hidden)
         elif what == "rename":
             await service.http.put(f"/s2s/contacts/{user}", json={"name": str(rng.random())})
+        elif what in REWRITING:
+            await self._rewrite(rng.choice(self.living), what)
         else:
             gone = self.living.pop(rng.randrange(len(self.living)))
             await service.http.delete(f"/s2s/conversations/{gone['id']}")
+
+    async def _rewrite(self, conversation: dict[str, Any], what: str) -> None:
+        """Redact or delete a message, or merge the contact into another one."""
+        http, path = self.service.http, f"/s2s/conversations/{conversation['id']}/messages"
+        if what == "merge":
+            user = (await self.service.fetch(conversation))["contact"]["userId"]
+            await http.post("/s2s/contacts/merged/merge", json={"from": user})
+        elif messages := (await http.get(path)).json()["items"]:
+            message = f"{path}/{self.rng.choice(messages)['id']}"
+            if what == "redact":
+                answer = await http.post(f"{message}/redact", json={"text": True})
+            else:
+                answer = await http.delete(message)
+            assert answer.status_code == 200, answer.text
 
 
 @asynccontextmanager
@@ -112,6 +133,7 @@ async def test_a_mirror_built_beside_writers_has_everything_as_it_is(
     service: Service, tmp_path: Path, seed: int
 ) -> None:
     writers, others = Writers(service, seed), Writers(service, 100 + seed)
+    await service.http.put("/s2s/contacts/merged", json={"name": "Ada"})
     await writers.write(30)
     mirror = Mirrored(service, tmp_path / "mirror.db")
     async with written_meanwhile(40, writers, others):

@@ -85,6 +85,19 @@ async def test_a_second_export_of_messages_has_new_ones_alone(service: Service) 
     assert {each["text"] for each in copy.objects.values()} == {"1", "3"}
 
 
+async def test_a_second_export_of_messages_has_those_that_were_redacted_and_deleted(service: Service) -> None:
+    conversation = await service.create(message={"text": "1"})
+    said = [await service.say(conversation, text) for text in ("secret", "wrong")]
+    copy = Copy(service, "messages")
+    assert await copy.go_on() == 3
+    path = f"/s2s/conversations/{conversation['id']}/messages"
+    redacted = await service.http.post(f"{path}/{said[0]['id']}/redact", json={"text": True})
+    assert (await service.http.delete(f"{path}/{said[1]['id']}")).status_code == 200
+    assert await copy.go_on() == 2
+    assert copy.objects[said[0]["id"]] == redacted.json()
+    assert said[1]["id"] not in copy.objects
+
+
 async def test_a_second_export_of_tickets_has_what_changed_and_what_is_gone(service: Service) -> None:
     tickets = [(await service.dashboard.post("/tickets", json={"title": t})).json() for t in "abc"]
     copy = Copy(service, "tickets")

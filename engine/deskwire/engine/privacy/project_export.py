@@ -168,10 +168,11 @@ class ProjectExport:
 
     def _message(self, reader: ProjectExportReader, state: Conversation, message_id: str) -> Line:
         place = reader.message_rowid(state.rowid, message_id, internal=False)
-        if place is None:
+        after = None if place is None else place - 1
+        found = () if after is None else reader.messages(state.rowid, internal=False, after=after, limit=1)
+        if not found or found[0].id != message_id:  # a deleted one may have a place still
             return {"id": message_id, "conversationId": state.id, "deleted": True}
-        (message,) = reader.messages(state.rowid, internal=False, after=place - 1, limit=1)
-        return message_view(message, state.id, self._wanted.show)
+        return message_view(found[0], state.id, self._wanted.show)
 
     def _tickets_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
         """Return the ticket of an event, if that is the newest change of it, or its deletion."""
