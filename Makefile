@@ -20,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # In CI, what failed is run once more by itself, and named: processes, browsers and databases share its few cores.
 PYTEST_AGAIN := $(BIN)/python -m tests.again -n auto --dist worksteal
 
-.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary format docs site explorer vendor web-types web-lint audit lock clean
+.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary format docs site explorer vendor web-types web-lint clients audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -174,12 +174,23 @@ web-lint: $(TOOLS)/node_modules/.stamp
 web: web-lint .venv/.web-stamp
 	WEB=required $(PYTEST_AGAIN) -n $(WORKERS) --dist loadfile tests/web $(ARGS)
 
+# The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used.
+# Needs a JDK, too. What is installed is in tests/clients/tools and requirements/clients.txt; nothing else is fetched.
+CLIENT_TOOLS := tests/clients/tools
+
+$(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS)/package-lock.json
+	cd $(CLIENT_TOOLS) && npm ci --silent --ignore-scripts
+	@touch $@
+
+clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
+	CLIENTS=required $(PYTEST_AGAIN) tests/clients $(ARGS)
+
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
 	$(LOCK) --upgrade -c requirements/dev.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
-	for each in audit bench build site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	for each in audit bench build clients site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
@@ -220,4 +231,8 @@ $(S3_STAMP): requirements/s3.txt
 
 .venv/.web-stamp: $(DEV_STAMP) requirements/web.txt
 	@$(INSTALL) --require-hashes -r requirements/web.txt
+	@touch $@
+
+.venv/.clients-stamp: $(DEV_STAMP) requirements/clients.txt
+	@$(INSTALL) --require-hashes -r requirements/clients.txt
 	@touch $@

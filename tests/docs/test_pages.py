@@ -27,7 +27,9 @@ CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/[\w/{}<>.-]*)")
 PATH = re.compile(r"(/v3/[\w/{}$.-]*)")
 EVENT = re.compile(r"`((?:conversation|message|contact|workflow|agent)\.[a-z.]+)`")
 VARIABLE = re.compile(r"DESKWIRE_[A-Z0-9_]+")
-FOREIGN = re.compile(r"\b(?:pip install|npm install|useradd|systemctl|curl|docker (?:build|run))\b")
+FOREIGN = re.compile(
+    r"\b(?:pip install|npm install|useradd|systemctl|curl|docker (?:build|run)|openapi-generator-cli)\b"
+)
 LINES_MAX = 190
 """A guide that is longer is two guides."""
 

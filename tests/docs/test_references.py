@@ -88,7 +88,11 @@ def sources() -> list[Path]:
     """Return every file of the project that may refer to something."""
     found = [ROOT / "Makefile", ROOT / "pyproject.toml", *ROOT.glob("*.md")]
     for folder in FOLDERS:
-        found += [path for path in (ROOT / folder).rglob("*") if path.suffix in TEXTS]
+        found += [
+            path
+            for path in (ROOT / folder).rglob("*")
+            if path.suffix in TEXTS and "node_modules" not in path.parts
+        ]
     return sorted(path for path in found if path != Path(__file__))
 
 

@@ -22,7 +22,31 @@ class PutContact:
     def judge(self, world: World, answer: Answer) -> None:
         assert answer.status == 200, answer
         identity = dict.fromkeys(IDENTITY) | self.identity
-        good(answer, world.identify(self.user, identity, answer.body["id"]).view)
+        good(answer, world.identify(self.user, identity, answer.body["id"]).whole)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Note attributes, of which null removes one, and tags of a contact; no event tells of it."""
+
+    user: str
+    attributes: JSON
+    tags: list[str]
+
+    def request(self, world: World) -> Request:
+        return Request(
+            "PATCH", f"/s2s/contacts/{self.user}", {"attributes": self.attributes, "tags": self.tags}
+        )
+
+    def judge(self, world: World, answer: Answer) -> None:
+        contact = world.contacts.get(self.user)
+        if contact is None:
+            refused(answer, 404, "contact_not_found")
+            return
+        both = contact.attributes | self.attributes
+        contact.attributes = {name: each for name, each in both.items() if each is not None}
+        contact.tags = sorted({*self.tags})
+        good(answer, contact.whole)
 
 
 @dataclass(frozen=True)

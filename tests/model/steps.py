@@ -26,7 +26,7 @@ from tests.model.commands import (
 )
 from tests.model.commands import Step as PendingStep
 from tests.model.content import Content, Translate
-from tests.model.customers import Erase, Forget, ListOf, PutContact, Recall, Remember
+from tests.model.customers import Erase, Forget, ListOf, Mark, PutContact, Recall, Remember
 from tests.model.play import Again, AtOnce, Doze, Step
 from tests.model.surveys import (
     DEFINITIONS,
@@ -125,7 +125,12 @@ ON_CONVERSATION: Final = st.one_of(
     st.builds(Fetch, PLACES),
     st.builds(PendingStep, PLACES),
 )
-CONTACTS: Final = st.builds(PutContact, st.sampled_from(["ada", "bob"]), IDENTITIES)
+CONTACTS: Final = st.builds(PutContact, st.sampled_from(["ada", "bob"]), IDENTITIES) | st.builds(
+    Mark,
+    st.sampled_from(["ada", "bob"]),
+    st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from([1, True, "x", None]), max_size=2),
+    st.lists(st.sampled_from(["vip", "web"]), max_size=2),
+)
 DAY_S: Final = 86_400
 AHEAD_S: Final = st.sampled_from([None, 3_600, 3_600, 90_000, 9 * 365 * DAY_S, 11 * 366 * DAY_S, -60])
 """Until when a ticket is put aside: more than ten years and the past are refused."""

@@ -65,11 +65,18 @@ class Contact:
     user_id: str
     identity: JSON
     memory: dict[str, JSON] = field(default_factory=dict)
+    attributes: JSON = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
 
     @property
     def view(self) -> JSON:
-        """As the API shows it."""
+        """As events show it."""
         return {"id": self.id, "userId": self.user_id, **self.identity}
+
+    @property
+    def whole(self) -> JSON:
+        """As the API shows it."""
+        return {**self.view, "attributes": self.attributes, "tags": self.tags}
 
 
 @dataclass
@@ -192,7 +199,7 @@ class Endpoint:
         """As the API shows it, but for the delivery that ended last."""
         secret = f"whsec_…{self.secret[-4:]}"
         circuit = {"circuit": "closed", "circuitOpenUntil": None, "circuitReason": None, "failingSince": None}
-        outage = {"pausedUntil": None, "held": None, "missed": None}
+        outage = {"pausedUntil": None, "held": None, "missed": None, "internal": False}
         return {
             "id": self.id,
             "url": self.urls[-1],

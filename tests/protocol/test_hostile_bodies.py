@@ -245,7 +245,7 @@ def whole(model: type[BaseModel]) -> int | None:
 
 BOUNDED_ELSEWHERE: Final = {
     "ReplyBody": 20_000 * ESCAPED,  # its value as a message
-    "ResponseBody": 64 * 1024 * 6 + 40_000,  # its answers, and a contact
+    "SurveyResponseBody": 64 * 1024 * 6 + 40_000,  # its answers, and a contact
 }
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
+from deskwire.commands.reference import errors
+from deskwire.commands.reference.asyncapi import document as asyncapi
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords, Tokens
@@ -406,6 +408,8 @@ class Server:
             scraping=Scraping(None, None, ()),
             desk=Desk(shown=False),
             description=Once(description),
+            event_description=Once(asyncapi.description),
+            error_page=Once(errors.page),
             tell_request=lambda *_: None,
             readiness=Readiness(self.disk, self.disk.commits),
         )

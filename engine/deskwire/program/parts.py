@@ -10,6 +10,8 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.commands.reference import errors
+from deskwire.commands.reference.asyncapi import document as asyncapi
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
@@ -215,6 +217,8 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
         trusted_proxies=config.trusted_proxies,
         description=Once(description),
+        event_description=Once(asyncapi.description),
+        error_page=Once(errors.page),
         desk=Desk(config.web_dir, shown=config.ui),
         tell_request=tell_request,
         readiness=Readiness(store, store.commits, wiring.apart(parts.here)),

@@ -18,7 +18,6 @@ from deskwire.http.schemas.base import public_name
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.engine.workflows.building import send, workflow
-from tests.support.api.machines import make
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import survey
@@ -49,16 +48,13 @@ BODIES: Final[Mapping[str, Any]] = {
     "SurveyPatch": {"name": "x"},
     "DefinitionBody": {"definition": {}},
     "VersionBody": {"definition": {}},
-    "ResponseBody": {"answers": {}},
+    "SurveyResponseBody": {"answers": {}},
     "NameBody": {"name": "x"},
     "MemberBody": {"email": "x@example.org", "role": "agent"},
     "RoleBody": {"role": "agent"},
     "ProjectBody": {"name": "x"},
     "ProjectPatch": {"name": "x"},
     "KeyBody": {"label": "x"},
-    "CredentialBody": {"name": "x", "permissions": []},
-    "CredentialPatch": {"name": "x"},
-    "RotateBody": {},
     "WorkflowBody": {"name": "x"},
     "ReplyBody": {"actionId": 1, "value": "x"},
     "StartWorkflowBody": {"workflowId": "wfl_00000000000000000000000000"},
@@ -119,6 +115,8 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
     project = service.demo["projectId"]
     key = (await service.dashboard.get(f"/projects/{project}/keys")).json()["items"][0]
+    named = {"name": "CRM", "permissions": ["tickets.read"]}
+    credential = (await service.dashboard.post(f"/projects/{project}/credentials", json=named)).json()
     organisation = (await service.dashboard.get(f"/projects/{project}")).json()["organisationId"]
     return {
         "conversation_id": conversation["id"],
@@ -141,7 +139,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "organisation_id": organisation,
         "project_id": project,
         "key_id": key["id"],
-        "credential_id": (await make(service, ("tickets.read",)))["id"],
+        "credential_id": credential["id"],
         "upload_id": "upl_00000000000000000000000000",
         "stream_id": "str_00000000000000000000000000",
     }

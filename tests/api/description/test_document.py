@@ -114,6 +114,56 @@ def test_every_type_of_event_says_what_it_carries() -> None:
     assert AGENT_DATA.keys() == AGENTS.keys(), "deskwire.http.schemas.agent_events.DATA has one of each"
 
 
+def test_the_sequence_of_every_event_is_an_integer_or_null() -> None:
+    for name, schema in described()["components"]["schemas"].items():
+        if name.endswith("Event") and "properties" in schema:
+            sequence = schema["properties"]["sequence"]
+            types = [each["type"] for each in sequence["anyOf"]]
+            assert types == ["integer", "null"], f"{name}: take `sequence` from schemas.events.envelope"
+
+
+def test_the_engine_numbers_the_events_that_the_registry_says_it_numbers() -> None:
+    for kind, envelope in example_envelopes().items():
+        numbered = isinstance(orjson.loads(envelope)["sequence"], int)
+        assert numbered is CATALOG[kind].numbered, kind
+
+
+def test_webhooks_have_a_tag_of_their_own_and_headers_with_examples_of_their_type() -> None:
+    for kind, item in described()["webhooks"].items():
+        assert item["post"]["tags"] == ["Webhook events"], kind
+        for header in item["post"]["parameters"]:
+            assert problems_of(header["example"], header["schema"]) == [], f"{kind}: {header['name']}"
+    assert not any("Webhook events" in operation["tags"] for _, operation in operations())
+
+
+def test_no_example_of_a_parameter_is_refused_by_its_schema() -> None:
+    for name, operation in operations():
+        for each in operation.get("parameters", ()):
+            if "example" in each:
+                assert problems_of(each["example"], each["schema"]) == [], f"{name}: {each['name']}"
+
+
+def test_every_name_of_a_schema_can_be_one_in_the_languages_of_clients() -> None:
+    """Go names a constructor `NewThing` after `Thing`; the generator's Java has variables with the others."""
+    names = described()["components"]["schemas"].keys()
+    assert {f"New{name}" for name in names} & names == set(), "name it otherwise, as two names are one in Go"
+    assert {"RequestBody", "ResponseBody", "Response", "Error"} & names == set(), (
+        "its Java has a variable of this name"
+    )
+
+
+def test_no_value_can_only_be_null() -> None:
+    """Generators have no type for it; give it that of the value that it stands for."""
+    schemas = described()["components"]["schemas"]
+    alone = [
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        for field, told in schema.get("properties", {}).items()
+        if told.get("type") == "null"
+    ]
+    assert alone == []
+
+
 @pytest.mark.parametrize("kind", [*CATALOG, *EXTENSIONS])
 def test_the_events_that_the_engine_makes_are_those_that_are_described(kind: str) -> None:
     posted = described()["webhooks"][kind]["post"]["requestBody"]["content"]["application/json"]

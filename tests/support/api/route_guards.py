@@ -24,10 +24,12 @@ GET /                                                           | none         |
 GET /desk                                                       | none         | -                    | -
 GET /desk/{place}                                               | none         | -                    | -
 GET /docs                                                       | none         | -                    | -
+GET /docs/errors                                                | none         | -                    | -
 GET /docs/{asset}                                               | none         | -                    | -
 GET /healthz                                                    | none         | -                    | -
 GET /metrics                                                    | metrics      | -                    | -
 GET /readyz                                                     | none         | -                    | -
+GET /v3/asyncapi.json                                           | none         | -                    | -
 GET /v3/auth/methods                                            | none         | -                    | -
 DELETE /v3/auth/session                                         | visitor      | -                    | 8 KiB
 GET /v3/auth/session                                            | visitor      | -                    | -

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -11,15 +12,24 @@ PAGES = ("api", "events", "errors", "metrics", "surveys")
 
 
 @click.command("reference")
-@click.argument("page", type=click.Choice(PAGES))
+@click.argument("page", type=click.Choice((*PAGES, "asyncapi")))
 def reference_command(page: str) -> None:
-    """Print a page of the reference as Markdown: routes, events, error codes, metrics, or survey rules."""
+    """Print a page of the reference as Markdown: routes, events, error codes, metrics, or survey rules.
+
+    The page `asyncapi` is the description of the events as JSON, an AsyncAPI 3.0 document.
+    """
     # Imported here, so that the other commands do without the server's libraries.
+    if page == "asyncapi":
+        _print(import_module("deskwire.commands.reference.asyncapi.document").document())
+        return
     click.echo(import_module(f"deskwire.commands.reference.{page}").markdown(), nl=False)
 
 
 @click.command("openapi")
 def openapi_command() -> None:
     """Print the description of the API, an OpenAPI 3.1 document, as JSON."""
-    document = import_module("deskwire.commands.reference.openapi.document").document()
+    _print(import_module("deskwire.commands.reference.openapi.document").document())
+
+
+def _print(document: Any) -> None:
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))

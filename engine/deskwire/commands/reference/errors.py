@@ -8,6 +8,9 @@ from http import HTTPStatus
 from typing import Final
 
 from deskwire.commands.reference.tables import markdown_table
+from deskwire.http.api.output.static import Static
+from deskwire.http.api.problems import problem_type
+from deskwire.http.pages.errors import error_page
 from deskwire.http.stream import pusher
 
 
@@ -422,7 +425,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
 }
 """Every code in `errors`, the list of problems with an input."""
 
-INTRODUCTION: Final = """\
+INTRODUCTION: Final = f"""\
 # Errors
 
 <!-- Written by `make docs` from the registry of codes; do not edit. -->
@@ -430,18 +433,19 @@ INTRODUCTION: Final = """\
 An error is a problem document (RFC 9457), `application/problem+json`:
 
 ```json
-{
-  "type": "about:blank",
+{{
+  "type": "{problem_type("invalid_input")}",
   "title": "Unprocessable Entity",
   "status": 422,
   "detail": "1 problem found in the request body.",
   "code": "invalid_input",
   "requestId": "req_01KZ0000000000000000000000",
-  "errors": [{"pointer": "/text", "code": "required", "message": "This field is required."}]
-}
+  "errors": [{{"pointer": "/text", "code": "required", "message": "This field is required."}}]
+}}
 ```
 
-`code` is stable: act on it. `detail` and `message` are for people and may change. Only 400 and 422 have `errors`, which
+`code` is stable: act on it. `type` is a reference relative to the URL of the request, and leads to the entry of the code on a page that the
+service itself has, `/docs/errors`. `detail` and `message` are for people and may change. Only 400 and 422 have `errors`, which
 names every problem found; `pointer` is a JSON pointer into the body, `?name` for a query parameter, or `header:Name`.
 401 comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
 
@@ -494,6 +498,13 @@ def markdown() -> str:
             markdown_table(("Code", "Message"), _stream_rows()),
             f"{_SUBSCRIPTION}{markdown_table(('Type', 'Status', 'When'), _SUBSCRIPTION_ROWS)}",
         )
+    )
+
+
+def page() -> Static:
+    """Return the page that the service shows."""
+    return error_page(
+        ((f"{each.status} {_title(each.status)}", each.code, each.meaning) for each in CODES), PROBLEMS
     )
 
 

@@ -74,10 +74,15 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def problem_type(code: str) -> str:
+    """Return the type of a problem: where its code is explained, relative to the URL of the request (RFC 9457 3.1.1)."""
+    return f"/docs/errors#{code}"
+
+
 def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
     """Return a problem document."""
     return {
-        "type": "about:blank",
+        "type": problem_type(code),
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": cut(detail, _DETAIL_MAX),

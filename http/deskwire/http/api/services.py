@@ -103,7 +103,8 @@ class Services:
         rate_limits, admission: how often callers may call, and how much may be under way at once.
         agents: the streams of agents who are there.
         stream_keys: what stream tokens are signed with.
-        description: the description of the API.
+        description, event_description: the descriptions of the API and of its events.
+        error_page: what each error code means.
         desk: the files of the page that agents work in.
         stand_ins: what passwords of unknown addresses are checked against.
         sign_in: whether users sign in here with a password.
@@ -141,6 +142,8 @@ class Services:
     measured: Measurements
     scraping: Scraping
     description: Once[Static]
+    event_description: Once[Static]
+    error_page: Once[Static]
     tell_request: Callable[[str, str | None, int, float, str], None]
     desk: Desk
     readiness: Readiness

@@ -14,6 +14,7 @@ from deskwire.http.api.calls import Answer, Call, Page, Streamed
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.output.static import Once, Static, pieces
 from deskwire.http.api.routing import BASE, OPEN, Media, Routes, Tag
+from deskwire.http.pages.errors import POLICY
 
 routes = Routes(
     Tag("API description", "The description of this API, and a page to explore it and try it out."),
@@ -53,11 +54,32 @@ async def openapi_document(call: Call[Body, Query]) -> Answer:
     return _page(call, document, _CHECKED)
 
 
+@routes.add(
+    "GET",
+    f"{BASE}/asyncapi.json",
+    operation_id="asyncapiDocument",
+    answer=Media(_JSON, bare=(304,), sized=True),
+)
+async def asyncapi_document(call: Call[Body, Query]) -> Answer:
+    """Fetch the description of the events in AsyncAPI 3.0: webhooks, the realtime stream and the agents' stream."""
+    document = await call.services.event_description.get()
+    return _page(call, document, _CHECKED)
+
+
 @routes.add("GET", "/docs", operation_id="explorer", answer=Media("text/html", bare=(304,), sized=True))
 async def explorer(call: Call[Body, Query]) -> Answer:
     """Show the page to explore the API with. It loads nothing from other hosts."""
     page = (await _explorer.get())[_PAGE]
     return _page(call, page, {**_CHECKED, "Content-Security-Policy": _POLICY})
+
+
+@routes.add(
+    "GET", "/docs/errors", operation_id="errorPage", answer=Media("text/html", bare=(304,), sized=True)
+)
+async def errors(call: Call[Body, Query]) -> Answer:
+    """Show what each error code means. The `type` of a problem document leads to the entry of its code."""
+    page = await call.services.error_page.get()
+    return _page(call, page, {**_CHECKED, "Content-Security-Policy": POLICY})
 
 
 @routes.add(

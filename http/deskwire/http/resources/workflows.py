@@ -57,7 +57,7 @@ class WorkflowBody(WorkflowDraft):
     flows: Annotated[Any, WithJsonSchema({"type": "array", "items": {"x-shape": "WorkflowFlow"}})] = None
 
 
-class NewWorkflowBody(WorkflowBody):
+class WorkflowCreateBody(WorkflowBody):
     """The new workflow. The guide to workflows describes its fields."""
 
     model_config = ConfigDict(
@@ -77,7 +77,7 @@ class WorkflowList(Paged):
     _MANAGE,
     operation_id="createWorkflow",
     tells="workflows",
-    body=NewWorkflowBody,
+    body=WorkflowCreateBody,
     limit=WHOLE,
     answer=shapes.Workflow,
     errors=("workflow_limit_reached",),

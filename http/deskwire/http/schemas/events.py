@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Final, Literal, Union
 
 from pydantic import Field, RootModel, create_model
@@ -137,19 +138,28 @@ DATA: Final[Mapping[str, type[Shape]]] = {
 """The model of `data` for each type of the registry; a test fails for a type that is missing."""
 
 
+_Number = Annotated[int, Field(ge=1)]
+NUMBERED: Final = Annotated[
+    _Number | None,
+    Field(description="The number of the event within its conversation, from 1.", examples=[1]),
+]
+UNNUMBERED: Final = Annotated[
+    _Number | None, Field(description="Null: an event of this type has no number.", examples=[None])
+]
+"""The `sequence` of an envelope. It has the type integer or null in all of them, so that one type reads every event."""
+
+
+@cache  # a type that agents are told of may be for webhooks, too: its schema is one
 def envelope(kind: Kind, data: type[Shape]) -> type[Shape]:
     """Return the model of a type's envelope, whose `data` has this model."""
     name = "".join(word.title() for word in kind.type.split("."))
-    sequence = Annotated[
-        int, Field(ge=1, description="The number of the event within its conversation, from 1.", examples=[1])
-    ]
     fields: dict[str, Any] = {
         "id": (EventId, ...),
         "type": (Literal[kind.type], ...),
         "api_version": (Literal[API_VERSION], ...),
         "created_at": (Moment, ...),
         "project_id": (ProjectId, ...),
-        "sequence": (sequence if kind.numbered else None, ...),
+        "sequence": (NUMBERED if kind.numbered else UNNUMBERED, ...),
         "data": (data, ...),
     }
     return create_model(f"{name}Event", __base__=Shape, __doc__=kind.when, **fields)

@@ -87,7 +87,9 @@ class SignInMethods(Shape):
     """The ways to sign in: with a password, or at an identity provider, which has no page here."""
 
     password: bool
-    oidc: None
+    oidc: Annotated[
+        str | None, Field(description="Null: an identity provider has no page here.", examples=[None])
+    ]
 
 
 class SessionEnded(Shape):
@@ -122,7 +124,7 @@ class Member(Shape):
     joined_at: Moment
 
 
-class NewMember(Member):
+class AddedMember(Member):
     """A new member. The one-time password is shown only once; it is null if users sign in elsewhere."""
 
     password: Annotated[str, Field(examples=["4tXb2LqW9sKd"])] | None

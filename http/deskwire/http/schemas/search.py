@@ -17,7 +17,7 @@ class SearchHit(Shape):
     message_id: MessageId
     text: Annotated[str, Field(examples=["Hello, where is my order?"])]
     ranges: Annotated[
-        list[tuple[int, int]],
+        list[Annotated[list[int], Field(min_length=2, max_length=2)]],
         Field(
             description="Places in `text`, from and up to, in UTF-16 units as JavaScript counts.",
             examples=[[[19, 24]]],

@@ -27,7 +27,14 @@ class InputProblem(Shape):
 class ProblemDocument(Shape):
     """An error (RFC 9457). `code` is stable, so act on it; `detail` is for people and may change."""
 
-    type: Annotated[str, Field(examples=["about:blank"])]
+    type: Annotated[
+        str,
+        Field(
+            description="Where the code is explained, relative to the URL of the request.",
+            examples=["/docs/errors#conversation_not_found"],
+            json_schema_extra={"format": "uri-reference"},
+        ),
+    ]
     title: Annotated[str, Field(examples=["Not Found"])]
     status: Annotated[int, Field(ge=400, le=599, examples=[404])]
     detail: Annotated[str, Field(examples=["There is no such conversation."])]

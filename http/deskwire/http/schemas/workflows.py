@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from deskwire.engine.workflows.definition import FieldType, Trigger
+from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.schemas.base import Moment, Shape, WorkflowId
 
-ActionId = Annotated[int, Field(ge=0, le=999_999_999, examples=[1])]
+ActionId = Annotated[int, Field(ge=0, le=ACTION_ID_MAX, examples=[1])]
 PartId = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,64}$", examples=["main"])]
 Label = Annotated[str, Field(min_length=1, max_length=200, examples=["My order"])]
 Text = Annotated[str, Field(min_length=1, examples=["What is it about?"])]

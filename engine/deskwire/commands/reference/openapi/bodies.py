@@ -39,9 +39,7 @@ _SUBSCRIPTION: Final = {
 }
 _FILE: Final[Schema] = {
     "type": "object",
-    "properties": {
-        "file": {"type": "string", "contentMediaType": "application/octet-stream", "minLength": 1}
-    },
+    "properties": {"file": {"type": "string", "contentMediaType": "application/octet-stream"}},
     "required": ["file"],
     "additionalProperties": False,
 }

@@ -11,13 +11,15 @@ import orjson
 
 from deskwire.commands.reference.openapi import refusals
 from deskwire.commands.reference.openapi.bodies import request_body
-from deskwire.commands.reference.openapi.events import webhooks
+from deskwire.commands.reference.openapi.events import TAG, webhooks
+from deskwire.commands.reference.openapi.nulls import without_refused
 from deskwire.commands.reference.openapi.parameters import parameters
 from deskwire.commands.reference.openapi.responses import header_components, headers, responses
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.commands.reference.tables import plain
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.cookies import PLAIN
+from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import Media, Route
 from deskwire.http.schemas.conversations import MergedDocument, MovedOnDocument
@@ -97,7 +99,8 @@ def description() -> Static:
 
 def document() -> dict[str, Any]:
     """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
-    schemas = Schemas(_types(ROUTES))
+    schemas = Schemas(shown_types(ROUTES))
+    without_refused(schemas.components, ROUTES)
     special = {
         "conversation_moved_on": schemas.of(MovedOnDocument),
         "contact_merged": schemas.of(MergedDocument),
@@ -116,21 +119,21 @@ def document() -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": _tags(ROUTES),
+        "tags": [*_tags(ROUTES), TAG],
         "paths": paths,
         "webhooks": webhooks(schemas),
         "components": {
             "schemas": schemas.components,
             "responses": dict(sorted(problems.components.items())),
             "headers": header_components(),
-            "examples": refusals.examples(),
+            "examples": problems.examples(),
             "securitySchemes": _SCHEMES,
         },
     }
 
 
-def _types(routes: Sequence[Route]) -> Iterator[Any]:
-    """Yield every type that has a schema."""
+def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
+    """Yield every type that has a schema. Raises LookupError, with the remedy, for a route that does not say what it answers."""
     yield ProblemDocument
     yield MovedOnDocument
     yield MergedDocument
@@ -146,7 +149,7 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
             )
         if not isinstance(route.answer, Media):
             yield route.answer
-        if route.body is not None:
+        if route.body is not None and route.body is not Empty:
             yield route.body
         yield from route.lines
 

@@ -18,7 +18,7 @@ _SIGNATURE: Final = (
     "The signature `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 with the whole secret of the endpoint over `<t>.<raw body>`. "
     "There is a second `v1` while a replaced secret also signs."
 )
-_HEADERS: Final[tuple[tuple[str, str, Schema, str], ...]] = (
+_HEADERS: Final[tuple[tuple[str, str, Schema, str | int], ...]] = (
     (
         "Service-Signature",
         _SIGNATURE,
@@ -36,15 +36,19 @@ _HEADERS: Final[tuple[tuple[str, str, Schema, str], ...]] = (
         "Service-Attempt",
         "The number of the attempt, from 1.",
         {"type": "integer", "minimum": 1},
-        "1",
+        1,
     ),
 )
 _PREVIOUS: Final = (
     "Service-Previous-Sequence",
     "The sequence of the previous event of this conversation that was sent to this endpoint; 0 if there is none.",
     {"type": "integer", "minimum": 0},
-    "0",
+    0,
 )
+TAG: Final[Schema] = {
+    "name": "Webhook events",
+    "description": "The requests that the service makes to a webhook endpoint, one for each type of event. Your receiver answers them.",
+}
 
 
 def webhooks(schemas: Schemas) -> dict[str, Schema]:
@@ -63,7 +67,7 @@ def _delivery(kind: Kind, schemas: Schemas, envelope: bytes | None) -> Schema:
     return {
         "operationId": f"on{''.join(word.title() for word in kind.type.split('.'))}",
         "summary": kind.when,
-        "tags": ["Events"],
+        "tags": [TAG["name"]],
         "security": [],
         "parameters": [
             {

@@ -246,7 +246,7 @@ HEADERS: Final = (
         "If-None-Match",
         "The `ETag` of the copy that you have already.",
         '"5891b5b5"',
-        lambda route: route.operation_id in ("fetchFile", "openapiDocument"),
+        lambda route: route.operation_id in ("fetchFile", "openapiDocument", "errorPage", "asyncapiDocument"),
     ),
 )
 """The headers that requests may have beside `Authorization`. To add one, add a line."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 from deskwire.commands.reference.errors import CODES, Code
 from deskwire.commands.reference.openapi.parameters import path_parameters
 from deskwire.commands.reference.openapi.schemas import Schema
+from deskwire.http.api.problems import problem_type
 from deskwire.http.api.routing import BASE, Route
 
 _KEY: Final = (
@@ -166,6 +167,7 @@ class Refusals:
         self._problem = problem
         self._special = special
         self._headers = headers
+        self._used: set[str] = set()
         self.components: dict[str, Schema] = {}
 
     def of(self, route: Route) -> dict[str, Schema]:
@@ -175,6 +177,7 @@ class Refusals:
 
     def _reference(self, status: int, codes: list[Code]) -> Schema:
         name = ".".join((str(status), *(each.code for each in codes)))
+        self._used.update(each.code for each in codes)
         document = next(
             (self._special[each.code] for each in codes if each.code in self._special), self._problem
         )
@@ -190,15 +193,15 @@ class Refusals:
         }
         return {"$ref": f"#/components/responses/{name}"}
 
-
-def examples() -> dict[str, Schema]:
-    """Return an example of a problem document for each code."""
-    return {each.code: {"summary": each.meaning, "value": _example(each)} for each in CODES}
+    def examples(self) -> dict[str, Schema]:
+        """Return an example of a problem document for each code that a route so far may refuse with."""
+        used = (each for each in CODES if each.code in self._used)
+        return {each.code: {"summary": each.meaning, "value": _example(each)} for each in used}
 
 
 def _example(code: Code) -> Schema:
     document = {
-        "type": "about:blank",
+        "type": problem_type(code.code),
         "title": HTTPStatus(code.status).phrase,
         "status": code.status,
         "detail": code.meaning,

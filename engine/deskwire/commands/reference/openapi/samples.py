@@ -105,7 +105,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "TagsBody": {"tags": ["returns", "vip"]},
     "RatingBody": {"rating": 9},
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
-    "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
+    "SurveyResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
     "ReplyBody": {"actionId": 2, "value": "order"},
     "StartBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},
@@ -113,7 +113,7 @@ BODIES: Final[Mapping[str, Any]] = {
         "message": {"text": "Hello Ada, your order has left us today."},
     },
     "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
-    "NewWorkflowBody": _WORKFLOW,
+    "WorkflowCreateBody": _WORKFLOW,
     "WorkflowBody": {"name": "Orders and returns"},
     "WorkflowDraft": _WORKFLOW,
     "RoleBody": {"role": "admin"},

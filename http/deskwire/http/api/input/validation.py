@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
@@ -117,21 +118,28 @@ def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str
         raise Invalid(*(Problem(f"{pointer}/{to_camel(name)}", "not_nullable", message) for name in nulls))
 
 
-def nulls(
-    *nullable: str, within: str | None = None, pointer: str = ""
-) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """Return a look (`routing.Look`) at the nulls of a patch; see `refuse_null`.
+@dataclass(frozen=True, slots=True)
+class Nulls:
+    """A look (`routing.Look`) at the nulls of a patch; see `refuse_null`. The API's description reads it, too.
 
     Args:
         within: the field that the patch is, if it is not the whole body.
     """
 
-    async def look(call: Any) -> None:
-        patch = call.body if within is None else getattr(call.body, within)
-        if patch is not None:
-            refuse_null(patch, frozenset(nullable), pointer)
+    nullable: frozenset[str]
+    within: str | None = None
+    pointer: str = ""
 
-    return look
+    async def __call__(self, call: Any) -> None:
+        """Raise Invalid for each null that clears nothing."""
+        patch = call.body if self.within is None else getattr(call.body, self.within)
+        if patch is not None:
+            refuse_null(patch, self.nullable, self.pointer)
+
+
+def nulls(*nullable: str, within: str | None = None, pointer: str = "") -> Nulls:
+    """Return a look at the nulls of a patch, of which those of `nullable` clear their field."""
+    return Nulls(frozenset(nullable), within, pointer)
 
 
 def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dict[str, Any]:

@@ -61,7 +61,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     operation_id="addMember",
     tells="members",
     body=MemberBody,
-    answer=shapes.NewMember,
+    answer=shapes.AddedMember,
     errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy"),
     idempotent=True,
     records=("account.created", "account.changed", "account.password_changed", "member.added"),

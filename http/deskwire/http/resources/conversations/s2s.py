@@ -28,6 +28,7 @@ from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.workflows.definition import Buttons, Form
+from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
@@ -131,7 +132,7 @@ class NetworkLogsBody(Body):
 class ReplyBody(Body):
     """The answer to a workflow step: the id of an option, a text, or an object with the fields of a form."""
 
-    action_id: int
+    action_id: Annotated[int, Field(ge=0, le=ACTION_ID_MAX)]
     value: Any
 
 

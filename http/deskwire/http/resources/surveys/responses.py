@@ -44,7 +44,7 @@ _ANSWERS_BYTES: Final = 64 * 1024
 _PAGE: Final = 200
 
 
-class ResponseBody(Body):
+class SurveyResponseBody(Body):
     """The answers, by question id. `version` defaults to the published version, `language` to its primary language."""
 
     answers: dict[str, Any]
@@ -67,7 +67,7 @@ class ResponseList(ResponseExport, Paged):
     """The filters of a list of responses, and its page. `contact` is a con_ id or the backend's user id."""
 
 
-async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
+async def _look_at_answers(call: Call[SurveyResponseBody, Query]) -> None:
     version = await call.services.store.read(_answered(call))
     _check(call.body, definition_of(version.definition))
 
@@ -77,14 +77,14 @@ async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
     "/s2s/surveys/<survey_id>/responses",
     s2s("surveys.manage"),
     operation_id="createResponse",
-    body=ResponseBody,
+    body=SurveyResponseBody,
     limit=LARGE,
     answer=shapes.SurveyResponse,
     errors=("survey_closed",),
     idempotent=True,
     further=(_look_at_answers,),
 )
-async def create_response(call: Call[ResponseBody, Query]) -> Answer:
+async def create_response(call: Call[SurveyResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version of the survey that they answer.
 
     The contact is created or updated as for a conversation. Without a contact, the response is anonymous.
@@ -174,7 +174,7 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
     return {"id": response.id, "deleted": True}
 
 
-def _check(body: ResponseBody, definition: Definition) -> None:
+def _check(body: SurveyResponseBody, definition: Definition) -> None:
     """Raise Invalid with every problem of the answers."""
     too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
     # Answers of more than that are not checked one by one.
@@ -189,7 +189,7 @@ def _check(body: ResponseBody, definition: Definition) -> None:
         raise Invalid(*problems)
 
 
-def _answered(call: Call[ResponseBody, Query]) -> Callable[[SurveyReader], SurveyVersion]:
+def _answered(call: Call[SurveyResponseBody, Query]) -> Callable[[SurveyReader], SurveyVersion]:
     """Return the query for the version that a response answers; it raises NotFound, Conflict or Invalid."""
     project, number = call.project.rowid, call.body.version
 
@@ -204,7 +204,7 @@ def _answered(call: Call[ResponseBody, Query]) -> Callable[[SurveyReader], Surve
     return read
 
 
-def _store(tx: Transaction, call: Call[ResponseBody, Query], response: Response) -> dict[str, Any]:
+def _store(tx: Transaction, call: Call[SurveyResponseBody, Query], response: Response) -> dict[str, Any]:
     survey = find_survey(tx, call.project.rowid, call.path["survey_id"])
     _require_open(survey)
     given = call.body.contact

@@ -1,0 +1,69 @@
+"""A small job with the generated client: `python job.py URL SERVER_KEY`. Prints what it has seen as JSON."""
+
+import json
+import sys
+
+from deskwire_client import ApiClient, Configuration
+from deskwire_client import api as calls
+from deskwire_client import models as m
+from deskwire_client.exceptions import UnprocessableEntityException
+
+
+def refused(conversations: calls.ConversationsApi, conversation_id: str) -> m.ProblemDocument:
+    """Return the problem document of a rating that is too high."""
+    body = m.RatingBody.model_construct(rating=11)
+    try:
+        conversations.rate_conversation(conversation_id, body)
+    except UnprocessableEntityException as error:
+        problem = m.ProblemDocument.from_json(error.body)
+        assert problem is not None
+        return problem
+    raise AssertionError("a rating of 11 was taken")
+
+
+def main(url: str, server_key: str) -> None:
+    """Do the job."""
+    with ApiClient(Configuration(host=url, access_token=server_key)) as client:
+        conversations = calls.ConversationsApi(client)
+        contact = m.ContactBody(userId="u1", name="Ada Lovelace")
+        made = conversations.create_conversation(m.CreateBody(contact=contact, title="Order A-1001"))
+        said = conversations.post_message(made.id, message_body=m.MessageBody(text="Where is my order?"))
+        answer = conversations.post_message(
+            made.id,
+            message_body=m.MessageBody(text="On its way.", author=m.AuthorBody(type="agent", name="Grace")),
+        )
+        patched = conversations.change_conversation(
+            made.id, conversation_patch=m.ConversationPatch(attributes={"order": "A-1001"})
+        )
+        conversations.rate_conversation(made.id, m.RatingBody(rating=9))
+        problem = refused(conversations, made.id)
+        hook = calls.WebhooksApi(client).create_endpoint(
+            m.EndpointBody(url="https://crm.example.org/deskwire", events=[])
+        )
+        page = calls.EventsApi(client).list_events(limit=50)
+        events = [each.actual_instance for each in page.items]
+        listed = conversations.list_messages(made.id, limit=1)
+        rest = conversations.list_messages(made.id, limit=1, cursor=listed.next_cursor)
+        print(
+            json.dumps(
+                {
+                    "conversation": made.id,
+                    "title": made.title,
+                    "attributes": patched.attributes,
+                    "messages": [each.text for each in (*listed.items, *rest.items)],
+                    "authors": [said.author.type, answer.author.type],
+                    "problem": [
+                        problem.status,
+                        problem.code,
+                        [each.pointer for each in problem.errors or []],
+                    ],
+                    "secret": hook.secret[:6],
+                    "events": [[type(each).__name__, each.sequence] for each in events],
+                    "rating": conversations.get_conversation(made.id).rating,
+                }
+            )
+        )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,60 @@
+// A small job with the generated client: `node job.js URL SERVER_KEY`. Prints what it has seen as JSON.
+import {
+  Configuration,
+  ConversationsApi,
+  EventsApi,
+  ProblemDocumentFromJSON,
+  ResponseError,
+  WebhooksApi,
+} from "./client/index.js";
+import type { ProblemDocument } from "./client/index.js";
+
+const [url, accessToken] = process.argv.slice(2) as [string, string];
+const configuration = new Configuration({ basePath: url, accessToken });
+const conversations = new ConversationsApi(configuration);
+
+async function refused(conversationId: string): Promise<ProblemDocument> {
+  try {
+    await conversations.rateConversation({ conversationId, ratingBody: { rating: 11 } });
+  } catch (error) {
+    if (error instanceof ResponseError) return ProblemDocumentFromJSON(await error.response.json());
+    throw error;
+  }
+  throw new Error("a rating of 11 was taken");
+}
+
+const made = await conversations.createConversation({
+  createBody: { contact: { userId: "u1", name: "Ada Lovelace" }, title: "Order A-1001" },
+});
+const conversationId = made.id;
+const said = await conversations.postMessage({ conversationId, messageBody: { text: "Where is my order?" } });
+const answer = await conversations.postMessage({
+  conversationId,
+  messageBody: { text: "On its way.", author: { type: "agent", name: "Grace" } },
+});
+const patched = await conversations.changeConversation({
+  conversationId,
+  conversationPatch: { attributes: { order: "A-1001" } },
+});
+await conversations.rateConversation({ conversationId, ratingBody: { rating: 9 } });
+const problem = await refused(conversationId);
+const hook = await new WebhooksApi(configuration).createEndpoint({
+  endpointBody: { url: "https://crm.example.org/deskwire", events: [] },
+});
+const page = await new EventsApi(configuration).listEvents({ limit: 50 });
+const listed = await conversations.listMessages({ conversationId, limit: 1 });
+const rest = await conversations.listMessages({ conversationId, limit: 1, cursor: listed.nextCursor ?? undefined });
+
+console.log(
+  JSON.stringify({
+    conversation: conversationId,
+    title: made.title,
+    attributes: patched.attributes,
+    messages: [...listed.items, ...rest.items].map((each) => each.text),
+    authors: [said.author.type, answer.author.type],
+    problem: [problem.status, problem.code, (problem.errors ?? []).map((each) => each.pointer)],
+    secret: hook.secret.slice(0, 6),
+    events: page.items.map((each) => [each.type, each.sequence]),
+    rating: (await conversations.getConversation({ conversationId })).rating,
+  }),
+);

@@ -1,0 +1,2 @@
+module gopkg.in/validator.v2
+go 1.23
