@@ -45,6 +45,8 @@ async def test_a_field_of_a_patch_takes_null_where_the_description_says_so(
 ) -> None:
     async with receiving() as receiver:
         made = await everything(service, receiver.url)
+        if "/contacts/" in route.path:
+            made["user_id"] = made["user:user_id"]
         path = address(route, made).removeprefix("/v3")
         said = {field: nullable(schema) for field, schema in fields_of(route).items()}
         done = {field: await null_is_taken(service, route, path, field) for field in said}
