@@ -55,6 +55,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "ProjectBody": {"name": "x"},
     "ProjectPatch": {"name": "x"},
     "KeyBody": {"label": "x"},
+    "RedactBody": {"text": True},
+    "MergeBody": {"from": "x"},
     "CredentialBody": {"name": "x", "permissions": []},
     "CredentialPatch": {"name": "x"},
     "RotateBody": {},
@@ -100,7 +102,8 @@ async def stranger(service: Service) -> AsyncIterator[Stranger]:
 
 async def everything(service: Service, url: str) -> dict[str, str]:
     """Make one object of each kind in the demo project, by the name of the path parameter."""
-    conversation = await service.create("u1", message={"text": "Hello"})
+    conversation = await service.create("u1")
+    message = await service.say(conversation, "Hello")
     endpoint = await register(service, url)
     delivery = (await service.http.post(f"/s2s/webhooks/{endpoint['id']}/test")).json()
     contact = (await service.http.get("/s2s/contacts/u1")).json()
@@ -123,6 +126,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     organisation = (await service.dashboard.get(f"/projects/{project}")).json()["organisationId"]
     return {
         "conversation_id": conversation["id"],
+        "message_id": message["id"],
         "endpoint_id": endpoint["id"],
         "delivery_id": delivery["id"],
         "user_id": (await service.dashboard.get("/users/me")).json()["id"],

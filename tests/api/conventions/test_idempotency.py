@@ -30,6 +30,7 @@ NOT_IDEMPOTENT: Final = {
     "validate": "changes nothing",
     "refresh": "joins the one that is running",
     "revoke": "a second one changes nothing more",
+    "merge": "a second one changes nothing more, and is answered as the first one was",
     "token, session, password": "give a new token each time, or a new cookie",
     "auth": "makes nothing",
     "voice-reply": "stores nothing",
@@ -71,6 +72,8 @@ async def requests(service: Service) -> Requests:
     asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": ASKING}
     begin = {"workflowId": (await agent.post("/workflows", json=asking)).json()["id"]}
     second, machine = await service.create("u1"), await make(service)
+    cards = [(await service.say(second, "Card 4111"))["id"] for _ in range(2)]
+    messages = f"/conversations/{second['id']}/messages"
     return {
         "/s2s/conversations": (backend, "/s2s/conversations", {"contact": {"userId": "u2"}, "message": {"text": "Hi"}}),
         "/s2s/conversations/<conversation_id>/messages": (
@@ -78,6 +81,12 @@ async def requests(service: Service) -> Requests:
         ),
         "/conversations/<conversation_id>/messages": (
             agent, f"/conversations/{conversation['id']}/messages", {"text": "A note", "internal": True},
+        ),
+        "/s2s/conversations/<conversation_id>/messages/<message_id>/redact": (
+            backend, f"/s2s{messages}/{cards[0]}/redact", {"text": True},
+        ),
+        "/conversations/<conversation_id>/messages/<message_id>/redact": (
+            agent, f"{messages}/{cards[1]}/redact", {"text": True},
         ),
         "/s2s/webhooks": (backend, "/s2s/webhooks", {"url": "https://127.0.0.1:9444/"}),
         "/s2s/webhooks/<endpoint_id>/rotate-secret": (backend, f"/s2s/webhooks/{endpoint}/rotate-secret", {}),
