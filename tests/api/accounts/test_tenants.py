@@ -56,6 +56,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "ProjectPatch": {"name": "x"},
     "KeyBody": {"label": "x"},
     "RedactBody": {"text": True},
+    "TagsBody": {"tags": ["vip"]},
     "MergeBody": {"from": "x"},
     "CredentialBody": {"name": "x", "permissions": []},
     "CredentialPatch": {"name": "x"},
