@@ -58,6 +58,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "RedactBody": {"text": True},
     "TagsBody": {"tags": ["vip"]},
     "MergeBody": {"from": "x"},
+    "AgentMergeBody": {"from": "con_00000000000000000000000000"},
     "CredentialBody": {"name": "x", "permissions": []},
     "CredentialPatch": {"name": "x"},
     "RotateBody": {},
