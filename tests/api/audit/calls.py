@@ -316,6 +316,18 @@ async def delete_contact(stage: Stage) -> Any:
     return done(lambda: stage.backend.delete("/s2s/contacts/u1"), "server_key")
 
 
+async def merge_contact(stage: Stage) -> Any:
+    await stage.contact()
+    await stage.backend.put("/s2s/contacts/visitor", json={"name": "Visitor"})
+    return done(lambda: stage.backend.post("/s2s/contacts/u1/merge", json={"from": "visitor"}), "server_key")
+
+
+async def merge_contact_as_agent(stage: Stage) -> Any:
+    path = f"/contacts/{(await stage.contact())['id']}/merge"
+    visitor = (await stage.backend.put("/s2s/contacts/visitor", json={"name": "Visitor"})).json()["id"]
+    return done(lambda: stage.owner.post(path, json={"from": visitor}), "user")
+
+
 async def export_contact(stage: Stage) -> Any:
     await stage.contact()
     return done(lambda: stage.backend.get("/s2s/contacts/u1/export"), "server_key")
@@ -396,6 +408,8 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "redeliver": (redeliver, "webhook.replayed"),
     "recover": (recover, "webhook.replayed"),
     "deleteContact": (delete_contact, "contact.erased"),
+    "mergeContact": (merge_contact, "contact.merged"),
+    "dashboardMergeContact": (merge_contact_as_agent, "contact.merged"),
     "exportContact": (export_contact, "contact.exported"),
     "exportContactWithNotes": (export_contact_with_notes, "contact.exported"),
     "redactMessage": (redact_message, "message.redacted"),

@@ -27,7 +27,7 @@ from tests.engine.surveys.answered import DAY, asking, question, response, sampl
 from tests.support.builders import NOON
 
 ROOT: Final = Path(__file__).parents[3]
-UNMISTAKABLE: Final = {"nps", "csat", "ces", "single_choice", "multiple_choice"}
+UNMISTAKABLE: Final = {"nps", "ces", "single_choice", "multiple_choice"}
 """Types whose names stand for nothing else."""
 
 THEIR_OWN: Final = {

@@ -67,6 +67,10 @@ def test_most_routes_are_direct_and_those_with_bytes_to_carry_are_not() -> None:
         "uploadFile",
         "fetchFile",
         "exportResponses",
+        "exportConversations",
+        "exportMessages",
+        "exportTickets",
+        "exportSurveyResponses",
         "exportAuditRecords",
         "metrics",
         "followStream",
@@ -104,7 +108,7 @@ def test_what_is_no_encoding_is_refused_and_nothing_else_fails(path: str) -> Non
 def test_a_get_answers_to_head_and_no_other_method_does() -> None:
     place = ALL.find(parts_of("/v3/s2s/contacts/u1"))
     assert place is not None
-    assert set(place[0].routes) == {"GET", "HEAD", "PUT", "DELETE"}
+    assert set(place[0].routes) == {"GET", "HEAD", "PUT", "PATCH", "DELETE"}
 
 
 @pytest.mark.parametrize("path", ["/v3/tickets/bulk", "/v3/workflows/validate"])
@@ -114,7 +118,7 @@ def test_a_word_goes_before_a_value_whatever_the_method(path: str) -> None:
     assert len(place[0].routes) == 1
 
 
-@pytest.mark.parametrize("path", ["", "/v3", "/v3/s2s", "/v3/s2s/contacts", "/v3/s2s/contacts/"])
+@pytest.mark.parametrize("path", ["", "/v3", "/v3/s2s", "/v3/s2s/stream", "/v3/s2s/contacts/"])
 def test_on_the_way_to_a_route_there_is_nothing(path: str) -> None:
     assert ALL.find(parts_of(path)) is None
 

@@ -19,16 +19,18 @@ from deskwire.engine.accounts.machines import (
     new_secret,
 )
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.validation import Body, Query, Time, given_fields, nulls, unique
+from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import Routes, Tag, in_project
 from deskwire.http.resources.accounts.projects import ONE as PROJECT
 from deskwire.http.resources.accounts.projects import found, rows_before
 from deskwire.http.resources.accounts.requests import AccountList, Name
+from deskwire.http.resources.fields import Time
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
 
@@ -80,9 +82,9 @@ class RotateBody(Body):
     overlap_seconds: Annotated[int, Field(ge=0, le=OVERLAP_MAX_S)] = OVERLAP_S
 
 
-def check_end(expires_at: int | None, now: int) -> None:
+def check_end(expires_at: str | None, now: int) -> None:
     """Raise Invalid for the end of a credential that is not ahead."""
-    if expires_at is not None and expires_at <= now:
+    if expires_at is not None and milliseconds(expires_at) <= now:
         raise Invalid(
             Problem("/expiresAt", "not_ahead", "A credential expires at a time that is still ahead.")
         )
@@ -164,6 +166,8 @@ async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
     await _look_at_end(call)
     if "permissions" in given:
         given["permissions"] = frozenset(given["permissions"])
+    if given.get("expires_at") is not None:
+        given["expires_at"] = milliseconds(given["expires_at"])
     changed = await call.services.store.write(
         lambda tx: machines.change_machine(tx, _id(call), call.project, call.access.permissions, **given)
     )
@@ -226,7 +230,7 @@ def new_machine(
         secret[-4:],
         *by,
         now,
-        body.expires_at,
+        None if body.expires_at is None else milliseconds(body.expires_at),
     )
 
 
