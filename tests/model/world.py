@@ -129,6 +129,7 @@ class World:
             "author": author,
             "text": text,
             "attachments": [],
+            "redactedAt": None,
         }
         conversation.messages.append(message)
         conversation.fields["unread"] = author["type"] != "contact"

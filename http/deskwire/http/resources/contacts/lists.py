@@ -31,7 +31,7 @@ def _attribute(text: object) -> object:
 
 def _named(attribute: tuple[str, ...]) -> tuple[str, ...]:
     if len(attribute) != 2 or not attribute[0]:
-        raise ValueError("this must be the name of an attribute, a colon, and its value")
+        raise ValueError("This must be the name of an attribute, a colon, and its value.")
     if len(attribute[0]) > KEY_MAX or len(attribute[1]) > FILTERED_MAX:
         raise ValueError(
             f"a name has at most {KEY_MAX} characters, and contacts are found by values of at most {FILTERED_MAX}"
