@@ -91,7 +91,7 @@ async def test_many_keys_of_attributes_are_one_problem(service: Service) -> None
     body = {"contact": {"userId": "u"}, "attributes": unknown(5_000, "k" * 70 + "{}")}
     (problem,) = refused(await service.http.post("/s2s/conversations", json=body), 422, 1)
     assert problem["code"] == "too_many"
-    assert "at most 100 items" in problem["message"]
+    assert "at most 100 fields" in problem["message"]
     assert "not 5000" in problem["message"]
 
 

@@ -86,7 +86,7 @@ async def test_what_a_role_may_not_read_is_null(
 ) -> None:
     made = await service.create()
     less = {**PERMISSIONS, "owner": PERMISSIONS["owner"] - {permission}}
-    monkeypatch.setattr("deskwire.http.resources.conversations.context.PERMISSIONS", less)
+    monkeypatch.setattr("deskwire.http.api.calls.PERMISSIONS", less)
     found = await context(service, made)
     parts = {"contact", "tickets", "memory"}
     assert {name for name in parts if found[name] is None} == {part}
