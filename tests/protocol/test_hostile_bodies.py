@@ -92,7 +92,6 @@ async def test_many_keys_of_attributes_are_one_problem(service: Service) -> None
     (problem,) = refused(await service.http.post("/s2s/conversations", json=body), 422, 1)
     assert problem["code"] == "too_many"
     assert "at most 100 fields" in problem["message"]
-    assert "not 5000" in problem["message"]
 
 
 async def test_long_names_and_values_are_cut_where_they_are_said_again(service: Service) -> None:

@@ -138,7 +138,7 @@ POST /v3/s2s/conversations/{conversationId}/messages            | server_key   |
 DELETE /v3/s2s/conversations/{conversationId}/messages/{messageId} | server_key   | conversations.delete | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/messages/{messageId}/redact | server_key   | conversations.manage | 8 KiB
 PUT /v3/s2s/conversations/{conversationId}/network-logs         | server_key   | conversations.manage | network_logs_limit_bytes
-POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | conversations.reply  | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | conversations.reply  | 64 KiB
 POST /v3/s2s/conversations/{conversationId}/read                | server_key   | conversations.manage | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | conversations.manage | 8 KiB
 GET /v3/s2s/conversations/{conversationId}/tags                 | server_key   | conversations.read   | -

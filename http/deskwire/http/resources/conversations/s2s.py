@@ -32,7 +32,7 @@ from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.routing import LARGE, NOTHING, Routes, Tag, s2s
+from deskwire.http.api.routing import LARGE, MEDIUM, NOTHING, Routes, Tag, s2s
 from deskwire.http.resources.conversations import backend_lists, operations
 from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
@@ -321,7 +321,13 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
 
 
 @routes.add(
-    "POST", f"{_ONE}/rating", _REPLY, operation_id="rateConversation", body=RatingBody, answer=shapes.Rating
+    "POST",
+    f"{_ONE}/rating",
+    _REPLY,
+    operation_id="rateConversation",
+    body=RatingBody,
+    limit=MEDIUM,
+    answer=shapes.Rating,
 )
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     """Record the contact's rating of a conversation, from 0 to 10, with a comment if there is one.
