@@ -54,7 +54,7 @@ GET /v3/conversations/{conversationId}/events                   | dashboard    |
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | 512 KiB
 DELETE /v3/conversations/{conversationId}/messages/{messageId}  | dashboard    | conversations.delete | 8 KiB
-POST /v3/conversations/{conversationId}/messages/{messageId}/redact | dashboard    | conversations.manage | 8 KiB
+POST /v3/conversations/{conversationId}/messages/{messageId}/redact | dashboard    | conversations.manage | 64 KiB
 GET /v3/conversations/{conversationId}/network-logs             | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | 8 KiB
@@ -136,7 +136,7 @@ GET /v3/s2s/conversations/{conversationId}/events               | server_key   |
 GET /v3/s2s/conversations/{conversationId}/messages             | server_key   | conversations.read   | -
 POST /v3/s2s/conversations/{conversationId}/messages            | server_key   | conversations.reply  | 512 KiB
 DELETE /v3/s2s/conversations/{conversationId}/messages/{messageId} | server_key   | conversations.delete | 8 KiB
-POST /v3/s2s/conversations/{conversationId}/messages/{messageId}/redact | server_key   | conversations.manage | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/messages/{messageId}/redact | server_key   | conversations.manage | 64 KiB
 PUT /v3/s2s/conversations/{conversationId}/network-logs         | server_key   | conversations.manage | network_logs_limit_bytes
 POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | conversations.reply  | 64 KiB
 POST /v3/s2s/conversations/{conversationId}/read                | server_key   | conversations.manage | 8 KiB

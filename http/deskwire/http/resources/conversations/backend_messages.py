@@ -7,7 +7,7 @@ from deskwire.engine.conversations.tags import normal_tags
 from deskwire.engine.core.store import Inline
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import Routes, s2s
+from deskwire.http.api.routing import MEDIUM, Routes, s2s
 from deskwire.http.resources.conversations import operations, rewriting
 from deskwire.http.resources.conversations.requests import RedactBody, TagList, TagsBody
 from deskwire.http.resources.conversations.s2s import routes as conversations
@@ -27,6 +27,7 @@ _DELETE = s2s("conversations.delete")
     _MANAGE,
     operation_id="redactMessage",
     body=RedactBody,
+    limit=MEDIUM,
     answer=shapes.Message,
     errors=("message_not_found",),
     idempotent=True,

@@ -12,7 +12,7 @@ from deskwire.engine.conversations.typing.state import Agent, SetTyping
 from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard, personal
+from deskwire.http.api.routing import LARGE, MEDIUM, Routes, Tag, dashboard, personal
 from deskwire.http.resources.conversations import inbox, lists, operations, rewriting, starting, writing
 from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (
@@ -160,6 +160,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
     _MANAGE,
     operation_id="dashboardRedactMessage",
     body=RedactBody,
+    limit=MEDIUM,
     answer=shapes.AgentMessage,
     errors=("message_not_found",),
     idempotent=True,
