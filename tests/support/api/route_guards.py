@@ -142,7 +142,7 @@ POST /v3/s2s/conversations/{conversationId}/rating              | server_key   |
 POST /v3/s2s/conversations/{conversationId}/read                | server_key   | conversations.manage | 8 KiB
 POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | conversations.manage | 8 KiB
 GET /v3/s2s/conversations/{conversationId}/tags                 | server_key   | conversations.read   | -
-PUT /v3/s2s/conversations/{conversationId}/tags                 | server_key   | conversations.manage | 8 KiB
+PUT /v3/s2s/conversations/{conversationId}/tags                 | server_key   | conversations.manage | 64 KiB
 POST /v3/s2s/conversations/{conversationId}/typing              | server_key   | conversations.reply  | 8 KiB
 GET /v3/s2s/conversations/{conversationId}/workflow             | server_key   | conversations.read   | -
 POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | conversations.reply  | 512 KiB

@@ -68,6 +68,7 @@ async def get_tags(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/tags",
     _MANAGE,
     operation_id="replaceConversationTags",
+    limit=MEDIUM,
     body=TagsBody,
     answer=shapes.ConversationTags,
 )
