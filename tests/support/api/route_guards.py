@@ -37,7 +37,7 @@ POST /v3/auth/session                                           | none         |
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
 GET /v3/contacts                                                | dashboard    | contacts.read        | -
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
-PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 64 KiB
+PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 512 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
 POST /v3/contacts/{contactId}/merge                             | dashboard    | contacts.manage      | 64 KiB
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
@@ -120,7 +120,7 @@ GET /v3/reports/volume.csv                                      | either       |
 GET /v3/s2s/contacts                                            | server_key   | contacts.read        | -
 DELETE /v3/s2s/contacts/{userId}                                | server_key   | contacts.manage      | 8 KiB
 GET /v3/s2s/contacts/{userId}                                   | server_key   | contacts.read        | -
-PATCH /v3/s2s/contacts/{userId}                                 | server_key   | contacts.manage      | 64 KiB
+PATCH /v3/s2s/contacts/{userId}                                 | server_key   | contacts.manage      | 512 KiB
 PUT /v3/s2s/contacts/{userId}                                   | server_key   | contacts.manage      | 64 KiB
 GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | conversations.read   | -
 GET /v3/s2s/contacts/{userId}/export                            | server_key   | contacts.manage      | -

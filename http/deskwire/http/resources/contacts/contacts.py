@@ -21,7 +21,7 @@ from deskwire.engine.merging.begin import Wanted
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, nulls
-from deskwire.http.api.routing import MEDIUM, Routes, Tag, s2s
+from deskwire.http.api.routing import LARGE, MEDIUM, Routes, Tag, s2s
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.operations import doer
 from deskwire.http.resources.conversations.requests import ConversationList, Identity
@@ -98,7 +98,7 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     _MANAGE,
     operation_id="changeContact",
     body=ContactPatch,
-    limit=MEDIUM,
+    limit=LARGE,
     answer=shapes.Contact,
     further=(nulls(*IDENTITY),),
     unrecorded="Events tell of it, `contact.updated` and `contact.changed`.",

@@ -14,7 +14,7 @@ from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.routing import MEDIUM, Routes, dashboard
+from deskwire.http.api.routing import LARGE, MEDIUM, Routes, dashboard
 from deskwire.http.resources.contacts.contacts import CONTACTS, ContactPatch, change, merge, profiled
 from deskwire.http.schemas import conversations as shapes
 
@@ -47,7 +47,7 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     _MANAGE,
     operation_id="dashboardChangeContact",
     body=ContactPatch,
-    limit=MEDIUM,
+    limit=LARGE,
     answer=shapes.Contact,
     further=(nulls(*IDENTITY),),
     unrecorded="Events tell of it, `contact.updated` and `contact.changed`.",
