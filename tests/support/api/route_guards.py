@@ -99,10 +99,10 @@ DELETE /v3/projects/{projectId}                                 | project      |
 GET /v3/projects/{projectId}                                    | project      | -                    | -
 PATCH /v3/projects/{projectId}                                  | project      | projects.manage      | 64 KiB
 GET /v3/projects/{projectId}/credentials                        | project      | projects.manage      | -
-POST /v3/projects/{projectId}/credentials                       | project      | projects.manage      | 8 KiB
+POST /v3/projects/{projectId}/credentials                       | project      | projects.manage      | 64 KiB
 DELETE /v3/projects/{projectId}/credentials/{credentialId}      | project      | projects.manage      | 8 KiB
 GET /v3/projects/{projectId}/credentials/{credentialId}         | project      | projects.manage      | -
-PATCH /v3/projects/{projectId}/credentials/{credentialId}       | project      | projects.manage      | 8 KiB
+PATCH /v3/projects/{projectId}/credentials/{credentialId}       | project      | projects.manage      | 64 KiB
 POST /v3/projects/{projectId}/credentials/{credentialId}/rotate | project      | projects.manage      | 8 KiB
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB

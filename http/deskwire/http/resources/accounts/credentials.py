@@ -26,7 +26,7 @@ from deskwire.engine.core.store import Inline
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import Routes, Tag, in_project
+from deskwire.http.api.routing import MEDIUM, Routes, Tag, in_project
 from deskwire.http.resources.accounts.projects import ONE as PROJECT
 from deskwire.http.resources.accounts.projects import found, rows_before
 from deskwire.http.resources.accounts.requests import AccountList, Name
@@ -114,6 +114,7 @@ async def list_credentials(call: Call[Body, AccountList]) -> Answer:
     _ALL,
     operation_id="createCredential",
     body=CredentialBody,
+    limit=MEDIUM,
     answer=shapes.MachineCredential,
     errors=("credential_limit_reached",),
     idempotent=True,
@@ -152,6 +153,7 @@ async def get_credential(call: Call[Body, Query]) -> Answer:
     _ONE,
     operation_id="changeCredential",
     body=CredentialPatch,
+    limit=MEDIUM,
     answer=shapes.MachineCredential,
     errors=("credential_revoked",),
     further=(nulls(*_NULLABLE), _look_at_end),
