@@ -151,7 +151,7 @@ async def test_an_export_since_a_time_has_what_changed_since(service: Service) -
     since = (await service.fetch(new))["updatedAt"]
     lines, last = await export(service, "conversations", updatedSince=since)
     assert (new["id"] in {each["id"] for each in lines}, last["deletions"]) == (True, False)
-    await trio.sleep(0.01)
+    await trio.sleep(0.01)  # real time: the close is to be of a later millisecond than everything before it
     await service.do(old, "close")
     since = (await service.fetch(old))["updatedAt"]
     lines, _ = await export(service, "conversations", updatedSince=since)
