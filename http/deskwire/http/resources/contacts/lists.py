@@ -15,7 +15,7 @@ from deskwire.engine.events.as_of import as_of
 from deskwire.engine.events.ports import EventReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Time
-from deskwire.http.api.pagination import EMPTY_PAGE, ByChange, Paged, bad_cursor, list_number, page
+from deskwire.http.api.pagination import ByChange, Paged, bad_cursor, list_number, page
 from deskwire.http.api.routing import Routes, dashboard, s2s
 from deskwire.http.resources.contacts.contacts import CONTACTS
 from deskwire.http.resources.conversations.lists import Tags
@@ -34,7 +34,7 @@ def _named(attribute: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError("This must be the name of an attribute, a colon, and its value.")
     if len(attribute[0]) > KEY_MAX or len(attribute[1]) > FILTERED_MAX:
         raise ValueError(
-            f"a name has at most {KEY_MAX} characters, and contacts are found by values of at most {FILTERED_MAX}"
+            f"A name has at most {KEY_MAX} characters, and contacts are found by values of at most {FILTERED_MAX}."
         )
     return attribute
 
@@ -139,11 +139,7 @@ async def list_contacts(call: Call[Body, ContactList]) -> Answer:
     sort = Sort(NEWEST_FIRST.key if query.sort is None else query.sort, query.order)
     wanted = _filter(query)
     found = await call.services.store.read(lambda reader: _found(reader, call, wanted, sort, after))
-    return (
-        page(query, found, _view, lambda each: (number, each.at.value, each.at.rowid))
-        if found
-        else EMPTY_PAGE
-    )
+    return page(query, found, _view, lambda each: (number, each.at.value, each.at.rowid))
 
 
 def _filter(query: ChangedContacts | ContactList) -> ContactFilter:

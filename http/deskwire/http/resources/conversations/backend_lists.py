@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Protocol
 
 import orjson
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
 
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader
@@ -27,7 +27,7 @@ from deskwire.engine.events.as_of import as_of
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Query, Time, bad_query
 from deskwire.http.api.pagination import ByChange, list_number, page
-from deskwire.http.resources.conversations.lists import Statuses, Tags
+from deskwire.http.resources.conversations.lists import Statuses, Tags, later_than_since, one_assignee
 from deskwire.http.resources.conversations.operations import conversation_id, find
 from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
 
@@ -144,20 +144,8 @@ class BackendConversationLists(ByChange):
     sort: Literal["updated", "activity", "created"] = "activity"
     order: Order = "desc"
 
-    @field_validator("team")
-    @classmethod
-    def _alone(cls, team: str | None, info: ValidationInfo) -> str | None:
-        if team is not None and info.data.get("assignee") is not None:
-            raise ValueError("A conversation has one assignee: give `assignee` or `team`.")
-        return team
-
-    @field_validator("until")
-    @classmethod
-    def _not_before(cls, until: int | None, info: ValidationInfo) -> int | None:
-        since = info.data.get("since")
-        if until is not None and since is not None and until <= since:
-            raise ValueError("This must be later than `since`.")
-        return until
+    _alone = field_validator("team")(one_assignee)
+    _not_before = field_validator("until")(later_than_since)
 
 
 async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answer:
@@ -169,9 +157,8 @@ async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answe
     sort = Sort(query.sort, query.order)
 
     def read(reader: ListReader) -> tuple[Sequence[Listed], str]:
-        wanted = _filter(reader, call)
-        found = reader.conversations(project.rowid, wanted, sort, after, query.rows)
-        return found, as_of(reader, project.rowid) if begun is None else begun[1]
+        moment = as_of(reader, project.rowid) if begun is None else begun[1]  # before what it is to cover
+        return reader.conversations(project.rowid, _filter(reader, call), sort, after, query.rows), moment
 
     listed, moment = await call.services.store.read(read)
 

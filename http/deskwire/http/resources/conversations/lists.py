@@ -69,6 +69,21 @@ Tags = Annotated[
 """One tag, or several with commas between them."""
 
 
+def one_assignee(team: str | None, info: ValidationInfo) -> str | None:
+    """Return the team of a list, which names no other assignee as well. Raises ValueError."""
+    if team is not None and info.data.get("assignee") is not None:
+        raise ValueError("A conversation has one assignee: give `assignee` or `team`.")
+    return team
+
+
+def later_than_since(until: int | None, info: ValidationInfo) -> int | None:
+    """Return the end of a list's period, which is behind its beginning. Raises ValueError."""
+    since = info.data.get("since")
+    if until is not None and since is not None and until <= since:
+        raise ValueError("This must be later than `since`.")
+    return until
+
+
 class ConversationLists(Paged):
     """The filters and order of a list of conversations, and its page.
 
@@ -99,20 +114,8 @@ class ConversationLists(Paged):
     sort: Literal["activity", "waiting", "created"] = "activity"
     order: Order = "desc"
 
-    @field_validator("team")
-    @classmethod
-    def _alone(cls, team: str | None, info: ValidationInfo) -> str | None:
-        if team is not None and info.data.get("assignee") is not None:
-            raise ValueError("A conversation has one assignee: give `assignee` or `team`.")
-        return team
-
-    @field_validator("until")
-    @classmethod
-    def _not_before(cls, until: int | None, info: ValidationInfo) -> int | None:
-        since = info.data.get("since")
-        if until is not None and since is not None and until <= since:
-            raise ValueError("This must be later than `since`.")
-        return until
+    _alone = field_validator("team")(one_assignee)
+    _not_before = field_validator("until")(later_than_since)
 
     @property
     def in_order(self) -> Sort:
