@@ -7,10 +7,10 @@ merge under way, wherever that is; an erasure of the contact that is left ends i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
@@ -29,24 +29,21 @@ from deskwire.engine.conversations.commands import Move
 from deskwire.engine.conversations.contacts import end_merge
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.together import ask_all
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.tasks.failure import PAUSE_S, contained
+from deskwire.engine.core.tasks.persistence import until_done
 from deskwire.engine.events.internal import SYSTEM, Actor
 from deskwire.engine.merging.begin import BeginTransaction, Begun, InTheWay, Wanted, begin
 from deskwire.engine.tickets.change import move_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
 
 log: Final = structlog.get_logger(__name__)
-_RETRY_S: Final = 1.0
 _LOOK_S: Final = 5.0
 """Time between two looks for merges that nodes have left."""
 _ASK_S: Final = 0.25
 """Time between two looks for the end of a merge that another node carries out."""
-
-_CONVERSATIONS: Final = 16
-"""Conversations moved together."""
 
 TICKETS: Final = 100
 """Tickets that one commit moves, each with an entry in its activity log."""
@@ -163,52 +160,25 @@ class Merges:
                 await trio.sleep(_ASK_S)
 
     async def _carry_out(self, project: Project, merge: _Merge) -> None:
-        while True:
-            if await self._tried(project, merge):
-                break
-            await trio.sleep(_RETRY_S)
+        contact = merge.merged.source.id
+        await until_done(
+            partial(self._attempt, project, merge),
+            lambda failure: log.error("merge.failed", contact=contact, exc_info=failure),
+        )
         del self._under_way[merge.merged.source.rowid]
         merge.done.set()
-
-    async def _tried(self, project: Project, merge: _Merge) -> bool:
-        """Return whether the merge has ended. A bug that prevents this must not prevent other merges."""
-        contact = merge.merged.source.id
-        with contained(lambda failure: log.error("merge.failed", contact=contact, exc_info=failure)):
-            return await self._attempt(project, merge)
-        await trio.sleep(PAUSE_S)
-        return False
 
     async def _attempt(self, project: Project, merge: _Merge) -> bool:
         source, target = merge.merged.source.rowid, merge.merged.target.rowid
         try:
             ids = await self._store.read(lambda reader: reader.conversation_ids(source))
-            for start in range(0, len(ids), _CONVERSATIONS):
-                await self._move_all(project, ids[start : start + _CONVERSATIONS], Move(source, target))
+            await ask_all(self._actors, project, ids, Move(source, target), _not_moved, NotFound, Conflict)
             while await self._store.write(lambda tx: _move_some(tx, source, target, self._clock())):
                 await trio.lowlevel.checkpoint()
             return await self._store.write(lambda tx: _end(tx, project, merge, self._clock()))
         except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
             log.warning("merge.delayed", reason=str(error))
             return False
-
-    async def _move_all(self, project: Project, conversation_ids: Sequence[str], move: Move) -> None:
-        """Move these conversations. Raises the first failure, once all are over."""
-        failures: list[Unavailable | ActorFailed] = []
-        async with trio.open_nursery() as nursery:
-            for conversation_id in conversation_ids:
-                nursery.start_soon(self._move, project, conversation_id, move, failures)
-        if failures:
-            raise failures[0]
-
-    async def _move(
-        self, project: Project, conversation_id: str, move: Move, failures: list[Unavailable | ActorFailed]
-    ) -> None:
-        try:
-            await self._actors.ask(project, conversation_id, move)
-        except (NotFound, Conflict):
-            log.debug("merge.not_moved", conversation=conversation_id)
-        except (Unavailable, ActorFailed) as error:
-            failures.append(error)
 
 
 def _cut_short(reader: MergeReader) -> list[tuple[Project, Merged]]:
@@ -221,6 +191,10 @@ def _cut_short(reader: MergeReader) -> list[tuple[Project, Merged]]:
         assert project is not None, "a contact's project exists"
         begun.append((project, merged))
     return begun
+
+
+def _not_moved(conversation_id: str) -> None:
+    log.debug("merge.not_moved", conversation=conversation_id)
 
 
 def _move_some(tx: MergeTransaction, source: int, target: int, at: int) -> int:

@@ -9,10 +9,11 @@ with it; a merge that is under way ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
@@ -32,10 +33,11 @@ from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.conversations.contacts import IdentityTransaction, erase_contact
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.together import ask_all
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.tasks.failure import PAUSE_S, contained
+from deskwire.engine.core.tasks.persistence import until_done
 from deskwire.engine.events.extensions import response_deleted
 from deskwire.engine.events.types import response_lane
 from deskwire.engine.surveys.ports import SurveyTransaction
@@ -44,14 +46,10 @@ from deskwire.engine.tickets.ports import TicketTransaction
 from deskwire.engine.webhooks.publish import extend
 
 log: Final = structlog.get_logger(__name__)
-_RETRY_S: Final = 1.0
 _LOOK_S: Final = 5.0
 """Time between two looks for erasures that nodes have left."""
 _ASK_S: Final = 0.25
 """Time between two looks for the end of an erasure that another node carries out."""
-
-_CONVERSATIONS: Final = 16
-"""Conversations deleted together; most of them share a commit."""
 
 _TICKETS: Final = 100
 """Tickets removed in one commit, each with its activity log."""
@@ -171,21 +169,15 @@ class Erasures:
         return erasure
 
     async def _carry_out(self, project: Project, erasure: _Erasure) -> None:
-        while True:
-            if await self._tried(project, erasure.contact):
-                break
-            await trio.sleep(_RETRY_S)
-        key = (project.rowid, erasure.contact.user_id)
+        contact = erasure.contact
+        await until_done(
+            partial(self._attempt, project, contact),
+            lambda failure: log.error("erasure.failed", contact=contact.id, exc_info=failure),
+        )
+        key = (project.rowid, contact.user_id)
         if self._under_way.get(key) is erasure:  # a new contact of that name may be being erased as well
             del self._under_way[key]
         erasure.done.set()
-
-    async def _tried(self, project: Project, contact: Contact) -> bool:
-        """Return whether the contact is erased. A bug that prevents this must not prevent other erasures."""
-        with contained(lambda failure: log.error("erasure.failed", contact=contact.id, exc_info=failure)):
-            return await self._attempt(project, contact)
-        await trio.sleep(PAUSE_S)
-        return False
 
     def _tickets(self, project: Project, contact: int) -> Callable[[ErasureTransaction], int]:
         return lambda tx: erase_tickets_of(tx, project, contact, _TICKETS, self._clock())
@@ -207,31 +199,11 @@ class Erasures:
 
     async def _erase_what_belongs_to(self, project: Project, contact: int) -> None:
         ids = await self._store.read(lambda reader: reader.conversation_ids(contact))
-        for start in range(0, len(ids), _CONVERSATIONS):
-            await self._delete_all(project, ids[start : start + _CONVERSATIONS])
+        await ask_all(self._actors, project, ids, Delete("gdpr"), _already_deleted, NotFound)
         while await self._store.write(self._tickets(project, contact)):
             await trio.lowlevel.checkpoint()
         while await self._store.write(self._responses(project, contact)):
             await trio.lowlevel.checkpoint()
-
-    async def _delete_all(self, project: Project, conversation_ids: Sequence[str]) -> None:
-        """Delete these conversations together. Raises the first failure, once all are over."""
-        failures: list[Unavailable | ActorFailed] = []
-        async with trio.open_nursery() as nursery:
-            for conversation_id in conversation_ids:
-                nursery.start_soon(self._delete, project, conversation_id, failures)
-        if failures:
-            raise failures[0]
-
-    async def _delete(
-        self, project: Project, conversation_id: str, failures: list[Unavailable | ActorFailed]
-    ) -> None:
-        try:
-            await self._actors.ask(project, conversation_id, Delete("gdpr"))
-        except NotFound:
-            log.debug("erasure.already_deleted", conversation=conversation_id)
-        except (Unavailable, ActorFailed) as error:
-            failures.append(error)
 
 
 def _cut_short(reader: ErasureReader) -> list[tuple[Project, Contact]]:
@@ -244,6 +216,10 @@ def _cut_short(reader: ErasureReader) -> list[tuple[Project, Contact]]:
         assert project is not None, "a contact's project exists"
         begun.append((project, contact))
     return begun
+
+
+def _already_deleted(conversation_id: str) -> None:
+    log.debug("erasure.already_deleted", conversation=conversation_id)
 
 
 def _taking(contact: Contact, incarnation: int) -> Callable[[ErasureTransaction], bool]:
