@@ -89,6 +89,10 @@ async def make_ticket(world: World) -> None:
     world.note("tkt", await world.agent("POST", "/tickets", {"title": "Parcel lost", **linked}))
 
 
+async def make_lone_ticket(world: World) -> None:
+    world.note("tkt", await world.agent("POST", "/tickets", {"title": "Parcel lost"}))
+
+
 async def make_team(world: World) -> None:
     world.note("team", await world.agent("POST", "/teams", {"name": world.name()}))
 
@@ -169,7 +173,7 @@ DEEDS: Final[dict[str, Deed]] = {
     "ticket": make_ticket,
     "change ticket": on("tkt", "PATCH", "/tickets/{}", {"status": "DONE"}),
     "delete ticket": on("tkt", "DELETE", "/tickets/{}"),
-    "a ticket that stays": make_ticket,
+    "a ticket that stays": make_lone_ticket,
     "change what stays": on("tkt", "PATCH", "/tickets/{}", {"status": "DONE"}),
     "team": make_team,
     "change team": on("team", "PATCH", "/teams/{}", {"members": []}),

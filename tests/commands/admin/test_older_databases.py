@@ -44,6 +44,7 @@ LOOKING = [
     ("project", "show"),
     ("user", "list"),
     ("key", "list"),
+    ("credential", "list"),
     ("audit", "list"),
 ]
 

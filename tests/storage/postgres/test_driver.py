@@ -153,7 +153,8 @@ def test_no_row_comes_before_the_one_that_it_refers_to() -> None:
 def test_what_others_refer_to_is_known_in_order(postgres_url: str) -> None:
     found = rows(
         postgres_url,
-        "SELECT DISTINCT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint WHERE contype = 'f'",
+        "SELECT DISTINCT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint WHERE contype = 'f' "
+        "AND conrelid <> confrelid",  # a contact is merged into one that was there before
     )
     for child, parent in found:
         assert parent in PARENTS

@@ -56,10 +56,10 @@ _CONTACTS: Final = " UNION ALL ".join(  # a term for each of the partial indexes
     for condition in ("erasing = 0", "erasing = 1", "erasing >= 2")
 )
 _BEFORE_IT_MOVED: Final = (
-    "SELECT 1 FROM moved_conversations m WHERE m.conversation = e.conversation AND m.upto > e.id"
+    "EXISTS (SELECT 1 FROM moved_conversations m WHERE m.conversation = e.conversation AND m.upto > e.id)"
 )
 _WHILE_IT_WAS_THEIRS: Final = (
-    "SELECT e.position FROM contact k JOIN moved_conversations m ON m.contact = k.rowid "
+    "UNION ALL SELECT e.position FROM contact k JOIN moved_conversations m ON m.contact = k.rowid "
     "JOIN events e ON e.conversation = m.conversation WHERE e.position > :after AND e.internal = 0 "
     "AND e.id >= m.since AND e.id < m.upto"
 )
@@ -67,7 +67,7 @@ _WHILE_IT_WAS_THEIRS: Final = (
 _OF_CONTACT: Final = (
     f"WITH contact AS ({_CONTACTS}) {_BEHIND} AND e.conversation IN (SELECT -rowid FROM contact "
     "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
-    f"AND NOT EXISTS ({_BEFORE_IT_MOVED}) UNION ALL {_WHILE_IT_WAS_THEIRS} "
+    f"AND NOT {_BEFORE_IT_MOVED} {_WHILE_IT_WAS_THEIRS} "
     f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_of_contact}} "
     f"UNION ALL {_BEHIND} AND {{unindexed}}e.project = :project AND {{erased_contact}}"
 )
