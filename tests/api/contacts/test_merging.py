@@ -246,19 +246,26 @@ async def test_events_of_before_the_merge_stay_on_the_visitors_channel(service: 
     await service.create("known", message={"text": "mine"})
     moved = await service.create("visitor", message={"text": "visiting"})
     start = (await service.events())[0]["id"]
-    await merged(service)
-    await service.say(moved, "later")
-    events = await service.events()
-    of = {
-        user: [e["id"] for e in events if user_of(e) == user and e["id"] > start]
-        for user in ("known", "visitor")
-    }
-    assert len(of["visitor"]) == 3
-    for user, wanted in of.items():
-        async with consuming(service) as consumer:
-            await consumer.subscribe(f"c-{user}", f"private-contact-{user}", resume=start)
-            got = [json.loads((await consumer.receive())["data"])["id"] for _ in wanted]
-        assert got == wanted
+    async with consuming(
+        service
+    ) as consumer:  # authorized before the merge for both, and subscribed behind it
+        channels = {user: f"private-contact-{user}" for user in ("known", "visitor")}
+        auth = {
+            user: (await consumer.authorize(f"c-{user}", channel, resume=start)).json()["auth"]
+            for user, channel in channels.items()
+        }
+        await merged(service)
+        await service.say(moved, "later")
+        events = await service.events()
+        of = {user: [e["id"] for e in events if user_of(e) == user and e["id"] > start] for user in channels}
+        assert len(of["visitor"]) == 3
+        for user, wanted in of.items():
+            told = await consumer.present(channels[user], auth[user])
+            assert told["event"] == "pusher_internal:subscription_succeeded", told
+            assert [json.loads((await consumer.receive())["data"])["id"] for _ in wanted] == wanted
+        refused = await consumer.authorize("c", channels["visitor"])
+        assert (refused.status_code, refused.json()["code"]) == (404, "contact_merged")
+        assert refused.json()["mergedInto"]["userId"] == "known"
 
 
 def user_of(event: dict[str, Any]) -> str:

@@ -47,7 +47,13 @@ class AuthorizationQuery(Query):
     query=AuthorizationQuery,
     json_only=False,
     answer=shapes.StreamAuthorization,
-    errors=("malformed_body", "unknown_channel", "conversation_not_found", "contact_not_found"),
+    errors=(
+        "malformed_body",
+        "unknown_channel",
+        "conversation_not_found",
+        "contact_not_found",
+        "contact_merged",
+    ),
     quota="authorizations",
 )
 async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
