@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import trio
 
 from tests.support.api.service import Service, running
+from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import respond, survey
 
 ANSWERS = {"score": 9}
@@ -23,7 +25,7 @@ async def export(service: Service, kind: str, **params: str) -> tuple[list[dict[
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/x-ndjson"
     *lines, last = [json.loads(line) for line in answer.text.splitlines()]
-    assert set(last) == {"nextCursor", "asOf", "deletions"}
+    assert set(last) == {"nextCursor", "exportedAt", "deletions"}
     return lines, last
 
 
@@ -144,6 +146,24 @@ async def test_a_cursor_is_good_for_its_own_export_alone(service: Service) -> No
     both = {"cursor": last["nextCursor"], "updatedSince": "2026-01-01T00:00:00Z"}
     answer = await service.http.get("/s2s/export/tickets", params=both)
     assert [each["pointer"] for each in answer.json()["errors"]] == ["?updatedSince"]
+
+
+async def test_no_cursor_has_an_event_of_another_project(service: Service) -> None:
+    organisation = await organisation_of(service)
+    made = await service.dashboard.post(f"/organisations/{organisation}/projects", json={"name": "Other"})
+    keys = f"/projects/{made.json()['id']}/keys"
+    key = (await service.dashboard.post(keys, json={"label": "theirs"})).json()["key"]
+    await service.create()
+    theirs = {"Authorization": f"Bearer {key}"}
+    new = await service.http.post("/s2s/conversations", json={"contact": {"userId": "u"}}, headers=theirs)
+    assert new.status_code == 200
+    feed = await service.http.get("/s2s/events", headers=theirs)
+    newest = feed.json()["items"][-1]["id"]
+    for kind in KINDS:
+        _, last = await export(service, kind)
+        cursor = last["nextCursor"]
+        *_, named = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        assert named < newest, f"{kind}: an event of another project, or one that comes behind it"
 
 
 async def test_an_export_since_a_time_has_what_changed_since(service: Service) -> None:

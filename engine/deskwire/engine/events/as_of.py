@@ -17,7 +17,16 @@ def as_of(reader: EventReader, project: int) -> str:
 
     If the project has none stored, it is an id that no event has: one behind what the log no longer stores.
     """
-    newest = reader.event_id_at(project, _LAST) or NO_EVENT
+    return _stored(reader, project, reader.event_id_at(project, _LAST) or NO_EVENT)
+
+
+def logged_as_of(reader: EventReader, project: int) -> str:
+    """Return the id of the project's newest event of any kind, or likewise one that no event has."""
+    return _stored(reader, project, reader.newest_logged_id(project) or NO_EVENT)
+
+
+def _stored(reader: EventReader, project: int, newest: str) -> str:
+    """Return the id, or one behind what the log no longer stores."""
     pruned, last = reader.event_window(project)
     if pruned is None or newest > pruned:
         return newest

@@ -88,6 +88,9 @@ class EventReader(Protocol):
     def is_event_at(self, project: int, position: int, event_id: str) -> bool:
         """Return whether the event with this id is stored there, and the project's, internal or not."""
 
+    def newest_logged_id(self, project: int) -> str | None:
+        """Return the id of the newest event of a project, also of those that only who names them has."""
+
     def newest_event_id(self, project: int) -> str | None:
         """Return the id of the project's newest stored event, also if it is internal: only an agent may see it."""
 

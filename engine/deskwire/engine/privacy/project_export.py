@@ -25,7 +25,7 @@ from deskwire.engine.conversations.listing import Place as ConversationPlace
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.store import Store
-from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.engine.events.as_of import NO_EVENT, logged_as_of
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import STORED
 from deskwire.engine.surveys.ports import SurveyReader
@@ -60,7 +60,7 @@ class ProjectExportReader(ConversationReader, TicketReader, SurveyReader, EventR
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The moment at which an export began: the id of the newest event in the log, and the time (ms)."""
+    """The moment at which an export began: the id of the project's newest event (`logged_as_of`), and the time (ms)."""
 
     event_id: str
     at: int
@@ -103,7 +103,10 @@ class ProjectExport:
             if page:
                 yield b"".join([orjson.dumps(line) + b"\n" for line in page])
         told = after is not None or self._time() is None
-        yield orjson.dumps({"nextCursor": cursor(begun), "asOf": iso(self._now), "deletions": told}) + b"\n"
+        yield (
+            orjson.dumps({"nextCursor": cursor(begun), "exportedAt": iso(self._now), "deletions": told})
+            + b"\n"
+        )
 
     def _time(self) -> int | None:
         """Return the time from which on changes are shown; None for an export of everything."""
@@ -114,8 +117,8 @@ class ProjectExport:
     def _beginning(self, reader: ProjectExportReader) -> tuple[Mark, int, int | None]:
         """Return this export's mark with its position, and that to read from; None if events can't tell."""
         project = self._project.rowid
-        pruned, last = reader.event_window(project)
-        begun = Mark(last or NO_EVENT, self._now)
+        pruned, _ = reader.event_window(project)
+        begun = Mark(logged_as_of(reader, project), self._now)
         upto = reader.event_position(project, begun.event_id)
         since = self._wanted.since
         if since is None:

@@ -50,7 +50,7 @@ async def export_conversations(call: Call[Body, ExportQuery]) -> Answer:
     """Export conversations as NDJSON, one on each line. The export is streamed.
 
     With the `nextCursor` of another export, it has what has changed since, and `{"id", "deleted": true}` for each
-    conversation that is gone. The last line is `{"nextCursor", "asOf", "deletions"}`; without it, the export was cut off.
+    conversation that is gone. The last line is `{"nextCursor", "exportedAt", "deletions"}`; without it, the export was cut off.
     """
     return _exported(call, "conversations")
 
@@ -63,7 +63,7 @@ async def export_messages(call: Call[Body, ExportQuery]) -> Answer:
 
     With the `nextCursor` of another export, it has the messages that were added or redacted since, `{"id",
     "conversationId", "deleted": true}` for each that is gone, and `{"conversationId", "deleted": true}` for each
-    conversation with all its messages. The last line is `{"nextCursor", "asOf", "deletions"}`.
+    conversation with all its messages. The last line is `{"nextCursor", "exportedAt", "deletions"}`.
     """
     return _exported(call, "messages")
 
@@ -80,7 +80,7 @@ async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
     """Export tickets as NDJSON, one on each line. The export is streamed.
 
     With the `nextCursor` of another export, it has what has changed since, and `{"id", "deleted": true}` for each ticket
-    that is gone. The last line is `{"nextCursor", "asOf", "deletions"}`; without it, the export was cut off.
+    that is gone. The last line is `{"nextCursor", "exportedAt", "deletions"}`; without it, the export was cut off.
     """
     return _exported(call, "tickets")
 
@@ -98,7 +98,7 @@ async def export_survey_responses(call: Call[Body, ExportQuery]) -> Answer:
 
     With the `nextCursor` of another export, it has the responses that were added since, `{"id", "surveyId", "deleted": true}`
     for each that is gone, and `{"surveyId", "deleted": true}` for each survey with all its responses. The last line is
-    `{"nextCursor", "asOf", "deletions"}`.
+    `{"nextCursor", "exportedAt", "deletions"}`.
     """
     return _exported(call, "survey-responses")
 

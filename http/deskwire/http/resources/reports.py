@@ -103,7 +103,7 @@ async def _json(call: Call[Body, Any], metric: Metric) -> Answer:
         "timezone": period.timezone if dated else None,
         "by": call.query.by,
         "imported": call.query.imported,
-        "asOf": iso(now),
+        "computedAt": iso(now),
         "total": report.total,
         "rows": [{"key": row.key, "name": row.name, **row.figures} for row in report.rows],
         "omitted": report.omitted,

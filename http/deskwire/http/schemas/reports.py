@@ -111,7 +111,7 @@ class BacklogRow(BacklogFigures):
 class _Report(Shape):
     by: Grouped
     imported: Annotated[bool, Field(description="Whether imported conversations count.")]
-    as_of: Annotated[Moment, Field(description="When the report was computed.")]
+    computed_at: Annotated[Moment, Field(description="When the report was computed.")]
     omitted: Omitted
 
 

@@ -21,7 +21,7 @@ from deskwire.engine.events.types import (
     ticket_lane,
     topics_of,
 )
-from deskwire.storage.dialect import differing, either
+from deskwire.storage.dialect import Statement, differing, either
 from deskwire.storage.tables.base import Changes, Queries
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body, e.ticket"
@@ -109,15 +109,22 @@ _ID_AT: Final = either(
 _COUNT_BEHIND: Final = either(
     f"SELECT count(*) FROM (SELECT 1 FROM events e WHERE {_SHOWN} AND e.position > :position LIMIT :limit) AS behind"
 )
-_NEWEST_OF_PROJECT: Final = either(
-    "SELECT position, id FROM ("
-    + " UNION ALL ".join(
-        f"SELECT * FROM (SELECT e.position, e.id FROM events e WHERE e.project = :project AND e.internal = {internal} "
-        f"{{of_project}} ORDER BY e.position DESC LIMIT 1) AS newest{internal}"
-        for internal in (0, 1)
+
+
+def _newest(*levels: int) -> Statement:
+    """Return the statement for the newest event of a project that has one of these in `internal`."""
+    each = (
+        f"SELECT * FROM (SELECT e.position, e.id FROM events e WHERE e.project = :project AND e.internal = {level} "
+        f"{{of_project}} ORDER BY e.position DESC LIMIT 1) AS newest{level}"
+        for level in levels
     )
-    + ") AS newest ORDER BY position DESC LIMIT 1"
-)
+    return either(
+        f"SELECT position, id FROM ({' UNION ALL '.join(each)}) AS newest ORDER BY position DESC LIMIT 1"
+    )
+
+
+_NEWEST_OF_PROJECT: Final = _newest(0, 1)
+_NEWEST_LOGGED: Final = _newest(0, 1, 2)
 
 
 def event_of(row: Sequence[Any]) -> StoredEvent:
@@ -229,6 +236,10 @@ class EventReads(Queries):
     def newest_event_id(self, project: int) -> str | None:
         newest = self.newest_event(project)
         return None if newest is None else newest[1]
+
+    def newest_logged_id(self, project: int) -> str | None:
+        row = self.conn.execute(_NEWEST_LOGGED[self.dialect], {"project": project}).fetchone()
+        return None if row is None else row[1]
 
     def is_event_at(self, project: int, position: int, event_id: str) -> bool:
         row = self.conn.execute(
