@@ -21,6 +21,7 @@ from deskwire.engine.core.errors import DomainError
 from deskwire.engine.events.types import AGENTS, EXTENSIONS, REGISTRY
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.problems import STATUS
+from deskwire.http.api.routing import Media
 from tests.support.root import ROOT
 
 REFERENCE = ROOT / "docs/reference"
@@ -161,3 +162,13 @@ def test_codes_are_snake_case_listed_once_and_statuses_real() -> None:
     assert all(SNAKE.fullmatch(each.code) and HTTPStatus(each.status) for each in CODES)
     assert len({(each.status, each.code) for each in CODES}) == len(CODES)
     assert not INTERNAL.keys() & {each.code for each in CODES}
+
+
+def test_every_call_that_is_answered_in_json_has_its_response_beside_it() -> None:
+    sections = (REFERENCE / "api.md").read_text().split("\n### `")[1:]
+    for route, section in zip(ROUTES, sections, strict=True):
+        assert section.startswith(f"{route.method} {route.public_path}`")
+        shown = re.findall(r"\n```json\n(.*?)\n```\n", section, re.DOTALL)
+        assert len(shown) == (not isinstance(route.answer, Media)), route.operation_id
+        for example in shown:
+            assert isinstance(orjson.loads(example), dict)

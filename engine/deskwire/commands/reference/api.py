@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from deskwire.commands.reference import fields
+from deskwire.commands.reference.openapi.document import document
 from deskwire.commands.reference.tables import markdown_table, plain
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.input.validation import Query
@@ -43,8 +45,8 @@ _EITHER: Final = "The body is a JSON object or a form with the fields below; fie
 
 
 def markdown() -> str:
-    """Return the page."""
-    return "\n".join((INTRODUCTION, *_contents(), "", *_sections()))
+    """Return the page, with the example of each response that the description of the API has."""
+    return "\n".join((INTRODUCTION, *_contents(), "", *_sections(document()["paths"])))
 
 
 def _contents() -> Iterator[str]:
@@ -52,14 +54,14 @@ def _contents() -> Iterator[str]:
     yield markdown_table(("Call", "What it does"), rows).rstrip()
 
 
-def _sections() -> Iterator[str]:
+def _sections(described: Mapping[str, Any]) -> Iterator[str]:
     for tag, routes in groupby(ROUTES, key=lambda route: route.tag):
         yield f"## {tag.name}\n\n{plain(tag.description)}\n"
         for route in routes:
-            yield _section(route)
+            yield _section(route, described[route.public_path][route.method.lower()])
 
 
-def _section(route: Route) -> str:
+def _section(route: Route, operation: Mapping[str, Any]) -> str:
     parts = [
         f"### `{route.method} {route.public_path}`\n",
         f"{plain(route.handler.__doc__)}\n",
@@ -72,7 +74,16 @@ def _section(route: Route) -> str:
         parts += _table("Body field", route.body)
     for line in route.lines:
         parts += _table("Field of the line", line)
-    return "\n".join(parts)
+    return "\n".join((*parts, *_response(operation)))
+
+
+def _response(operation: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the example of a response in JSON, folded."""
+    success = operation["responses"].get("200", {})
+    content = success.get("content", {}).get("application/json", {})
+    if "example" in content:
+        example = json.dumps(content["example"], indent=2, ensure_ascii=False)
+        yield f"<details><summary>Response</summary>\n\n```json\n{example}\n```\n\n</details>\n"
 
 
 def _credential(route: Route) -> str:

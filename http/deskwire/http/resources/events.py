@@ -67,8 +67,9 @@ class Feed(Query):
     errors=("event_not_found", "window_passed"),
 )
 async def list_events(call: Call[Body, Feed]) -> Answer:
-    """List the events of a project after a given event, oldest first. Extensions are listed if `types` names them; a machine
-    credential needs the permission to read what they are about.
+    """List the events of a project after a given event, oldest first.
+
+    Extensions are listed if `types` names them; a machine credential needs the permission to read what they are about.
 
     If more events are stored, `nextCursor` is the id of the last one listed, for `cursor` or `after`. If it is null,
     call again with `wait`, after the last event you have.
