@@ -49,7 +49,7 @@ async def test_the_largest_event_that_the_api_allows_arrives_whole(stage: Stage)
     client = await stage.pusher_js("one")
     attributes = {"filler": "x" * (16 * 1024 - len('{"filler":""}'))}
     conversation = await stage.service.create(attributes=attributes)
-    await stage.service.say(conversation, "\x01" * 20_000)
+    await stage.service.say(conversation, "a" + "\x01" * 19_999)
     feed = await stage.feed()
     assert len(feed[-1]) > 130_000
     await client.have(feed)

@@ -52,6 +52,11 @@ class Wish:
     carried_out: bool = False
 
 
+def _again(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer as it is given under its key again: a webhook's secret is shown whole only once."""
+    return {**answer, "secret": answer["secret"][-4:]} if "secret" in answer else answer
+
+
 class Ledger:
     """Hears of wishes, answers and commits. `wrong` is told what is broken, `now` says the time (s)."""
 
@@ -111,7 +116,7 @@ class Ledger:
     def _compare(self, wish: Wish, body: bytes, replayed: bool) -> None:
         if not replayed and wish.carried_out:
             self._wrong(f"{wish.method} {wish.path} was carried out again under its key {wish.key}")
-        if orjson.loads(body) != orjson.loads(wish.answers[0]):
+        if _again(orjson.loads(body)) != _again(orjson.loads(wish.answers[0])):
             self._wrong(f"{wish.method} {wish.path} has another answer under its key {wish.key}")
 
     # What is committed

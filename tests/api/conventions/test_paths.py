@@ -27,7 +27,7 @@ ODD: Final = (
     "a%2Fb",
     "?",
     "#",
-    "\x7f\r\n",
+    "a\x7f\r\n",
     "ü 1",
     "\U0001f600",
     "+",
@@ -66,6 +66,17 @@ async def test_a_users_id_leads_to_that_contact_alone(service: Service, way: Way
         assert (await ask(service, way, "DELETE", path)).json == {"id": put.json["id"], "deleted": True}
         assert (await ask(service, way, "GET", path)).code == "contact_not_found", user
     assert (await service.fetch(victim))["contact"]["userId"] == "victim"
+
+
+@pytest.mark.parametrize("user", ["\x7f\r\n", " ", "\u200b"])
+async def test_an_id_of_blanks_is_nobodys_and_nobody_is_given_it(
+    service: Service, way: Way, user: str
+) -> None:
+    path = f"/s2s/contacts/{encoded(user)}"
+    assert (await ask(service, way, "GET", path)).code == "contact_not_found"
+    put = await ask(service, way, "PUT", path, {"name": "Ada"})
+    assert (put.status, put.json["errors"][0]["code"]) == (422, "blank")
+    assert (await ask(service, way, "GET", path)).code == "contact_not_found"
 
 
 @pytest.mark.parametrize("user", DOTS)

@@ -23,8 +23,13 @@ _BLANKS: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 """Categories of what shows nothing: blanks, ends of lines, controls, and marks such as the zero-width space."""
 
 
+def is_blank(text: str) -> bool:
+    """Return whether a text has characters, and none of them shows anything."""
+    return bool(text) and all(unicodedata.category(character) in _BLANKS for character in text)
+
+
 def _showing(text: str) -> str:
-    if text and all(unicodedata.category(character) in _BLANKS for character in text):
+    if is_blank(text):
         raise PydanticCustomError("blank", "This must not be blank.")
     return text
 

@@ -20,6 +20,7 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.merging.begin import Wanted
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.texts import is_blank
 from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, Routes, Tag, s2s
 from deskwire.http.resources.conversations import operations
@@ -181,6 +182,9 @@ def _user_id(call: Call[Identity, Query]) -> str:
     if len(user_id) > _USER_ID_MAX:
         message = f"A user id has at most {_USER_ID_MAX} characters."
         raise Invalid(Problem("", "too_long", message), detail=message)
+    if is_blank(user_id):
+        message = "A user id must not be blank."
+        raise Invalid(Problem("", "blank", message), detail=message)
     return user_id
 
 
