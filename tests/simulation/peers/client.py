@@ -98,6 +98,8 @@ class Client:
             self.endpoints.append(shown["id"])
         if "secret" in shown and "…" not in shown["secret"]:
             world.mail.secrets[shown["id"]] = shown["secret"]
+            if wish.path.endswith("/rotate-secret"):
+                world.mail.rotated[shown["id"]] = trio.current_time()
 
     async def _once_more(self, wish: Wish, after_s: float) -> None:
         await trio.sleep(after_s)  # virtual time: the mock clock jumps

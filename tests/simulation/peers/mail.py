@@ -10,6 +10,7 @@ import hmac
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 import orjson
@@ -23,6 +24,9 @@ from tests.simulation.peers.receiver import Receiver
 
 PROMPT_S: Final = 8.0
 """After this much time at most a healthy receiver is sent its first attempt, whatever others do."""
+
+HEARD_S: Final = 5.0
+"""After this much time each node has heard of a rotated secret; until then one may sign with the secret before it."""
 
 _UNDER_WAY_S: Final = 5.0
 """An attempt that has begun may end, though its conversation is erased meanwhile."""
@@ -78,6 +82,7 @@ class Mail:
         self.posts = 0
         self._breaker = breaker
         self.secrets: dict[str, str] = {}
+        self.rotated: dict[str, float] = {}
         self._wrong = wrong
         self._ledger = ledger
         self._log_s = log_s
@@ -229,7 +234,10 @@ class Mail:
             self._taken.add(headers["service-delivery-id"])
         elif receiver.manner == "busy":  # it asks for a pause, which uses up no attempt
             self._repeatable.add(headers["service-delivery-id"])
-        secret = self.secrets.get(self._to[headers["service-delivery-id"]].id)
+        endpoint = self._to[headers["service-delivery-id"]].id
+        secret, since = self.secrets.get(endpoint), self.rotated.get(endpoint, -inf)
+        if trio.current_time() < since + HEARD_S:
+            secret = None  # it may come from a node that has not heard of the rotation yet
         if secret is not None and not _signed(secret, headers["service-signature"], body):
             self._wrong(f"{headers['service-delivery-id']} is not signed with the secret of {receiver.host}")
 
