@@ -7,8 +7,9 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import trio
@@ -27,6 +28,8 @@ PAGES = [page for page in guides() if any(block.words == ("sh", "run") for block
 TOOLS = all(map(shutil.which, ("bash", "curl", "python3")))
 needs_tools = pytest.mark.skipif(not TOOLS, reason="bash, curl or python3 is not installed")
 
+
+_RUN: Final = re.compile(r"^```sh run\n(.*?)^```$(?:\n\n```text out\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 NOT_RUN = {
     "README.md": "its targets are what the suite, the demo's tests and the developer run",
@@ -51,12 +54,67 @@ def test_every_command_that_is_not_run_is_so_for_a_reason_and_is_shell_all_the_s
         assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0, text
 
 
-def commands(page: Path) -> str:
-    """All commands of a page that are marked to run; a refused request fails, and its port is free."""
-    shown = "\n".join(block.text for block in blocks(page) if block.words == ("sh", "run"))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    return PREAMBLE + shown.replace("curl -s ", "curl -sS --fail-with-body ").replace("9000", str(port))
+PORT: Final = "9000"
+"""The port of the receivers in the documents."""
+
+END: Final = "\x1e"
+"""What is printed behind each block of commands."""
+
+
+def commands(page: Path, port: int) -> str:
+    """All commands of a page that are marked to run, with another port for the receivers; a refused request fails."""
+    shown = "".join(f"{each.commands}printf '\\036\\n'\n" for each in runs(page))
+    return PREAMBLE + shown.replace("curl -s ", "curl -sS --fail-with-body ").replace(PORT, str(port))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A block of commands, and what the page says they print: the block right behind, None without one."""
+
+    commands: str
+    output: str | None
+
+
+def runs(page: Path) -> list[Run]:
+    """The commands of a page that are run, in their order, each with its output."""
+    found = _RUN.findall(page.read_text())
+    return [Run(commands, output or None) for commands, output in found]
+
+
+def agrees(shown: str, printed: str) -> bool:
+    """Whether `printed` is what is shown, in which `…` stands for anything; white space does not count."""
+    first, *others = ("".join(part.split()) for part in shown.split("…"))
+    text = "".join(printed.split())
+    if not others:
+        return text == first
+    *middle, last = others
+    if not text.startswith(first):
+        return False
+    at = len(first)
+    for part in middle:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return text.endswith(last) and len(text) - len(last) >= at
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "agreed"),
+    [
+        ('{"id": "cnv_…", …, "status": "OPEN", …}', '{"id":"cnv_1","a":1,"status":"OPEN","b":2}\n', True),
+        ('{"id": "cnv_…", …, "status": "OPEN", …}', '{"id":"cnv_1","a":1,"status":"CLOSED","b":2}\n', False),
+        ("aba…", "ab a ba", True),
+        ("ab…ba", "aba", False),
+        ("a…b…c", "a b", False),
+        ("[]", "[]", True),
+        ("[]", "[] []", False),
+    ],
+)
+def test_what_is_shown_agrees_with_what_is_printed_where_it_says_something(
+    shown: str, printed: str, agreed: bool
+) -> None:
+    assert agrees(shown, printed) is agreed
 
 
 def checkout(folder: Path, service: Service) -> Path:
@@ -73,10 +131,12 @@ def checkout(folder: Path, service: Service) -> Path:
 
 async def pasted(page: Path, folder: Path) -> str:
     """What the commands print, run in that folder."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     environ = {**environment(), "NO_PROXY": "*", "no_proxy": "*", "XDG_STATE_HOME": str(folder / "state")}
     with trio.fail_after(60):
         done = await trio.run_process(
-            ["bash", "-c", commands(page)],
+            ["bash", "-c", commands(page, port)],
             cwd=folder,
             env=environ,
             capture_stdout=True,
@@ -84,7 +144,7 @@ async def pasted(page: Path, folder: Path) -> str:
             check=False,
         )
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
-    return done.stdout.decode()
+    return done.stdout.decode().replace(str(port), PORT)
 
 
 @needs_tools
@@ -92,6 +152,9 @@ async def pasted(page: Path, folder: Path) -> str:
 async def test_the_commands_of_the_page_work_as_they_are(page: Path, tmp_path: Path) -> None:
     async with running(tmp_path / "service") as service:
         output = await pasted(page, checkout(tmp_path / "checkout", service))
+    for run, printed in zip(runs(page), output.split(END), strict=False):
+        assert (run.output is not None) is bool(printed.strip()), f"{run.commands}\n{printed}"
+        assert run.output is None or agrees(run.output, printed), f"{run.output}\n{printed}"
     if page.name == "quickstart.md":
         assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
         assert re.search(r"^verified message\.created 2 evt_\w+$", output, re.MULTILINE)

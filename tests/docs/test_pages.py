@@ -31,7 +31,7 @@ FOREIGN = re.compile(
     r"\b(?:pip install|npm install|useradd|systemctl|curl|docker (?:build|run)|openapi-generator-cli)\b"
 )
 LINES_MAX = 190
-"""A guide that is longer is two guides."""
+"""A guide that is longer is two guides. What its commands print does not count."""
 
 
 def shape(path: str) -> tuple[str, ...]:
@@ -150,4 +150,5 @@ def test_every_example_shown_is_the_file_it_is_named_after() -> None:
 
 @pytest.mark.parametrize("page", guides(), ids=name)
 def test_a_guide_is_short_enough_to_be_read(page: Path) -> None:
-    assert len(page.read_text().splitlines()) <= (120 if page.name == "README.md" else LINES_MAX)
+    text = re.sub(r"^```text out\n.*?^```\n\n?", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert len(text.splitlines()) <= (120 if page.name == "README.md" else LINES_MAX)

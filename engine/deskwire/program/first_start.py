@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -234,6 +235,7 @@ def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> s
         f"  To fill its inbox with a demo, leave this running and call: {fill}\n" if kept else ""
     )
     where = f"; they are also in {written}" if kept else ""
+    path = _path_line(sys.argv[0], shutil.which("deskwire"))
     return f"""
 Deskwire is running at {base_url}
 
@@ -257,10 +259,22 @@ Deskwire is running at {base_url}
     # 3. what an agent sees
     curl -s {base_url}/v3/conversations -H 'project: {demo.project_id}' \\
       -H 'Authorization: Bearer {demo.token}'
-
+{path}
   All calls can be tried in a browser, too: {base_url}/docs
 
   Stop it with Ctrl-C.
+"""
+
+
+def _path_line(called_as: str, found: str | None) -> str:
+    """Return the lines that make `deskwire` known to another terminal's shell; empty if its path leads there already."""
+    program = Path(called_as)
+    if program.name != "deskwire" or (found is not None and Path(found).resolve() == program.resolve()):
+        return ""
+    folder = shlex.quote(str(program.absolute().parent))
+    return f"""
+    # 4. the program by its name, for `deskwire listen`, `deskwire backup` and the other commands
+    export PATH={folder}:$PATH
 """
 
 

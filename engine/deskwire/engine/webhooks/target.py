@@ -28,6 +28,10 @@ _RESOLVE_S: Final = 5.0
 _NAME_MAX: Final = 254
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _A_LABEL: Final = "xn--"
+_ALLOWED_BY: Final = (
+    "The service's operator can allow it: a network by DESKWIRE_WEBHOOK_ALLOW,"
+    " everything, for development, by --allow-private-webhooks."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,8 @@ async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Probl
         return (Problem("/url", "url_host_unknown", f"The host was not resolved within {_RESOLVE_S:g} s."),)
     refusals = [reason for address in addresses if (reason := policy.refusal(address)) is not None]
     return tuple(
-        Problem("/url", "url_address_refused", f"The URL must be public: {reason}.") for reason in refusals
+        Problem("/url", "url_address_refused", f"The URL must be public: {reason}. {_ALLOWED_BY}")
+        for reason in refusals
     )
 
 
@@ -107,7 +112,10 @@ def _flaws(url: str, policy: Policy) -> Iterator[tuple[str, str]]:
         yield "url_malformed", f"The URL can't be read: {error}."
         return
     if parsed.scheme not in (("https", "http") if policy.allow_private else ("https",)):
-        yield "url_not_https", "The URL must begin with https://."
+        yield (
+            "url_not_https",
+            "The URL must begin with https://. For development, --allow-private-webhooks lets the service take http://.",
+        )
     yield from _authority_flaws(url, parsed, policy)
     if "#" in url:
         yield "url_fragment", "The URL must not have a fragment (#)."

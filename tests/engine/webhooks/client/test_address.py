@@ -16,6 +16,10 @@ from deskwire.engine.webhooks.target import URL_MAX, check_url, url_problems
 from tests.support.sockets.receivers import resolving
 
 STRICT = Policy()
+HINT = (
+    "The service's operator can allow it: a network by DESKWIRE_WEBHOOK_ALLOW,"
+    " everything, for development, by --allow-private-webhooks."
+)
 
 REFUSED = {
     "127.0.0.1": "127.0.0.1 is loopback",
@@ -165,8 +169,8 @@ async def test_a_url_is_refused_when_one_of_its_addresses_is() -> None:
     """Decisions 6: what is refused is refused with its reason, at registration."""
     problems = await check_url("https://example.com/", STRICT, resolving("8.8.8.8", "10.0.0.1", "::1"))
     assert [(problem.code, problem.message) for problem in problems] == [
-        ("url_address_refused", "The URL must be public: 10.0.0.1 is private."),
-        ("url_address_refused", "The URL must be public: ::1 is loopback."),
+        ("url_address_refused", f"The URL must be public: 10.0.0.1 is private. {HINT}"),
+        ("url_address_refused", f"The URL must be public: ::1 is loopback. {HINT}"),
     ]
 
 
@@ -206,7 +210,9 @@ async def test_a_name_server_that_never_answers_is_given_up(autojump_clock: Mock
 async def test_odd_spellings_of_an_address_are_judged_as_what_they_mean(host: str) -> None:
     """Decisions 6: the address actually dialled is what counts."""
     problems = await check_url(f"https://{host}/", STRICT, SystemResolver())
-    assert [problem.message for problem in problems] == ["The URL must be public: 127.0.0.1 is loopback."]
+    assert [problem.message for problem in problems] == [
+        f"The URL must be public: 127.0.0.1 is loopback. {HINT}"
+    ]
 
 
 async def test_a_dot_at_the_end_of_a_name_hides_nothing() -> None:
