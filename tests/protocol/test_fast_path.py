@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -152,7 +153,87 @@ async def test_a_connection_goes_from_the_lane_to_the_app_with_everything_that_f
         )
         answers = [await connection.answer() for _ in range(4)]
         assert [json.loads(body)["text"] for _, body in answers] == ["1", "2", "3", "4"]
-        assert [by_lane(head) for head, _ in answers] == [True, True, False, False]
+        assert [by_lane(head) for head, _ in answers] == [True, True, False, True]
+
+
+async def test_a_connection_comes_back_to_the_lane_with_each_plain_request(service: Service) -> None:
+    messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
+    quart = ": ".join(BY_QUART)
+    async with peer(service) as connection:
+        for number in range(20):
+            for lines in ((), (quart,), (quart,)):
+                text = json.dumps({"text": f"{number} {lines}" + "x" * 3_000 * (number % 3)}).encode()
+                await connection.stream.send_all(request(service, messages, text, *lines))
+                head, body = await connection.answer()
+                assert (head.status_code, by_lane(head)) == (200, not lines)
+                assert json.loads(body)["text"] == json.loads(text)["text"]
+        stored = (await service.http.get(messages.removeprefix("/v3"), params={"limit": 200})).json()["items"]
+    assert len(stored) == 60
+
+
+async def test_a_body_in_pieces_behind_the_app_is_the_lanes_and_a_hostile_head_is_not(
+    service: Service,
+) -> None:
+    messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
+    async with peer(service) as connection:
+        await connection.stream.send_all(request(service, messages, b'{"text": "1"}', ": ".join(BY_QUART)))
+        assert not by_lane((await connection.answer())[0])
+        data = request(service, messages, json.dumps({"text": "y" * 8_000}).encode())
+        for at in range(0, len(data), 999):
+            await connection.stream.send_all(data[at : at + 999])
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        head, body = await connection.answer()
+        assert (head.status_code, by_lane(head), len(json.loads(body)["text"])) == (200, True, 8_000)
+        await connection.stream.send_all(request(service, messages, b'{"text": "3"}', ": ".join(BY_QUART)))
+        assert not by_lane((await connection.answer())[0])
+        both = request(service, messages, b"", "Content-Length: 5", "Transfer-Encoding: chunked")
+        await connection.stream.send_all(both + b"0\r\n\r\n")
+        head, _ = await connection.answer()
+        assert (head.status_code, dict(head.headers)[b"connection"]) == (400, b"close")
+
+
+async def test_a_head_in_several_segments_is_the_lanes_if_they_come_soon(service: Service) -> None:
+    data = request(service, "/v3/s2s/project", method="GET")
+    async with peer(service) as connection:
+        for cuts in ((20,), (10, 30, 50), (len(data) - 1,), (len(data) - 3, len(data) - 2)):
+            for begin, end in pairwise((0, *cuts, len(data))):
+                await connection.stream.send_all(data[begin:end])
+                await trio.testing.wait_all_tasks_blocked(0.02)
+            head, _ = await connection.answer()
+            assert (head.status_code, by_lane(head)) == (200, True)
+
+
+async def test_a_head_whose_rest_is_late_is_the_apps_and_what_follows_the_lanes(service: Service) -> None:
+    data = request(service, "/v3/s2s/project", method="GET")
+    async with peer(service) as connection:
+        await connection.stream.send_all(data[:20])
+        await trio.sleep(0.8)  # more than the lane waits
+        await connection.stream.send_all(data[20:])
+        head, _ = await connection.answer()
+        assert (head.status_code, by_lane(head)) == (200, False)
+        await connection.stream.send_all(data)
+        head, _ = await connection.answer()
+        assert (head.status_code, by_lane(head)) == (200, True)
+
+
+async def test_a_client_that_ends_in_its_head_is_told_so_at_once(service: Service) -> None:
+    async with peer(service) as connection:
+        await connection.stream.send_all(request(service, "/v3/s2s/project", method="GET")[:20])
+        await connection.stream.send_eof()
+        with trio.fail_after(5):
+            head, _ = await connection.answer()
+            assert (head.status_code, by_lane(head)) == (400, True)
+            assert await connection.closed()
+
+
+async def test_the_stop_ends_a_connection_that_has_come_back_to_the_lane(tmp_path: Path) -> None:
+    async with running(tmp_path) as service, peer(service) as connection:
+        for lines in ((": ".join(BY_QUART),), ()):
+            await connection.stream.send_all(request(service, "/v3/s2s/project", b"", *lines, method="GET"))
+            assert by_lane((await connection.answer())[0]) is not bool(lines)
+        service.stop()
+        with trio.fail_after(5):
+            assert await connection.closed()
 
 
 async def test_a_body_in_pieces_is_read_whole_and_what_follows_is_the_next_request(service: Service) -> None:

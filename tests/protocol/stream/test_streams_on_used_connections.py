@@ -57,7 +57,7 @@ async def subscribed(service: Service, ws: RawPeer) -> None:
         ([()], [True]),
         ([()] * 20, [True] * 20),
         ([(TE,)], [False]),
-        ([(), (TE,), ()], [True, False, False]),
+        ([(), (TE,), ()], [True, False, True]),
     ],
     ids=["one", "many", "by Quart", "by both"],
 )

@@ -1,7 +1,8 @@
 """The fast path: plain calls of the API, read from their connection and answered on it without a framework (ADR 28).
 
 A connection stays here for as long as its requests are plain and for routes that answer in one piece. The first
-one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything.
+one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything. With the
+next one that is, it comes back.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from deskwire.http.api.request_id import REQUEST_ID
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
 from deskwire.http.server.connection import FrontStream, TlsFrontStream
+from deskwire.http.server.hypercorn_h1 import STREAM
 from deskwire.http.server.pacing import UNREAD_MAX, UNREAD_S
 from deskwire.http.server.route_trie import Table
 
@@ -36,6 +38,10 @@ log: Final = structlog.get_logger(__name__)
 
 _WITHOUT_CONTENT: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 """Statuses whose responses have no content, and no length of it (RFC 9110 8.6)."""
+
+_BEGINNINGS: Final = (b"GET /", b"POST /", b"PUT /", b"PATCH /", b"DELETE /")
+_HALVES_S: Final = 0.5
+"""How long the rest of a head is waited for that came in several segments; who is slower is served by Hypercorn."""
 
 _Match = tuple[RequestHead, Route, dict[str, str]]
 
@@ -90,6 +96,8 @@ class FastPath:
                     await stream.next_turn()
                 elif not await self._next(connection, stream, scope):
                     return False
+                if _by_halves(connection.buffer):
+                    await connection.receive_head()
                 match = self._match(connection)
                 if match is None:
                     stream.push_back(connection.buffer)
@@ -112,20 +120,28 @@ class FastPath:
             self._waiting.pop(scope, None)
             stream.rest(idle=False)
 
+    def takes(self, head: bytes, *, secure: bool) -> bool:
+        """Tell whether a request with this head, blank line included, is served here."""
+        return len(head) <= HEAD_MAX and self._found(head, secure) is not None
+
     def _match(self, connection: _Connection) -> _Match | None:
         """Take the request that has come from the buffer; None if it is for others, or came by halves."""
         end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
-        head = plain_request(connection.buffer[:end]) if end >= len(END) else None
-        if head is None or _waits(head.query) or not self._own_page(head, connection):
+        match = self._found(connection.buffer[:end], connection.secure) if end >= len(END) else None
+        if match is not None:
+            connection.begin(end, match[0].length or 0)
+        return match
+
+    def _found(self, data: bytes, secure: bool) -> _Match | None:
+        """Return what a head asks for, None if that is for others."""
+        head = plain_request(data)
+        if head is None or _waits(head.query) or not self._own_page(head, secure):
             return None
         place = self._table.find(head.path.split("/"))  # with nothing encoded in it
         route = None if place is None else place[0].routes.get(head.method)
-        if place is None or route is None:
-            return None
-        connection.begin(end, head.length or 0)
-        return head, route, place[1]
+        return None if place is None or route is None else (head, route, place[1])
 
-    def _own_page(self, head: RequestHead, connection: _Connection) -> bool:
+    def _own_page(self, head: RequestHead, secure: bool) -> bool:
         """Tell whether no page of another origin makes the request: those are answered with what CORS asks for."""
         origins = head.fields.get("origin")
         if origins is None:
@@ -134,7 +150,7 @@ class FastPath:
         return (
             len(origins) == 1
             and origins[0] not in services.limits.cors_origins
-            and services.sessions.is_own(origins[0], PlainFields(head.fields), secure=connection.secure)
+            and services.sessions.is_own(origins[0], PlainFields(head.fields), secure=secure)
         )
 
     async def _respond(
@@ -187,6 +203,16 @@ class FastPath:
                     pass
 
 
+def _by_halves(data: bytes) -> bool:
+    """Tell whether it may be the beginning of a plain head whose end has not come."""
+    return (
+        data.find(END, 0, HEAD_MAX) < 0
+        and len(data) < HEAD_MAX
+        and data.startswith(_BEGINNINGS)
+        and not data.startswith(STREAM)
+    )
+
+
 def _waits(query: str) -> bool:
     """Tell whether it asks to wait for events: who does so may hang up meanwhile, and is Quart's."""
     return "wait=" in (unquote(query) if "%" in query else query)
@@ -219,6 +245,12 @@ class _Connection:
         data = await self._stream.receive_next()
         self.buffer += data
         return bool(data)
+
+    async def receive_head(self) -> None:
+        """Wait for the rest of a head, for a moment. Raises BrokenResourceError."""
+        with trio.move_on_after(_HALVES_S):
+            while _by_halves(self.buffer) and await self.receive():
+                pass
 
     def begin(self, end: int, length: int) -> None:
         """Take a head of this length from the buffer, and the body if it is all there."""

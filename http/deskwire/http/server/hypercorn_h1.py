@@ -11,26 +11,31 @@
 * An answer behind which the connection ends says so (RFC 9112 9.6): that to a request whose body was not read, and
   the last one before a stop. Hypercorn would just close.
 * An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
-* A request for the stream ends what Hypercorn serves: the connection is the stream's from there on (ADR 7). Any other
-  websocket's upgrade is refused here, as none is served behind this.
+* A request for the stream ends what Hypercorn serves: the connection is the stream's from there on (ADR 7). So does a
+  later request that the fast path takes (ADR 28). Any other websocket's upgrade is refused here, as none is served behind this.
 * What can't be read is answered with a problem document that has a request's id, as everything else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import h11
 import structlog
 import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
 from hypercorn.events import Closed, RawData, Updated
 from hypercorn.events import Event as ConnectionEvent
 from hypercorn.protocol.events import Body, EndBody, Response
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ConnectionState
 
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
@@ -58,8 +63,8 @@ _NOWHERE: Final = ("not_found", "There is no such path.")
 _SMALL: Final = ("bad_request", "The method must be in capital letters.")
 
 
-class ForTheStream(Exception):
-    """The next request is for the stream; with its bytes, and all that came behind it."""
+class ForOthers(Exception):
+    """The next request is for the stream or the fast path; with its bytes, and all that came behind it."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -67,8 +72,9 @@ class ForTheStream(Exception):
 
 
 class StrictH11(H11Protocol):
-    """Hypercorn's protocol with these changes."""
+    """Hypercorn's protocol with these changes; `elsewhere` tells of a later request's head whether others take it."""
 
+    elsewhere: Callable[[bytes], bool]
     _method = b""
 
     async def handle(self, event: ConnectionEvent) -> None:
@@ -132,8 +138,10 @@ class StrictH11(H11Protocol):
             await self._send_error_response(400)
         elif request.method != request.method.upper():
             await self._refuse(400, *_SMALL)
-        elif _line(request).startswith(STREAM):
-            raise ForTheStream(_head(request) + self.connection.trailing_data[0])
+        elif _line(request).startswith(STREAM) or (
+            self.keep_alive_requests and self.elsewhere(_head(request))
+        ):
+            raise ForOthers(_head(request) + self.connection.trailing_data[0])
         elif _asks_for_websocket(request):
             await self._refuse(404, *_NOWHERE)
         else:
@@ -185,11 +193,26 @@ def _asks_for_websocket(request: h11.Request) -> bool:
 class StrictServer(TCPServer):
     """Hypercorn's handler of a connection, with the strict protocol. It is not idle while it brings its first request.
 
-    With `for_stream` the connection is left open, and what comes next on it is a request for the stream.
+    With `handed_on` the connection is left open, and what comes next on it is a request for others.
+
+    Args:
+        elsewhere: whether the fast path takes a request with that head.
     """
 
-    for_stream = False
+    handed_on = False
     _new = True
+
+    def __init__(
+        self,
+        app: ASGIWrapper,
+        config: Config,
+        context: WorkerContext,
+        state: ConnectionState,
+        stream: FrontStream,
+        elsewhere: Callable[[bytes], bool],
+    ) -> None:
+        super().__init__(app, config, context, state, cast(Any, stream))
+        self._elsewhere = elsewhere
 
     async def _idle_timeout(self) -> None:
         if self._new:
@@ -199,7 +222,7 @@ class StrictServer(TCPServer):
 
     async def _read_data(self) -> None:
         made = self.protocol.protocol
-        self.protocol.protocol = StrictH11(
+        self.protocol.protocol = strict = StrictH11(
             made.app,
             made.config,
             made.context,
@@ -210,12 +233,13 @@ class StrictServer(TCPServer):
             made.server,
             made.send,
         )
+        strict.elsewhere = self._elsewhere
         try:
             await super()._read_data()
-        except ForTheStream as request:
+        except ForOthers as request:
             cast(FrontStream, self.stream).push_back(request.data)
-            self.for_stream = True
+            self.handed_on = True
 
     async def _close(self) -> None:
-        if not self.for_stream:
+        if not self.handed_on:
             await super()._close()

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, cast
+from typing import Final
 
 import structlog
 import trio
@@ -128,7 +128,7 @@ async def serve_front(
         async with trio.open_nursery() as outside:
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
-            handler = partial(_serve_http, app, config, state, limits.head_s)
+            handler = partial(_serve_http, app, config, state, limits.head_s, fast_path)
             front = _Front(handler, stream_handler, limits, tls, fast_path, connections or Connections())
             if fast_path is not None:
                 outside.start_soon(fast_path.run)
@@ -174,18 +174,24 @@ async def _serve_http(
     config: Config,
     state: LifespanState,
     head_s: float,
+    fast_path: FastPath | None,
     context: WorkerContext,
     stream: FrontStream,
 ) -> bool:
-    """Serve a connection by Hypercorn's own handler; return True if its next request is for the stream, and pushed back."""
+    """Serve a connection by Hypercorn's own handler; return True if its next request is for others, and pushed back."""
     connection = trio.CancelScope()
     stream.bound_heads(head_s, connection)
     wrapped = ASGIWrapper(_finishing(app, stream))
     own = ConnectionState({**state, PLACE: stream.place})
-    server = StrictServer(wrapped, config, context, own, cast(Any, stream))
+    secure = isinstance(stream, TlsFrontStream)
+
+    def elsewhere(head: bytes) -> bool:
+        return fast_path is not None and fast_path.takes(head, secure=secure)
+
+    server = StrictServer(wrapped, config, context, own, stream, elsewhere)
     with connection:
         await server
-    return server.for_stream
+    return server.handed_on
 
 
 class _Front:
@@ -363,20 +369,21 @@ class _Front:
         await trio.aclose_forcefully(stream)
 
     async def _serve(self, stream: FrontStream) -> bool:
-        """Serve requests on the fast path for as long as they fit it, then by Hypercorn's handler, up to one for the stream.
+        """Serve requests on the fast path where they fit it, else by Hypercorn's handler, up to one for the stream.
 
         Returns True if there is such a one; it is pushed back.
         """
-        try:
-            if self._fast_path is not None:
-                if not await self._fast_path.serve(stream):
+        while True:
+            try:
+                if self._fast_path is not None and not await self._fast_path.serve(stream):
                     await stream.aclose()
                     return False
                 if await self._for_stream(stream):
                     return True
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            return False
-        return await self._http(self._context, stream)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return False
+            if not await self._http(self._context, stream):
+                return False
 
     async def _for_stream(self, stream: FrontStream) -> bool:
         """Tell whether what comes next on the connection is for the stream; the bytes stay there."""
