@@ -59,6 +59,7 @@ def search(reader: SearchReader, project: int, query: str, parts: Collection[Par
         limit: how much of each part is returned at most.
     """
     words, name = asked_words(query), query.strip()
+    behind = reader.search_behind()  # first: what is taken in meanwhile must not make an answer without it look complete
     more: set[Part] = set()
 
     def cut(part: Part, found: list[T]) -> list[T]:
@@ -76,7 +77,7 @@ def search(reader: SearchReader, project: int, query: str, parts: Collection[Par
         contacts = cut("contacts", _contacts(reader, project, name, limit + 1))
     if "tickets" in parts:
         tickets = cut("tickets", _tickets(reader, project, name, limit + 1))
-    return Result(conversations, contacts, tickets, frozenset(more), reader.search_behind())
+    return Result(conversations, contacts, tickets, frozenset(more), behind)
 
 
 def _conversations(

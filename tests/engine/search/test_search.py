@@ -1,0 +1,39 @@
+"""The search beside an index that goes on meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from deskwire.engine.search.ports import Behind, Found, SearchReader
+from deskwire.engine.search.search import search
+from tests.support.builders import PROJECT
+
+
+class TakenInMeanwhile:
+    """A reader whose index takes in its last message right behind the first look at it."""
+
+    def __init__(self) -> None:
+        self._left = 1
+
+    def search_behind(self) -> Behind:
+        """Return what is left at this moment."""
+        return Behind(self._left, 0, building=False)
+
+    def found_conversations(self, project: int, words: Any, limit: int) -> Found:
+        """Find nothing yet."""
+        self._left = 0
+        return Found([], more=False)
+
+    def conversation_named(self, project: int, name: str) -> int | None:
+        """Know no such conversation."""
+        return None
+
+    def shown(self, rows: list[int], messages: int) -> list[Any]:
+        """Show nothing."""
+        return []
+
+
+def test_an_answer_without_what_was_taken_in_while_it_was_made_is_not_told_as_complete() -> None:
+    found = search(cast(SearchReader, TakenInMeanwhile()), PROJECT.rowid, "refund", ["conversations"], 10)
+    assert found.conversations == []
+    assert found.behind == Behind(1, 0, building=False)
