@@ -204,7 +204,6 @@ def container(
     """
     stage = image.stage
     user, group = stage.only("USER").split(":")
-    shutil.chown(volume, int(user), int(group))
     given = {**image.environment, **environ}
     variables = " ".join(shlex.quote(f"{key}={value}") for key, value in given.items())
     words = [*stage.command("ENTRYPOINT"), *(command or stage.command("CMD"))]

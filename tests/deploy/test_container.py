@@ -18,6 +18,7 @@ import pytest
 import trio
 
 from tests.deploy.container import Container, Image, build, container, unable
+from tests.deploy.test_kubernetes import ONE
 from tests.support.root import ROOT
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.server_process import LOOK_S, READY_S, free_port
@@ -34,11 +35,14 @@ pytestmark = [
 
 @contextmanager
 def started(
-    image: Image, folder: Path, log: IO[str], *command: str, **environ: str
+    image: Image, folder: Path, log: IO[str], *command: str, of_group: bool = False, **environ: str
 ) -> Iterator[tuple[Container, str, Path]]:
-    """Yield a container, the URL at which it answers once it is ready, and its volume."""
+    """Yield a container, the URL at which it answers once it is ready, and its volume, its user's or its group's."""
     volume = folder / "volume"
     volume.mkdir()
+    user, group = map(int, image.stage.only("USER").split(":"))
+    os.chown(volume, 0 if of_group else user, group)
+    volume.chmod(0o2770 if of_group else 0o700)
     port = free_port()
     with container(image, folder, volume, log, command, DESKWIRE_PORT=str(port), **environ) as box:
         yield box, f"http://127.0.0.1:{port}", volume
@@ -97,12 +101,26 @@ async def test_a_container_serves_with_a_read_only_root_and_stops_at_once(
         assert (made.returncode, made.stdout[:4]) == (0, "org_")
         assert box.execute(["touch", "/opt/deskwire/written"]).returncode != 0
         assert box.execute(["id", "-u"]).stdout == "10001\n"
-        backup = box.execute(["deskwire", "backup", "/var/lib/deskwire/backup.tar"])
+        backup = box.execute(["deskwire-backup", "/var/lib/deskwire/kept"])
         assert backup.returncode == 0, backup.stderr
+        assert len(list((volume / "kept").iterdir())) == 1
         assert box.stop(KILLED_AFTER_S) == 0
     assert {path.stat().st_uid for path in volume.rglob("*")} == {10001}
     log.seek(0)
     assert "Traceback" not in log.read()
+
+
+async def test_a_container_is_content_with_a_volume_that_kubernetes_has_opened_to_its_group(
+    image: Image, tmp_path: Path, log: IO[str]
+) -> None:
+    """`fsGroup` gives the volume's own folder to the group, with all rights; the data is in one of its own."""
+    data = ONE.environment["DESKWIRE_DATA"]
+    with started(image, tmp_path, log, of_group=True, DESKWIRE_DATA=data) as (box, url, volume):
+        await healthy(url)
+        assert box.stop(KILLED_AFTER_S) == 0
+    assert (volume / "data").stat().st_mode & 0o077 == 0
+    log.seek(0)
+    assert "data.open_to_others" not in log.read()
 
 
 async def test_a_container_stops_before_it_would_be_killed_whatever_its_clients_do(

@@ -91,7 +91,7 @@ def test_a_build_gets_to_see_neither_secrets_nor_what_it_does_not_need() -> None
 def test_docker_itself_sends_to_an_engine_what_the_build_needs_alone(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     kept = ["LICENSE", "pyproject.toml", "requirements/run.txt", "requirements/extra-s3.txt"]
-    kept += ["engine/deskwire/__main__.py", "docs/deploy/healthcheck.py"]
+    kept += ["engine/deskwire/__main__.py", "docs/deploy/healthcheck.py", "docs/deploy/deskwire-backup"]
     for name in (*PLANTED, *kept):
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).touch()
