@@ -17,7 +17,7 @@ import httpx
 import pytest
 import trio
 
-from tests.deploy.container import Container, Image, build, container, unable
+from tests.deploy.container import Container, Image, build, container
 from tests.deploy.test_kubernetes import ONE
 from tests.support.root import ROOT
 from tests.support.sockets.raw_peer import RawPeer, upgrade
@@ -26,11 +26,6 @@ from tests.support.sockets.server_process import LOOK_S, READY_S, free_port
 KILLED_AFTER_S: Final = 10.0
 """The time that `docker stop` leaves by default, and so does an engine that ends."""
 PIPE_BYTES: Final = 4096
-
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(unable() is not None, reason=f"an image can't be built here: {unable()}"),
-]
 
 
 @contextmanager
