@@ -67,6 +67,9 @@ def test_the_image_is_built_with_locked_libraries_and_no_tool_of_developers() ->
 
 def test_the_image_has_what_the_wheel_is_built_from() -> None:
     copied = {source for rest in FIRST.every("COPY") for source in shlex.split(rest)[:-1]}
+    for source in copied:
+        files = [path for path in (ROOT / source, *(ROOT / source).rglob("*.py")) if path.is_file()]
+        assert sent([path.relative_to(ROOT) for path in files]), f"{source}: .dockerignore leaves it out"
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
     only = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
     assert {each.split("/")[0] for each in only} | {"pyproject.toml", "README.md", "LICENSE"} <= copied
