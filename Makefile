@@ -20,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # In CI, what failed is run once more by itself, and named: processes, browsers and databases share its few cores.
 PYTEST_AGAIN := $(BIN)/python -m tests.again -n auto --dist worksteal
 
-.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary format docs site explorer vendor web-types web-lint clients audit lock clean
+.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary format docs site explorer vendor web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -185,12 +185,26 @@ $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS
 clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
 	CLIENTS=required $(PYTEST_AGAIN) tests/clients $(ARGS)
 
+# The image, built and run without an engine, and the files to deploy with, each read by the program that it is for. Needs
+# Linux, root and promtool (Debian's package prometheus), and leaves out what kubectl alone could say where there is none.
+containers: .venv/.containers-stamp
+	CONTAINERS=required $(PYTEST_AGAIN) tests/deploy $(ARGS)
+
+# The image as an engine builds it: deskwire:<version>, labelled with version and commit.
+DOCKER ?= docker
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+
+image:
+	$(DOCKER) build -f docs/deploy/Dockerfile -t deskwire:$(VERSION) --build-arg VERSION=$(VERSION) \
+	  --build-arg COMMIT=$$(git describe --always --abbrev=40 --dirty --exclude '*') $(ARGS) .
+
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
 	$(LOCK) --upgrade -c requirements/dev.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
-	for each in audit bench build clients site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	for each in postgres s3; do $(LOCK) --upgrade -c requirements/dev.txt --extra $$each pyproject.toml -o requirements/extra-$$each.txt || exit 1; done
+	for each in audit bench build clients containers site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
@@ -231,6 +245,10 @@ $(S3_STAMP): requirements/s3.txt
 
 .venv/.web-stamp: $(DEV_STAMP) requirements/web.txt
 	@$(INSTALL) --require-hashes -r requirements/web.txt
+	@touch $@
+
+.venv/.containers-stamp: $(DEV_STAMP) requirements/containers.txt
+	@$(INSTALL) --require-hashes -r requirements/containers.txt
 	@touch $@
 
 .venv/.clients-stamp: $(DEV_STAMP) requirements/clients.txt
