@@ -9,6 +9,8 @@ DEV_STAMP := .venv/.dev-stamp
 BENCH_STAMP := .venv-bench/.stamp
 S3_STAMP := .venv-s3/.stamp
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
+# A lock names everything, also what it leaves out (requirements/left-out.txt), so nothing else is looked for.
+LOCKED := --no-deps --require-hashes
 # One version of each library for every Python (`fewest`): what is tested on 3.11 is what 3.13 gets.
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
@@ -129,7 +131,7 @@ site: .venv/.site-stamp
 # What may pass for a while is in tests/audit/exceptions.toml; ARGS=--where-reached goes on where nobody can be asked.
 audit:
 	@$(PYTHON) -m venv --clear .venv-audit
-	@.venv-audit/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/audit.txt
+	@.venv-audit/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/audit.txt
 	@.venv-audit/bin/python -m tests.audit $(ARGS)
 
 # The explorer's two files and their licences, from their npm package; nothing that it depends on is installed or run.
@@ -185,12 +187,12 @@ $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS
 clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
 	CLIENTS=required $(PYTEST_AGAIN) tests/clients $(ARGS)
 
-# The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
+# The newest versions that pyproject.toml allows; the others take their versions from dev.txt, so all agree.
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
-	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
-	$(LOCK) --upgrade -c requirements/dev.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
-	for each in audit bench build clients site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	$(LOCK) --upgrade -c requirements/dev.txt --override requirements/left-out.txt pyproject.toml -o requirements/run.txt
+	$(LOCK) --upgrade -c requirements/dev.txt --override requirements/left-out.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
+	for each in audit bench build clients release site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
@@ -202,37 +204,37 @@ $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Deskwire needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv --clear .venv
 	@echo "Installing the locked dependencies ..."
-	@$(INSTALL) --require-hashes -r requirements/run.txt
-	@$(INSTALL) --require-hashes -r requirements/build.txt
+	@$(INSTALL) $(LOCKED) -r requirements/run.txt
+	@$(INSTALL) $(LOCKED) -r requirements/build.txt
 	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(DEV_STAMP): $(RUN_STAMP) requirements/dev.txt
 	@echo "Installing the tools of developers (once; about a minute) ..."
-	@$(INSTALL) --require-hashes -r requirements/dev.txt
+	@$(INSTALL) $(LOCKED) -r requirements/dev.txt
 	@touch $@
 
 $(BENCH_STAMP): requirements/run.txt requirements/build.txt requirements/bench.txt pyproject.toml
 	@echo "Preparing .venv-bench (once; about a minute) ..."
 	@$(PYTHON) -m venv --clear .venv-bench
-	@for each in run build bench; do .venv-bench/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/$$each.txt || exit 1; done
+	@for each in run build bench; do .venv-bench/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/$$each.txt || exit 1; done
 	@.venv-bench/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(S3_STAMP): requirements/s3.txt
 	@echo "Preparing .venv-s3 (once; about a minute) ..."
 	@$(PYTHON) -m venv --clear .venv-s3
-	@.venv-s3/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/s3.txt
+	@.venv-s3/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/s3.txt
 	@touch $@
 
 .venv/.site-stamp: $(DEV_STAMP) requirements/site.txt
-	@$(INSTALL) --require-hashes -r requirements/site.txt
+	@$(INSTALL) $(LOCKED) -r requirements/site.txt
 	@touch $@
 
 .venv/.web-stamp: $(DEV_STAMP) requirements/web.txt
-	@$(INSTALL) --require-hashes -r requirements/web.txt
+	@$(INSTALL) $(LOCKED) -r requirements/web.txt
 	@touch $@
 
 .venv/.clients-stamp: $(DEV_STAMP) requirements/clients.txt
-	@$(INSTALL) --require-hashes -r requirements/clients.txt
+	@$(INSTALL) $(LOCKED) -r requirements/clients.txt
 	@touch $@
