@@ -22,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # In CI, what failed is run once more by itself, and named: processes, browsers and databases share its few cores.
 PYTEST_AGAIN := $(BIN)/python -m tests.again -n auto --dist worksteal
 
-.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary format docs site explorer vendor web-types web-lint clients audit lock clean
+.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs site explorer vendor web-types web-lint clients audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -104,8 +104,13 @@ powerloss: $(DEV_STAMP)
 
 # One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
 binary: $(DEV_STAMP)
-	PYTHONHASHSEED=0 SOURCE_DATE_EPOCH=0 $(BIN)/pyinstaller --clean --noconfirm --log-level ERROR \
-	  --workpath build/binary --distpath dist binary/deskwire.spec
+	rm -rf build/wheel
+	$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel . > /dev/null
+	$(BIN)/python -m release.binary build/wheel/*.whl dist
+
+# What a version hands out, in dist/release, of the last commit; built twice and compared. docs/releasing.md
+release: .venv/.release-stamp
+	$(BIN)/python -m release $(ARGS)
 
 # Half the load for long, with everybody coming and going; says whether anything grows. Results: benchmarks/results/soak.*
 MINUTES ?= 60
@@ -233,6 +238,10 @@ $(S3_STAMP): requirements/s3.txt
 
 .venv/.web-stamp: $(DEV_STAMP) requirements/web.txt
 	@$(INSTALL) $(LOCKED) -r requirements/web.txt
+	@touch $@
+
+.venv/.release-stamp: $(DEV_STAMP) requirements/release.txt
+	@$(INSTALL) $(LOCKED) -r requirements/release.txt
 	@touch $@
 
 .venv/.clients-stamp: $(DEV_STAMP) requirements/clients.txt

@@ -143,7 +143,9 @@ def scripts(root: Path = ROOT) -> list[Part]:
     """Return the parts of the desk and of the explorer, which are in the repository."""
     pages = root / "http/deskwire/http/pages"
     tools = json.loads((root / "tests/web/tools/package-lock.json").read_text())["packages"]
-    explorer = re.findall(r"^SWAGGER_UI := ([a-z-]+)@(\S+)$", (root / "Makefile").read_text(), re.MULTILINE)[0]
+    explorer = re.findall(r"^SWAGGER_UI := ([a-z-]+)@(\S+)$", (root / "Makefile").read_text(), re.MULTILINE)[
+        0
+    ]
 
     def text(*paths: str) -> tuple[str, ...]:
         return tuple((pages / path).read_text("utf-8").strip() for path in paths)
@@ -153,7 +155,12 @@ def scripts(root: Path = ROOT) -> list[Part]:
         Part(*explorer, "npm", "Apache-2.0", text(*(f"assets/{each}" for each in assets))),
         Part("inter", None, "generic", "OFL-1.1", text("desk/vendor/inter.LICENSE")),
     ]
-    for name, spdx in {"preact": "MIT", "htm": "Apache-2.0", "@preact/signals": "MIT", "@preact/signals-core": "MIT"}.items():
+    for name, spdx in {
+        "preact": "MIT",
+        "htm": "Apache-2.0",
+        "@preact/signals": "MIT",
+        "@preact/signals-core": "MIT",
+    }.items():
         file = f"desk/vendor/{name.removeprefix('@').replace('/', '-')}.LICENSE"
         made.append(Part(name, tools[f"node_modules/{name}"]["version"], "npm", spdx, text(file)))
     return made
@@ -185,7 +192,9 @@ def executable(shared: Iterable[str]) -> list[Part]:
     stems = {each.partition(".so")[0] for each in shared}
     stems = {each for each in stems if not each.startswith("libpython")}
     if unknown := sorted(stems - SHARED.keys()):
-        raise UnknownLicence(f"the executable has {', '.join(unknown)} in it, which release/parts.py does not know")
+        raise UnknownLicence(
+            f"the executable has {', '.join(unknown)} in it, which release/parts.py does not know"
+        )
     known = {
         "openssl": ssl.OPENSSL_VERSION.split()[1],
         "sqlite": sqlite3.sqlite_version,
@@ -196,7 +205,13 @@ def executable(shared: Iterable[str]) -> list[Part]:
     tool = distribution("pyinstaller")
     return [
         Part("cpython", ".".join(map(str, sys.version_info[:3])), "generic", "PSF-2.0", told),
-        Part("pyinstaller", tool.version, "pypi", "GPL-2.0-or-later WITH Bootloader-exception", texts("pyinstaller", tool)),
+        Part(
+            "pyinstaller",
+            tool.version,
+            "pypi",
+            "GPL-2.0-or-later WITH Bootloader-exception",
+            texts("pyinstaller", tool),
+        ),
         *(
             Part(name, known.get(name), "generic", spdx, ((KEPT / f"{name}.txt").read_text("utf-8").strip(),))
             for name, spdx in sorted({SHARED[each] for each in stems})

@@ -17,7 +17,6 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
-
 from release.parts import Part
 
 FORM: Final = SchemaVersion.V1_6
@@ -68,5 +67,9 @@ def _component(part: Part) -> Component:
         bom_ref=BomRef(part.name),
         scope=ComponentScope.OPTIONAL if part.optional else ComponentScope.REQUIRED,
         purl=PackageURL(part.kind, group or None, name, part.version),
-        licenses=[LicenseFactory().make_from_string(part.licence, license_acknowledgement=LicenseAcknowledgement.DECLARED)],
+        licenses=[
+            LicenseFactory().make_from_string(
+                part.licence, license_acknowledgement=LicenseAcknowledgement.DECLARED
+            )
+        ],
     )

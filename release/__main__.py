@@ -1,0 +1,150 @@
+"""`make release`: what a version hands out, in dist/release, built of the last commit; docs/releasing.md has every step.
+
+It is built twice, in folders of different names, and the results must be the same bytes; with `--once` it is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from release.build import NotReproducible, Release
+from release.parts import ROOT, UnknownLicence
+from release.sbom import objections
+
+SUMS: Final = "SHA256SUMS"
+NEXT: Final = """
+Each file's digest is in {sums}: `sha256sum -c {sums}` in that folder compares them.
+docs/releasing.md says what comes next: compare with a second machine, sign, upload, announce.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build, check and list; the exit status is 0 if everything may be handed out."""
+    parser = argparse.ArgumentParser(prog="make release", description=__doc__)
+    parser.add_argument(
+        "--folder", type=Path, default=ROOT / "dist/release", help="where to; what is there is replaced"
+    )
+    parser.add_argument("--once", action="store_true", help="don't build a second time to compare")
+    given = parser.parse_args(arguments)
+    release, wrong = _release(), list(_unready())
+    if wrong:
+        return _refused(wrong)
+    with tempfile.TemporaryDirectory(prefix="deskwire-release-") as work:
+        try:
+            out = release.build(Path(work) / "first")
+            if not given.once:
+                wrong += differences(out, release.build(Path(work) / "the second one, elsewhere"))
+        except (NotReproducible, UnknownLicence) as error:
+            wrong.append(str(error))
+        except subprocess.CalledProcessError as error:
+            wrong.append(f"{' '.join(map(str, error.cmd))} failed")
+        if wrong or (wrong := list(_objections(out))):
+            return _refused(wrong)
+        (out / SUMS).write_text(sums(out))
+        shutil.rmtree(given.folder, ignore_errors=True)
+        shutil.copytree(out, given.folder)
+    _tell(release, given.folder, given.once)
+    return 0
+
+
+def _refused(wrong: Sequence[str]) -> int:
+    print("\n".join(["There is no release:", *(f"- {each}" for each in wrong)]), file=sys.stderr)
+    return 1
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def _release() -> Release:
+    commit, made = _git("log", "-1", "--format=%H %cI").split()
+    project = tomllib.loads(_git("show", "HEAD:pyproject.toml"))["project"]
+    source = project["urls"]["Source"]
+    return Release(ROOT, commit, project["version"], datetime.fromisoformat(made), source)
+
+
+def _unready() -> Iterator[str]:
+    """Say what has to be done before anything is built."""
+    if changed := _git("status", "--porcelain", "--untracked-files=no"):
+        yield f"these are changed, and not committed: {', '.join(line[3:] for line in changed.splitlines())}"
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    if not re.search(
+        rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$",
+        (ROOT / "CHANGELOG.md").read_text(),
+        re.MULTILINE,
+    ):
+        yield f"CHANGELOG.md has no heading `## [{version}] - <date>`"
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """Return the names of files that are not the same bytes in both folders."""
+    names = {path.name for folder in (one, other) for path in folder.iterdir()}
+    return [
+        f"two builds of the same commit differ in {name}"
+        for name in sorted(names)
+        if _bytes(one / name) != _bytes(other / name)
+    ]
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _objections(out: Path) -> Iterator[str]:
+    packages = [
+        str(path)
+        for path in sorted(out.glob("deskwire-*"))
+        if path.name.endswith((".whl", ".tar.gz")) and "image" not in path.name
+    ]
+    checked = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *packages],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if checked.returncode:
+        yield checked.stdout + checked.stderr
+    (listed,) = out.glob("*.cdx.json")
+    if found := objections(listed.read_text("utf-8")):
+        yield f"{listed.name} is no CycloneDX: {found}"
+
+
+def sums(folder: Path) -> str:
+    """Return the digest of each file in a folder, in the form that sha256sum(1) reads."""
+    files = sorted(path for path in folder.iterdir() if path.name != SUMS)
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+
+
+def _tell(release: Release, folder: Path, once: bool) -> None:
+    tag = f"v{release.version}"
+    tagged = tag in _git("tag", "--points-at", release.commit).split()
+    print(
+        f"Deskwire {release.version}, commit {release.commit}{'' if tagged else f', which is not tagged {tag} yet'}"
+    )
+    for path in sorted(folder.iterdir()):
+        print(
+            f"  {path.stat().st_size / 1e6:7.2f} MB  {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}"
+        )
+    print(
+        "Built once, compared with nothing."
+        if once
+        else "Built twice, from two folders, with the same bytes."
+    )
+    print(NEXT.format(sums=SUMS).rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
