@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from PyInstaller.archive.readers import CArchiveReader
+
 from release.parts import ROOT
 
 NOTICES: Final = "deskwire/program/notices.txt"

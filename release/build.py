@@ -106,7 +106,7 @@ def _in_image(tree: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _unpack(archive: io.IOBase | gzip.GzipFile, folder: Path) -> None:
-    with tarfile.open(fileobj=archive) as members:  # type: ignore[call-overload]  # a file that is read
+    with tarfile.open(fileobj=archive) as members:
         members.extractall(folder, filter="data")
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 KEPT: Final = Path(__file__).with_name("licences")
@@ -101,7 +101,8 @@ def libraries(root: Path = ROOT) -> list[Part]:
             if found.version != pin.version:
                 wrong.append(f"{name} {found.version} is installed, but {pin.version} is locked")
             told = (licence(found), texts(name, found), needs)
-            parts.append(Part(name, pin.version, "pypi", *told, "deskwire" in pin.via, name not in plain))
+            mine = {"direct": "deskwire" in pin.via, "optional": name not in plain}
+            parts.append(Part(name, pin.version, "pypi", *told, **mine))
         except PackageNotFoundError:
             wrong.append(f"{name} is not installed")
         except UnknownLicence as error:
@@ -113,13 +114,13 @@ def libraries(root: Path = ROOT) -> list[Part]:
 
 def licence(found: Distribution) -> str:
     """Return a library's licence as its metadata has it, as an SPDX expression."""
-    said = found.metadata.get("License-Expression")
-    if said:
-        return str(said)
-    classifiers = found.metadata.get_all("Classifier") or []
+    said: dict[str, Any] = found.metadata.json  # what is given several times is a list
+    if expression := said.get("license_expression"):
+        return str(expression)
+    classifiers = said.get("classifier", [])
     words = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith("License :: ")]
     words = [_WORDS.get(each, each) for each in words if each in _WORDS]
-    named = str(found.metadata.get("License") or "").strip()
+    named = str(said.get("license", "")).strip()
     for each in (_WORDS.get(named, named), *words):
         if re.fullmatch(r"[A-Za-z0-9.-]+(?: (?:OR|AND) [A-Za-z0-9.-]+)*", each):
             return each
@@ -152,7 +153,7 @@ def scripts(root: Path = ROOT) -> list[Part]:
 
     assets = ("LICENSE.swagger-ui", "NOTICE.swagger-ui", "swagger-ui-bundle.js.LICENSE.txt")
     made = [
-        Part(*explorer, "npm", "Apache-2.0", text(*(f"assets/{each}" for each in assets))),
+        Part(explorer[0], explorer[1], "npm", "Apache-2.0", text(*(f"assets/{each}" for each in assets))),
         Part("inter", None, "generic", "OFL-1.1", text("desk/vendor/inter.LICENSE")),
     ]
     for name, spdx in {

@@ -17,6 +17,7 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
+
 from release.parts import Part
 
 FORM: Final = SchemaVersion.V1_6
