@@ -1,6 +1,6 @@
 """`make release`: what a version hands out, in dist/release, built of the last commit; docs/releasing.md has every step.
 
-It is built twice, in folders of different names, and the results must be the same bytes; with `--once` it is not.
+It is built twice, in folders of different names, and the results must be the same bytes.
 """
 
 from __future__ import annotations
@@ -36,10 +36,15 @@ def main(arguments: Sequence[str]) -> int:
         "--folder", type=Path, default=ROOT / "dist/release", help="where to; what is there is replaced"
     )
     parser.add_argument("--once", action="store_true", help="don't build a second time to compare")
+    parser.add_argument(
+        "--uncommitted", action="store_true", help="build what is changed in tracked files, too"
+    )
     given = parser.parse_args(arguments)
-    release, wrong = _release(), list(_unready())
+    changed = _changed()
+    wrong = list(_unready([] if given.uncommitted else changed))
     if wrong:
         return _refused(wrong)
+    release = _release(bool(changed))
     with tempfile.TemporaryDirectory(prefix="deskwire-release-") as work:
         try:
             out = release.build(Path(work) / "first")
@@ -64,28 +69,36 @@ def _refused(wrong: Sequence[str]) -> int:
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.rstrip()
 
 
-def _release() -> Release:
+def _changed() -> list[str]:
+    """Return the names of tracked files that are changed and not committed."""
+    return [line[3:] for line in _git("status", "--porcelain", "--untracked-files=no").splitlines()]
+
+
+def _release(changed: bool) -> Release:
     commit, made = _git("log", "-1", "--format=%H %cI").split()
-    project = tomllib.loads(_git("show", "HEAD:pyproject.toml"))["project"]
-    source = project["urls"]["Source"]
-    return Release(ROOT, commit, project["version"], datetime.fromisoformat(made), source)
+    snapshot = _git("stash", "create") if changed else commit  # makes a commit, and touches nothing
+    project = tomllib.loads(_git("show", f"{snapshot}:pyproject.toml"))["project"]
+    return Release(
+        ROOT,
+        snapshot,
+        f"{commit}-dirty" if changed else commit,
+        project["version"],
+        datetime.fromisoformat(made),
+        project["urls"]["Source"],
+    )
 
 
-def _unready() -> Iterator[str]:
+def _unready(changed: Sequence[str]) -> Iterator[str]:
     """Say what has to be done before anything is built."""
-    if changed := _git("status", "--porcelain", "--untracked-files=no"):
-        yield f"these are changed, and not committed: {', '.join(line[3:] for line in changed.splitlines())}"
+    if changed:
+        yield f"these are changed, and not committed: {', '.join(changed)}"
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    if not re.search(
-        rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$",
-        (ROOT / "CHANGELOG.md").read_text(),
-        re.MULTILINE,
-    ):
+    heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
+    if not re.search(heading, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE):
         yield f"CHANGELOG.md has no heading `## [{version}] - <date>`"
 
 
@@ -130,19 +143,11 @@ def sums(folder: Path) -> str:
 
 def _tell(release: Release, folder: Path, once: bool) -> None:
     tag = f"v{release.version}"
-    tagged = tag in _git("tag", "--points-at", release.commit).split()
-    print(
-        f"Deskwire {release.version}, commit {release.commit}{'' if tagged else f', which is not tagged {tag} yet'}"
-    )
+    tagged = tag in _git("tag", "--points-at", release.commit.removesuffix("-dirty")).split()
+    print(f"Deskwire {release.version}, commit {release.commit}, {'' if tagged else 'not yet '}tagged {tag}, in {folder}:")
     for path in sorted(folder.iterdir()):
-        print(
-            f"  {path.stat().st_size / 1e6:7.2f} MB  {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}"
-        )
-    print(
-        "Built once, compared with nothing."
-        if once
-        else "Built twice, from two folders, with the same bytes."
-    )
+        print(f"  {path.stat().st_size / 1e6:7.2f} MB  {path.name}")
+    print("Built once, compared with nothing." if once else "Built twice, from two folders: the same bytes.")
     print(NEXT.format(sums=SUMS).rstrip())
 
 

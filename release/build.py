@@ -32,12 +32,14 @@ class Release:
 
     Args:
         repository: a checkout, whose commits are built.
-        commit: in full.
+        snapshot: the commit to build: `commit`, or a nameless one that has what is changed besides.
+        commit: in full, as everything that is built tells it.
         made: when it was committed.
         source: the repository's address.
     """
 
     repository: Path
+    snapshot: str
     commit: str
     version: str
     made: datetime
@@ -54,12 +56,13 @@ class Release:
         for folder in (tree, out, again):
             folder.mkdir(parents=True)
         archive = subprocess.run(
-            ["git", "archive", "--format=tar", self.commit],
+            ["git", "archive", "--format=tar", self.snapshot],
             cwd=self.repository,
             capture_output=True,
             check=True,
         )
         _unpack(io.BytesIO(archive.stdout), tree)
+        (tree / "SOURCE").write_text(f"{self.commit}\n")
         _python(tree, "build", "--no-isolation", "--sdist", "--outdir", out)
         _python(tree, "build", "--no-isolation", "--wheel", "--outdir", out)
         (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 KEPT: Final = Path(__file__).with_name("licences")
@@ -100,9 +100,18 @@ def libraries(root: Path = ROOT) -> list[Part]:
             found = distribution(name)
             if found.version != pin.version:
                 wrong.append(f"{name} {found.version} is installed, but {pin.version} is locked")
-            told = (licence(found), texts(name, found), needs)
-            mine = {"direct": "deskwire" in pin.via, "optional": name not in plain}
-            parts.append(Part(name, pin.version, "pypi", *told, **mine))
+            parts.append(
+                Part(
+                    name,
+                    pin.version,
+                    "pypi",
+                    licence(found),
+                    texts(name, found),
+                    needs,
+                    direct="deskwire" in pin.via,
+                    optional=name not in plain,
+                )
+            )
         except PackageNotFoundError:
             wrong.append(f"{name} is not installed")
         except UnknownLicence as error:
@@ -114,10 +123,10 @@ def libraries(root: Path = ROOT) -> list[Part]:
 
 def licence(found: Distribution) -> str:
     """Return a library's licence as its metadata has it, as an SPDX expression."""
-    said: dict[str, Any] = found.metadata.json  # what is given several times is a list
+    said = found.metadata.json  # what is given several times is a list
     if expression := said.get("license_expression"):
         return str(expression)
-    classifiers = said.get("classifier", [])
+    classifiers = list(said.get("classifier", []))
     words = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith("License :: ")]
     words = [_WORDS.get(each, each) for each in words if each in _WORDS]
     named = str(said.get("license", "")).strip()
