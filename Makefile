@@ -197,7 +197,8 @@ lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt --override requirements/left-out.in pyproject.toml -o requirements/run.txt
 	$(LOCK) --upgrade -c requirements/dev.txt --override requirements/left-out.in --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
-	for each in audit bench build clients release site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	for each in audit bench build clients site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	$(LOCK) --upgrade -c requirements/dev.txt -c requirements/site.txt --group release -o requirements/release.txt
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
