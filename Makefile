@@ -9,7 +9,7 @@ DEV_STAMP := .venv/.dev-stamp
 BENCH_STAMP := .venv-bench/.stamp
 S3_STAMP := .venv-s3/.stamp
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
-# A lock names everything, also what it leaves out (requirements/left-out.in), so nothing else is looked for.
+# A lock names everything, also what it leaves out (release/left-out.txt), so nothing else is looked for.
 LOCKED := --no-deps --require-hashes
 # One version of each library for every Python (`fewest`): what is tested on 3.11 is what 3.13 gets.
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
@@ -195,8 +195,8 @@ clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
 # The newest versions that pyproject.toml allows; the others take their versions from dev.txt, so all agree.
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
-	$(LOCK) --upgrade -c requirements/dev.txt --override requirements/left-out.in pyproject.toml -o requirements/run.txt
-	$(LOCK) --upgrade -c requirements/dev.txt --override requirements/left-out.in --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
+	$(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt pyproject.toml -o requirements/run.txt
+	$(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
 	for each in audit bench build clients site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 	$(LOCK) --upgrade -c requirements/dev.txt -c requirements/site.txt --group release -o requirements/release.txt
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
