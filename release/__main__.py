@@ -144,7 +144,9 @@ def sums(folder: Path) -> str:
 def _tell(release: Release, folder: Path, once: bool) -> None:
     tag = f"v{release.version}"
     tagged = tag in _git("tag", "--points-at", release.commit.removesuffix("-dirty")).split()
-    print(f"Deskwire {release.version}, commit {release.commit}, {'' if tagged else 'not yet '}tagged {tag}, in {folder}:")
+    print(
+        f"Deskwire {release.version}, commit {release.commit}, {'' if tagged else 'not yet '}tagged {tag}, in {folder}:"
+    )
     for path in sorted(folder.iterdir()):
         print(f"  {path.stat().st_size / 1e6:7.2f} MB  {path.name}")
     print("Built once, compared with nothing." if once else "Built twice, from two folders: the same bytes.")

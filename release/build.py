@@ -96,7 +96,7 @@ def image_context(tree: Path, target: Path) -> None:
     ):
         for name, path in sorted(files.items()):
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = path.stat().st_size, 0o644
+            entry.size, entry.mode = path.stat().st_size, 0o755 if path.stat().st_mode & 0o100 else 0o644
             archive.addfile(entry, io.BytesIO(path.read_bytes()))
     target.write_bytes(raw.getvalue())
 

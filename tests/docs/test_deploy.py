@@ -153,7 +153,7 @@ def test_the_image_has_what_the_wheel_is_built_from() -> None:
     copied = {source for rest in arguments("COPY") for source in shlex.split(rest)[:-1]}
     project: Any = re.search(r"only-include = \[(.*)\]", (ROOT / "pyproject.toml").read_text())
     layers = {each.split("/")[0] for each in re.findall(r'"([^"]+)"', project[1])}
-    assert layers | {"pyproject.toml", "README.md", "LICENSE"} <= copied
+    assert layers | {"pyproject.toml", "README.md", "LICENSE", "SOURCE", "release/hooks.py"} <= copied
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx to ask")
