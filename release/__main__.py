@@ -6,7 +6,6 @@ It is built twice, in folders of different names, and the results must be the sa
 from __future__ import annotations
 
 import argparse
-import hashlib
 import re
 import shutil
 import subprocess
@@ -19,10 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from release.build import NotReproducible, Release
+from release.digests import SUMS, differences, sums
 from release.parts import ROOT, UnknownLicence
 from release.sbom import objections
 
-SUMS: Final = "SHA256SUMS"
 NEXT: Final = """
 Each file's digest is in {sums}: `sha256sum -c {sums}` in that folder compares them.
 docs/releasing.md says what comes next: compare with a second machine, sign, upload, announce.
@@ -102,20 +101,6 @@ def _unready(changed: Sequence[str]) -> Iterator[str]:
         yield f"CHANGELOG.md has no heading `## [{version}] - <date>`"
 
 
-def differences(one: Path, other: Path) -> list[str]:
-    """Return the names of files that are not the same bytes in both folders."""
-    names = {path.name for folder in (one, other) for path in folder.iterdir()}
-    return [
-        f"two builds of the same commit differ in {name}"
-        for name in sorted(names)
-        if _bytes(one / name) != _bytes(other / name)
-    ]
-
-
-def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
-
-
 def _objections(out: Path) -> Iterator[str]:
     packages = [
         str(path)
@@ -133,12 +118,6 @@ def _objections(out: Path) -> Iterator[str]:
     (listed,) = out.glob("*.cdx.json")
     if found := objections(listed.read_text("utf-8")):
         yield f"{listed.name} is no CycloneDX: {found}"
-
-
-def sums(folder: Path) -> str:
-    """Return the digest of each file in a folder, in the form that sha256sum(1) reads."""
-    files = sorted(path for path in folder.iterdir() if path.name != SUMS)
-    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 
 
 def _tell(release: Release, folder: Path, once: bool) -> None:

@@ -8,18 +8,14 @@ import platform
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 from release.binary import shared
+from release.image import image_context
 from release.parts import executable, libraries, scripts
 from release.sbom import contents
-
-IN_IMAGE: Final = ("LICENSE", "README.md", "SOURCE", ".dockerignore", "pyproject.toml", "docs/deploy")
-IN_IMAGE_FOLDERS: Final = ("engine", "http", "release", "requirements", "storage")
 
 
 class NotReproducible(Exception):
@@ -84,28 +80,6 @@ class Release:
         parts = [*libraries(self.repository), *scripts(self.repository), *executable(shared(binary))]
         text = contents(parts, self.version, self.commit, self.made, self.source)
         (out / f"deskwire-{self.version}.cdx.json").write_text(text, "utf-8")
-
-
-def image_context(tree: Path, target: Path) -> None:
-    """Write what an image is built from: `docker build - < FILE` reads it. The Dockerfile is at the top, too."""
-    files = {**dict(_in_image(tree)), "Dockerfile": tree / "docs/deploy/Dockerfile"}
-    raw = io.BytesIO()
-    with (
-        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        for name, path in sorted(files.items()):
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = path.stat().st_size, 0o755 if path.stat().st_mode & 0o100 else 0o644
-            archive.addfile(entry, io.BytesIO(path.read_bytes()))
-    target.write_bytes(raw.getvalue())
-
-
-def _in_image(tree: Path) -> Iterator[tuple[str, Path]]:
-    for path in tree.rglob("*"):
-        name = path.relative_to(tree).as_posix()
-        if path.is_file() and (name.startswith(IN_IMAGE) or name.split("/")[0] in IN_IMAGE_FOLDERS):
-            yield name, path
 
 
 def _unpack(archive: io.IOBase | gzip.GzipFile, folder: Path) -> None:
