@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from tests.model.commands import Answer, Request, good, refused
 from tests.model.things import IDENTITY, JSON, Contact, exactly, shown
@@ -72,7 +73,7 @@ class Merge:
     source: str
 
     def request(self, world: World) -> Request:
-        return Request("POST", f"/s2s/contacts/{self.user}/merge", {"from": self.source})
+        return Request("POST", f"/s2s/contacts/{quote(self.user)}/merge", {"from": self.source})
 
     def judge(self, world: World, answer: Answer) -> None:
         target = known(world, self.user, answer)
@@ -125,7 +126,7 @@ class ListOf:
 
     def request(self, world: World) -> Request:
         query = "" if self.status is None else f"?status={self.status}"
-        return Request("GET", f"/s2s/contacts/{self.user}/conversations{query}")
+        return Request("GET", f"/s2s/contacts/{quote(self.user)}/conversations{query}")
 
     def judge(self, world: World, answer: Answer) -> None:
         contact = known(world, self.user, answer)

@@ -159,9 +159,8 @@ class World:
         del self.contacts[source.user_id]
         self.merged.append(source)
         source.merged_into = target
-        self.rename(source, dict.fromkeys(IDENTITY))
-        if self.due[-1].data.get("contact", {}).get("id") != source.id:  # also of one without an identity
-            self.due.append(Event("contact.updated", None, {"contact": source.view}, (source.id,)))
+        source.identity |= dict.fromkeys(IDENTITY)
+        self.due.append(Event("contact.updated", None, {"contact": source.view}, (source.id,)))
         merged = {"id": source.id, "userId": source.user_id}
         data = {"contact": target.whole, "merged": merged, "actor": self.backend}
         self.extend("contact.merged", data, target.id)
