@@ -250,6 +250,7 @@ class Play:
             await self.step(LookAtMachine(at))
         for kind, by in itertools.product(KINDS, BYS):
             await self.step(LookAtReport(kind, by))
+        assert not any(each.woken for each in self.world.tickets if each is not None), "woken and not told"
         self.newest = {}
         feed, beyond = await self.events(), await self.events(extensions=True)
         self.check_feed(feed, beyond=False)

@@ -117,11 +117,12 @@ class Contact:
 
 @dataclass
 class Ticket:
-    """A ticket, by its fields; `snooze` is until when it is put aside."""
+    """A ticket, by its fields; `snooze` is until when it is put aside, `woken` whether it was seen to be awake before an event said so."""
 
     id: str
     fields: JSON
     snooze: Span | None = None
+    woken: bool = False
 
     @property
     def view(self) -> JSON:
@@ -133,12 +134,17 @@ class Ticket:
         """Take from an answer of this moment when its snooze ends, or has ended. Raises AssertionError if it can't."""
         if told is None and self.snooze is not None:
             assert at >= self.snooze[0], "woken too early"
-            self.snooze = None
+            self.snooze, self.woken = None, True
         elif told is not None:
             assert self.snooze is not None, "snoozed by nobody"
             until = datetime.fromisoformat(told)
             assert self.snooze[0] <= until <= self.snooze[1], (self.snooze, told)
             self.snooze = (until, until)
+
+    def wake(self, at: datetime) -> None:
+        """Take from an event of this moment that its time has come. Raises AssertionError if it has not."""
+        assert self.woken or (self.snooze is not None and at >= self.snooze[0]), "woken too early"
+        self.snooze, self.woken = None, False
 
 
 @dataclass

@@ -430,7 +430,7 @@ class World:
         """
         due = [each for each in self.due if each.type not in EXTENSIONS]
         beyond = [each for each in self.due if each.type in EXTENSIONS]
-        beyond += self.woken(extensions, beyond)
+        beyond = self.woken(extensions, beyond)
         if mixed:
             due, events = _by_subject(due), sorted(events, key=lambda each: about(each["data"]))
         else:
@@ -458,18 +458,20 @@ class World:
         self.log += due
 
     def woken(self, told: list[JSON], due: list[Event]) -> list[Event]:
-        """The events of tickets whose time came: of these only the service knows when they are due."""
-        changes = {each.subject for each in due}
-        for event in told:
-            data = event["data"]
-            if event["type"] == "ticket.changed" and data["actor"] == SYSTEM and about(data) not in changes:
-                ticket = next(each for each in self.tickets if each is not None and each.id == about(data))
-                if data["changed"] == ["snoozedUntil"] and ticket.snooze is not None:
-                    ticket.learn(None, datetime.fromisoformat(event["createdAt"]))
+        """What is due beyond the contract, with the events of tickets whose time came: only the service knows when."""
+        for ticket in (each for each in self.tickets if each is not None):
+            theirs = [each for each in due if each.subject == ticket.id]
+            came = [each for each in told if about(each["data"]) == ticket.id]
+            for place, event in enumerate(came[: len(theirs) + 1] if len(came) > len(theirs) else ()):
+                data = event["data"]
+                if data.get("changed") == ["snoozedUntil"] and data["actor"] == SYSTEM:
+                    ticket.wake(datetime.fromisoformat(event["createdAt"]))
                     kept = tuple(each for each in (ticket.id, ticket.fields["contactId"]) if each)
                     shown_now = {"ticket": ticket.view, "changed": ["snoozedUntil"], "actor": SYSTEM}
-                    return [Event("ticket.changed", None, shown_now, kept)]
-        return []
+                    theirs.insert(place, Event("ticket.changed", None, shown_now, kept))
+                    due = [*(each for each in due if each.subject != ticket.id), *theirs]
+                    break
+        return due
 
 
 def seen(kind: str, data: JSON) -> JSON:
