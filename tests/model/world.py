@@ -432,15 +432,19 @@ class World:
         beyond = [each for each in self.due if each.type in EXTENSIONS]
         beyond = self.woken(extensions, beyond)
         if mixed:
-            due, events = _by_subject(due), sorted(events, key=lambda each: about(each["data"]))
+            self.take(_by_subject(due), sorted(events, key=lambda each: about(each["data"])))
+            order = [each["id"] for each in events]
+            due.sort(key=lambda each: order.index(each.id))
         else:
             due = _as_told(due, events)
-        self.take(due, events)
+            self.take(due, events)
+        self.log += due
         self.take(_by_subject(beyond), sorted(extensions, key=lambda each: about(each["data"])))
+        self.log += beyond
         self.due = []
 
     def take(self, due: list[Event], events: list[JSON]) -> None:
-        """Take into the log what was due and has come."""
+        """Give what was due to those it is for, as it has come. Raises AssertionError if it has not."""
         told = [(event["type"], event["sequence"], shown(event["data"])) for event in events]
         assert [each[:2] for each in told] == [(each.type, each.sequence) for each in due], (
             "other events",
@@ -455,7 +459,6 @@ class World:
             event.moment.at = datetime.fromisoformat(envelope["createdAt"])
             for endpoint in self.endpoints:
                 endpoint.take(event)
-        self.log += due
 
     def woken(self, told: list[JSON], due: list[Event]) -> list[Event]:
         """What is due beyond the contract, with the events of tickets whose time came: only the service knows when."""
