@@ -166,8 +166,8 @@ class ConversationWrites(Changes):
 
     def note_moved(self, conversation: int, source: int, event_id: str) -> None:
         self.conn.execute(
-            "INSERT INTO moved_conversations SELECT ?1, ?2, coalesce(max(m.upto), ''), ?3 FROM moved_conversations m "
-            "WHERE m.conversation = ?1",
+            "INSERT INTO moved_conversations (conversation, contact, since, upto) "
+            "SELECT ?1, ?2, coalesce(max(m.upto), ''), ?3 FROM moved_conversations m WHERE m.conversation = ?1",
             (conversation, source, event_id),
         )
 
