@@ -264,6 +264,7 @@ class Play:
 
     def check_feed(self, feed: list[JSON], *, beyond: bool) -> None:
         """The feed from its start is the log; what is beyond the contract in the order of each thing that it is about."""
+        feed = [event for event in feed if not self.world.fades(event)]
         log = [event for event in self.world.log if (event.type in EXTENSIONS) is beyond]
         if beyond:
             log, feed = (

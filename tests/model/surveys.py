@@ -154,6 +154,7 @@ class RemoveSurvey(OnSurvey):
         found.gone = True
         for response in found.responses:
             world.forget(response)
+            world.fading.add(response)
         found.responses = {}
         world.extend("survey.deleted", {"survey": {"id": found.id}})
         good(answer, {"id": found.id, "deleted": True})

@@ -70,6 +70,8 @@ class World:
     log: list[Event] = field(default_factory=list)
     forgotten: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
+    fading: set[str] = field(default_factory=set)
+    """Responses to deleted surveys: the service removes what was told of them a moment later."""
     rewritten: set[str] = field(default_factory=set)
 
     @property
@@ -428,6 +430,7 @@ class World:
         Args:
             mixed: whether events about different things may have come in any order.
         """
+        extensions = [each for each in extensions if not self.fades(each)]
         due = [each for each in self.due if each.type not in EXTENSIONS]
         beyond = [each for each in self.due if each.type in EXTENSIONS]
         beyond = self.woken(extensions, beyond)
@@ -459,6 +462,10 @@ class World:
             event.moment.at = datetime.fromisoformat(envelope["createdAt"])
             for endpoint in self.endpoints:
                 endpoint.take(event)
+
+    def fades(self, event: JSON) -> bool:
+        """Whether an event may be there still though the survey is deleted that it was about."""
+        return event["type"] == "survey.response.created" and about(event["data"]) in self.fading
 
     def woken(self, told: list[JSON], due: list[Event]) -> list[Event]:
         """What is due beyond the contract, with the events of tickets whose time came: only the service knows when."""
