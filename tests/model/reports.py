@@ -37,7 +37,8 @@ class LookAtReport:
         for conversation in (each for each in world.conversations if not each.gone):
             for agent, thing in self.things(conversation):
                 total.append(thing)
-                for key in [agent] if self.by == "agent" else conversation.tags or [None]:
+                keys: list[str | None] = [agent] if self.by == "agent" else [*conversation.tags] or [None]
+                for key in keys:
                     groups.setdefault(key, []).append(thing)
         self.same(total, answer.body["total"])
         told = {row["key"]: row for row in answer.body["rows"]}

@@ -400,7 +400,7 @@ class World:
     def link(self, ticket: Ticket, conversation: Conversation | None, by: JSON) -> None:
         """Link a ticket to a conversation, or to none; both sides show it."""
         self.let_go(ticket, conversation)
-        contact = {} if conversation is None else {"contactId": conversation.contact.id}
+        contact: JSON = {} if conversation is None else {"contactId": conversation.contact.id}
         self.change_ticket(ticket, by, conversationId=conversation and conversation.id, **contact)
         if conversation is not None:
             self.change(conversation, ticketId=ticket.id)

@@ -348,8 +348,8 @@ async def test_extensions_that_are_named_are_forwarded_as_a_webhook_gets_them_an
         endpoint = await service.http.post("/s2s/webhooks", json={"url": hooked.url, "events": named})
         assert endpoint.status_code == 200
         ticket = (await service.dashboard.post("/tickets", json={"title": "Lost"})).json()
-        for status in ("IN_PROGRESS", "DONE"):
-            await service.dashboard.patch(f"/tickets/{ticket['id']}", json={"status": status})
+        for value in ("IN_PROGRESS", "DONE"):
+            await service.dashboard.patch(f"/tickets/{ticket['id']}", json={"status": value})
         conversation = await service.create()
         message = await service.say(conversation, "4111 1111")
         path = f"/s2s/conversations/{conversation['id']}/messages/{message['id']}/redact"

@@ -36,7 +36,7 @@ def backend(server: Server) -> httpx.AsyncClient:
 
 async def done(http: httpx.AsyncClient, method: str, path: str, **body: Any) -> dict[str, Any]:
     """The answer to a call that is to succeed."""
-    answer = await http.request(method, path, **({"json": body} if body else {}))
+    answer = await http.request(method, path, json=body or None)
     assert answer.status_code == 200, answer.text
     said: dict[str, Any] = answer.json()
     return said
@@ -187,8 +187,8 @@ class Merging:
             await done(http, "POST", f"/sessions/{self.visitor}/memory", name="plan", content="Gold")
         async with backend(self.server) as http:
             for _ in range(RESPONSES):
-                body = {"contact": {"userId": "visitor"}, "answers": {"score": 9}}
-                await done(http, "POST", f"/s2s/surveys/{self.survey}/responses", **body)
+                given: dict[str, Any] = {"contact": {"userId": "visitor"}, "answers": {"score": 9}}
+                await done(http, "POST", f"/s2s/surveys/{self.survey}/responses", **given)
 
     async def ask(self, answers: list[int]) -> None:
         """Ask for the merge until the service is killed, and note what is answered."""
