@@ -51,7 +51,7 @@ test: lint
 
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
-	$(addprefix tests/api/,accounts audit contacts conventions desk operating reports search snippets tickets \
+	$(addprefix tests/api/,accounts audit contacts conventions desk operating privacy reports search snippets tickets \
 	translations uploads webhooks workflows)
 
 # What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
