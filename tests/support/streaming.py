@@ -16,8 +16,8 @@ from hypercorn.config import Config
 from hypercorn.typing import ASGIFramework
 from trio_websocket import ConnectionClosed, WebSocketConnection, connect_websocket
 
-from deskwire.engine.accounts.credentials import hash_server_key
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.server_keys import hash_server_key
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog

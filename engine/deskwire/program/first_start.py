@@ -14,14 +14,9 @@ from typing import Any, Final
 
 import structlog
 
-from deskwire.engine.accounts.credentials import (
-    Passwords,
-    Tokens,
-    hash_server_key,
-    new_server_key,
-    random_base62,
-)
+from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.members import join
+from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.ids import new_id

@@ -226,7 +226,7 @@ async def test_a_foreign_project_sees_nothing_of_ours(tmp_path: Path) -> None:
 
 async def foreign_key(directory: Path) -> str:
     """Put a server key of another project into the database beside the running service."""
-    from deskwire.engine.accounts.credentials import hash_server_key, new_server_key
+    from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key
 
     key = new_server_key()
     with beside(directory) as connection:

@@ -21,12 +21,12 @@ from deskwire.commands.admin.context import (
     user_named,
 )
 from deskwire.engine.accounts import machines, members, projects
-from deskwire.engine.accounts.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.identity.guessable import hash_chosen
 from deskwire.engine.accounts.machines import machine_view, new_secret
 from deskwire.engine.accounts.members import Newcomer, member_view, user_view, with_password
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.projects import key_view, project_view
+from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.audit.deeds import secret_rotated, token_issued
 from deskwire.engine.audit.trail import AuditFilter, record_view
 from deskwire.engine.core.clock import iso
