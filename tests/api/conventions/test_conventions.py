@@ -230,7 +230,9 @@ async def foreign_key(directory: Path) -> str:
 
     key = new_server_key()
     with beside(directory) as connection:
-        connection.execute("INSERT INTO organisations VALUES (77, 'org_x', 'Other', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (77, 'org_x', 'Other', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (77, 'prj_x', 77, 'Other', 'otherstream', 0)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,9 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from deskwire.commands.database.access import given, given_url, refusals
+from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.options import SettingOption, json_option
+from deskwire.commands.shell.output import print_json
 from deskwire.config.settings import SETTINGS, Config
 from deskwire.engine.core.secret import Secrets
-from deskwire.program.first_start import SECRET_FILE, SecretError, present_secrets
+from deskwire.program.secret_file import SECRET_FILE, SecretError, present_secrets
 
 if TYPE_CHECKING:
     from deskwire.engine.uploads.ports import Content
@@ -26,7 +28,14 @@ _OF_NODES = {SETTINGS[name].variable for name in ("database_url", "files", "node
 """Variables that are about where the copy goes; the source is on no database."""
 
 
-@click.command("copy")
+@click.command(
+    "copy",
+    cls=Command,
+    examples=[
+        "deskwire copy --from ./data",
+        "deskwire copy --from backup.tar --files s3://bucket/uploads",
+    ],
+)
 @click.option(
     "--from",
     "source",
@@ -35,25 +44,33 @@ _OF_NODES = {SETTINGS[name].variable for name in ("database_url", "files", "node
     help="Data directory of a server that is stopped, or a backup of one.",
 )
 @click.option(
-    "--to", "url", help="URL of the empty PostgreSQL database; unset: that of DESKWIRE_DATABASE_URL."
+    "--to",
+    "url",
+    cls=SettingOption,
+    setting=SETTINGS["database_url"],
+    metavar="URL",
+    help="URL of the empty PostgreSQL database.",
 )
 @click.option(
     "--files",
-    help="Where uploads go: database, or s3://bucket/prefix; unset: that of DESKWIRE_FILES, else database.",
+    cls=SettingOption,
+    setting=SETTINGS["files"],
+    metavar="PLACE",
+    help="Where uploads go: database, or s3://bucket/prefix; without it, the database.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+@json_option("JSON")
 def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> None:
     """Copy a whole installation into an empty PostgreSQL database: ids, order, keys and secret stay the same.
 
     It is all there at the end, compared row by row, or nothing is. A backup can be copied while the server runs, to try it out.
     """
     with refusals(), ExitStack() as stack:
-        from deskwire.program.opening import place_of
+        from deskwire.config.locations import place_of
         from deskwire.storage.postgres.copying.run import Order
         from deskwire.storage.postgres.copying.run import copy as copied
         from deskwire.storage.postgres.operating.installation import Identity
         from deskwire.storage.sqlite.backup.manifest import secret_id
-        from deskwire.storage.sqlite.database import FILE_NAME
+        from deskwire.storage.sqlite.directory import FILE_NAME
 
         address = given_url(url, "--to")
         place = given("files", files, "--files") or "database"
@@ -66,9 +83,7 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
         order = Order(folder / FILE_NAME, folder, address, identity, _putting(place, folder), _told)
         done = copied(order)
     if as_json:
-        click.echo(
-            json.dumps({"rows": done.rows, "files": done.files, "missingFiles": done.missing}, indent=2)
-        )
+        print_json({"rows": done.rows, "files": done.files, "missingFiles": done.missing})
         return
     _tell(done, secrets, source if config.secret is None and source.is_dir() else None)
 
@@ -76,14 +91,8 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
 @contextmanager
 def _opened(source: Path, config: Config) -> Iterator[tuple[Path, Secrets]]:
     """The directory with database and uploads, which nobody changes meanwhile, and the secrets of its installation."""
-    from deskwire.storage.sqlite.database import (
-        FILE_NAME,
-        DataDirectoryError,
-        DirectoryLock,
-        migrate,
-        refuse_upgrade,
-        require_whole,
-    )
+    from deskwire.storage.sqlite.database import DirectoryLock, migrate, refuse_upgrade
+    from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, require_whole
 
     if source.is_dir():
         if not (source / FILE_NAME).exists():
@@ -108,7 +117,8 @@ def _unpacked(backup: Path, config: Config, into: Path) -> Secrets:
     from deskwire.storage.sqlite.backup.archive import DATABASE
     from deskwire.storage.sqlite.backup.manifest import fitting
     from deskwire.storage.sqlite.backup.unpack import read_archive
-    from deskwire.storage.sqlite.database import FILE_NAME, migrate
+    from deskwire.storage.sqlite.database import migrate
+    from deskwire.storage.sqlite.directory import FILE_NAME
 
     given = _given(into, config)
     contents = read_archive(backup, given, into)
