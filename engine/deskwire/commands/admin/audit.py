@@ -14,6 +14,8 @@ from deskwire.commands.admin.asking import look
 from deskwire.commands.shell.help import Group
 from deskwire.commands.shell.options import data_option, json_option
 from deskwire.commands.shell.output import Columns, print_lines, show
+from deskwire.commands.shell.progress import shown_progress
+from deskwire.engine.core.progress import Tell
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 PAGE: Final = 500
@@ -111,7 +113,16 @@ def list_records(limit: int, data: Path | None, as_json: bool, **chosen: str | N
 @data_option
 def export(data: Path | None, **chosen: str | None) -> None:
     """Print all records, oldest first, one JSON object per line."""
-    print_lines(_records(data, chosen, "after", 0, PAGE))
+    with shown_progress(beside=True) as tell:
+        print_lines(_counted(_records(data, chosen, "after", 0, PAGE), tell))
+
+
+def _counted(records: Iterator[dict[str, Any]], tell: Tell) -> Iterator[dict[str, Any]]:
+    """Yield the records, and tell how many there were."""
+    for number, record in enumerate(records, 1):
+        if number % PAGE == 0:
+            tell(f"Exporting: {number:,} records")
+        yield record
 
 
 def _records(

@@ -80,14 +80,18 @@ def delete(organisation: str, with_accounts: bool, yes: bool, data: Path | None,
 def _words(found: dict[str, Any], with_accounts: bool) -> str:
     """Return what is going to happen."""
     words = (
-        f"The organisation {found['name']} is deleted for good, with {_count(len(found['projects']), 'empty project')} and "
+        f"The organisation {found['name']} will be deleted for good, with {_count(len(found['projects']), 'empty project')} and "
         f"{_count(found['members'], 'membership')}."
     )
     alone = len(found["onlyHere"])
     if not alone:
         return words
-    gone = "deleted, too" if with_accounts else "left without an organisation (--with-accounts deletes them)"
-    return f"{words} Of the accounts, {alone} {'is' if alone == 1 else 'are'} {gone}."
+    gone = (
+        "will be deleted, too"
+        if with_accounts
+        else "will be members of nothing (--with-accounts deletes them)"
+    )
+    return f"{words} {_count(alone, 'account')} {gone}."
 
 
 def _count(number: int, what: str) -> str:

@@ -187,7 +187,7 @@ def delete(user: str, yes: bool, data: Path | None, as_json: bool) -> None:
     found = look(data, "user.show", user=user)
     within = ", ".join(f"{each['name']} ({each['role']})" for each in found["memberships"])
     confirm(
-        f"The account {found['email']} is deleted for good{f', and is a member no more of {within}' if within else ''}.",
+        f"The account {found['email']} will be deleted for good{f', and is then no member of {within}' if within else ''}.",
         yes,
     )
     result = order(data, "user.delete", user=found["id"])

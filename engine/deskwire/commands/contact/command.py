@@ -65,7 +65,7 @@ def export(
     if output is not None and output.exists() and not force:
         raise click.UsageError(f"{output} already exists; use --force to replace it.")
     access = find_access(url, key, data, cacert)
-    with shown_progress() as tell:
+    with shown_progress(beside=output is None) as tell:
         call(access, lambda service: exported(service, _path(user_id), output, tell))
     if output is not None:
         click.echo(f"The export of {user_id} is in {output}.", err=True)
@@ -95,7 +95,7 @@ def erase(
     access = find_access(url, key, data, cacert)
     known = call(access, lambda service: service.fetch(_path(user_id)))
     confirm(
-        f"The contact {user_id} ({known['name'] or 'without a name'}) is erased for good, with all its conversations.",
+        f"The contact {user_id} ({known['name'] or 'without a name'}) will be erased for good, with all its conversations.",
         yes,
     )
     with shown_progress() as tell:

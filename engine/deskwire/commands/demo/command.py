@@ -22,8 +22,10 @@ from deskwire.commands.shell.help import Command
     ],
 )
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--url", help="Base URL of a running service; without it, the demo starts its own.")
-@click.option("--key", help="Server key for --url, of a project that nobody else is using.")
+@click.option(
+    "--url", metavar="URL", help="Base URL of a running service; without it, the demo starts its own."
+)
+@click.option("--key", metavar="sk_...", help="Server key for --url, of a project that nobody else is using.")
 @cacert_option
 @click.option(
     "--concurrency",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -44,7 +45,8 @@ async def run_tail(plan: Plan) -> int:
 
     It is 1 if the feed can't be read, else 0.
     """
-    failure: Exception | None = None
+    failure: ServiceError | FeedError | None = None
+    broken = False
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with Service(plan.access) as service, trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_at_signal, signals, nursery.cancel_scope)
@@ -52,7 +54,11 @@ async def run_tail(plan: Plan) -> int:
                 await _follow(plan, Patient(service, not plan.once, _note))
             except (ServiceError, FeedError) as error:
                 failure = error
+            except BrokenPipeError:
+                broken = True
             nursery.cancel_scope.cancel()
+    if broken:
+        raise BrokenPipeError(errno.EPIPE, "nobody reads the output")  # click ends quietly then
     if failure is not None:
         _note(f"Error: {failure}")
     return 0 if failure is None else 1

@@ -10,9 +10,13 @@ from deskwire.engine.core.progress import Tell, nobody
 
 
 @contextmanager
-def shown_progress() -> Iterator[Tell]:
-    """Yield what takes each step, with how much of it is done; it does nothing unless stderr is a terminal."""
-    if not sys.stderr.isatty():
+def shown_progress(*, beside: bool = False) -> Iterator[Tell]:
+    """Yield what takes each step, with how much of it is done; it does nothing unless stderr is a terminal.
+
+    Args:
+        beside: whether something is written to stdout meanwhile: then nothing is shown if that is a terminal, too.
+    """
+    if not sys.stderr.isatty() or (beside and sys.stdout.isatty()):
         yield nobody
         return
     from rich.console import Console

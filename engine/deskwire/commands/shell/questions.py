@@ -25,7 +25,7 @@ def confirm(words: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{words} There is no terminal to ask whether that is meant: use --yes.")
+        raise click.UsageError(f"{words} There is no terminal to ask on whether that is meant: use --yes.")
     click.confirm(f"{words} Go on?", abort=True, err=True)
 
 

@@ -240,6 +240,6 @@ def delete(
     """Delete an endpoint for good. Its pending deliveries stop, and what it missed can't be recovered."""
     access = find_access(url, key, data, cacert)
     found = call(access, lambda service: service.fetch(f"/s2s/webhooks/{endpoint}"))
-    confirm(f"The endpoint {endpoint} for {found['url']} is deleted for good.", yes)
+    confirm(f"The endpoint {endpoint} for {found['url']} will be deleted for good.", yes)
     gone = call(access, lambda service: service.delete(f"/s2s/webhooks/{endpoint}"))
     show_created(gone, as_json, "id", f"The endpoint {endpoint} has been deleted.")
