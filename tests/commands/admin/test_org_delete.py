@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,14 +10,12 @@ import pytest
 import trio
 from click.testing import Result
 
-from tests.api.privacy.test_user_deletion import code
+from deskwire.commands.admin.client import ask
 from tests.commands.admin.conftest import Deskwire, good, listed
 from tests.support.api.planted_texts import mark, vanished
 from tests.support.api.service import Service, running
-from tests.support.api.staff import client, hire
+from tests.support.api.staff import client, code, hire
 from tests.support.sockets.admin_socket import operate
-
-PASSWORD = "a long enough password"
 
 
 @pytest.fixture
@@ -60,9 +59,15 @@ def test_an_organisation_goes_with_its_empty_projects_and_memberships_and_accoun
     assert shop("check").exit_code == 0
 
 
-def listed_lines(result: Result) -> list[dict[str, dict[str, str]]]:
-    import json
+def test_an_account_that_is_left_gets_a_new_password_in_its_next_organisation(shop: Deskwire) -> None:
+    good(shop("org", "delete", "Acme", "--yes"))
+    adding = ("user", "add", "bob@example.com", "--org", "Other", "--role", "agent")
+    refused = shop(*adding)
+    assert (refused.exit_code, "an account of Acme" in refused.stderr) == (1, True)
+    assert len(good(shop(*adding, "--yes"))) > 10
 
+
+def listed_lines(result: Result) -> list[dict[str, dict[str, str]]]:
     return [json.loads(line) for line in good(result).splitlines()]
 
 
@@ -85,7 +90,6 @@ def test_on_a_terminal_it_asks(
     shop: Deskwire, monkeypatch: pytest.MonkeyPatch, typed: str, left: list[str]
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
     answer = shop("org", "delete", "Acme", input=typed)
     assert "Go on?" in answer.stderr
     assert answer.exit_code == (0 if typed == "y\n" else 1)
@@ -125,10 +129,6 @@ async def test_an_organisation_whose_project_holds_something_stays_as_it_is(serv
 
 async def refusal_of(service: Service, operation: str, **arguments: object) -> dict[str, str]:
     """Return why an order was refused."""
-    import json
-
-    from deskwire.commands.admin.client import ask
-
     said = await trio.to_thread.run_sync(ask, service.directory, operation, json.dumps(arguments).encode())
     assert said is not None
     refusal: dict[str, str] = said["refusal"]
