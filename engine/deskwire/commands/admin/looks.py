@@ -1,4 +1,4 @@
-"""What commands that only read ask of a database; each is a query of one moment, whoever has the directory."""
+"""The queries of commands that only read; each is of one moment, whoever has the directory."""
 
 from __future__ import annotations
 

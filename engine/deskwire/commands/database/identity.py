@@ -1,4 +1,4 @@
-"""What the settings say that all nodes of an installation have in common; imported with the driver alone."""
+"""The settings that all nodes of an installation have in common; imported with the driver alone."""
 
 from __future__ import annotations
 

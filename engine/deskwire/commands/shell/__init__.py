@@ -1,1 +1,1 @@
-"""What all commands share: the form of their help, their common options, their output, and their questions."""
+"""The parts that all commands share: the form of their help, common options, output, and questions."""

@@ -1,4 +1,4 @@
-"""What takes long says on a terminal how far it is, on one line that is gone at its end; on a pipe nothing is written."""
+"""The progress of a command, on one line of a terminal that is gone at its end; on a pipe nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far something is that takes long, told to whoever wants to know."""
+"""The progress of something that takes long, told to whoever wants to know."""
 
 from __future__ import annotations
 
