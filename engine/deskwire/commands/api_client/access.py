@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -73,6 +74,18 @@ def access_options(command: CommandT) -> CommandT:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def with_access(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command those options; it receives what `find_access` makes of them, as `access`."""
+
+    @wraps(command)
+    def run(
+        *arguments: Any, url: str | None, key: str | None, data: Path, cacert: Path | None, **more: Any
+    ) -> Any:
+        return command(*arguments, access=find_access(url, key, data, cacert), **more)
+
+    return access_options(run)
 
 
 def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> Access:

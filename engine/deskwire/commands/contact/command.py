@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
-from deskwire.commands.api_client.access import access_options, find_access
+from deskwire.commands.api_client.access import with_access
 from deskwire.commands.api_client.call import call
 from deskwire.commands.shell.help import Group
 from deskwire.commands.shell.options import json_option, yes_option
@@ -17,7 +17,8 @@ from deskwire.commands.shell.output import show_created
 from deskwire.commands.shell.progress import shown_progress
 from deskwire.commands.shell.questions import confirm
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from deskwire.commands.api_client.access import Access
 
 
 @click.group("contact", cls=Group)
@@ -25,9 +26,9 @@ def contact() -> None:
     """Export or erase all that is stored about a contact."""
 
 
-def _user_id(command: CommandT) -> CommandT:
+def _user_id(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the user id of a contact, and the way to the service."""
-    return click.argument("user_id", metavar="USER_ID")(access_options(command))
+    return click.argument("user_id", metavar="USER_ID")(with_access(command))
 
 
 @contact.command(
@@ -50,10 +51,7 @@ def export(
     user_id: str,
     output: Path | None,
     force: bool,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
 ) -> None:
     """Export all that is stored about the contact with this USER_ID, as one JSON document.
 
@@ -64,7 +62,6 @@ def export(
 
     if output is not None and output.exists() and not force:
         raise click.UsageError(f"{output} already exists; use --force to replace it.")
-    access = find_access(url, key, data, cacert)
     with shown_progress(beside=output is None) as tell:
         call(access, lambda service: exported(service, _path(user_id), output, tell))
     if output is not None:
@@ -80,10 +77,7 @@ def export(
 def erase(
     user_id: str,
     yes: bool,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """Erase the contact with this USER_ID and all that belongs to it: conversations, answers, memory and uploads.
@@ -92,7 +86,6 @@ def erase(
     """
     from deskwire.commands.contact.erase import erased
 
-    access = find_access(url, key, data, cacert)
     known = call(access, lambda service: service.fetch(_path(user_id)))
     confirm(
         f"The contact {user_id} ({known['name'] or 'without a name'}) will be erased for good, with all its conversations.",

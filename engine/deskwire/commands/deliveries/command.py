@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from deskwire.commands.api_client.access import access_options, find_access
+from deskwire.commands.api_client.access import with_access
 from deskwire.commands.api_client.call import call
 from deskwire.commands.shell.help import Command, Group
 from deskwire.commands.shell.options import json_option
@@ -60,7 +59,7 @@ def deliveries() -> None:
     show_default=True,
     help="Show at most this many, the newest.",
 )
-@access_options
+@with_access
 @json_option("one JSON object per line")
 def list_command(
     endpoint: str | None,
@@ -70,10 +69,7 @@ def list_command(
     since: str | None,
     until: str | None,
     limit: int,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """List deliveries of one endpoint or of all the project's endpoints, newest first."""
@@ -89,7 +85,6 @@ def list_command(
     }
     filters = {name: value for name, value in options.items() if value is not None}
     known = None if endpoint is None else _id("ENDPOINT", endpoint, "whk")
-    access = find_access(url, key, data, cacert)
     newest = call(access, lambda service: list_deliveries(service, known, filters, limit))
     if as_json:
         print_lines(newest)
@@ -101,17 +96,15 @@ def list_command(
 
 @deliveries.command("show", examples=["deskwire deliveries show dlv_01JC4T2V9QZ6D3M8W5N7R1XKPH"])
 @click.argument("delivery", metavar="dlv_...")
-@access_options
+@with_access
 @json_option("JSON")
-def show_command(
-    delivery: str, url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool
-) -> None:
+def show_command(delivery: str, access: Access, as_json: bool) -> None:
     """Show one delivery with all its attempts and the receiver's responses."""
     from deskwire.commands.deliveries.log import get_delivery
     from deskwire.commands.deliveries.show import lines
 
     known = _id("DELIVERY", delivery, "dlv")
-    document = call(find_access(url, key, data, cacert), lambda service: get_delivery(service, known))
+    document = call(access, lambda service: get_delivery(service, known))
     if as_json:
         print_json(document)
     else:
@@ -130,17 +123,14 @@ def show_command(
 @click.option("--endpoint", metavar="whk_...", help="Send everything again that this endpoint has missed.")
 @click.option("--since", metavar="TIME|evt_...", help="With --endpoint: the time or event to start after.")
 @click.option("--dry-run", is_flag=True, help="With --endpoint: only count the deliveries.")
-@access_options
+@with_access
 @json_option("JSON")
 def redeliver_command(
     delivery: str | None,
     endpoint: str | None,
     since: str | None,
     dry_run: bool,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """Send a delivery again; with --endpoint and --since, send all that were dropped or skipped."""
@@ -151,12 +141,10 @@ def redeliver_command(
     if delivery is not None and dry_run:
         raise click.UsageError("--dry-run goes with --endpoint.")
     if delivery is not None:
-        _send_again(_id("DELIVERY", delivery, "dlv"), find_access(url, key, data, cacert), as_json)
+        _send_again(_id("DELIVERY", delivery, "dlv"), access, as_json)
     elif endpoint is not None and since is not None:
         known = _id("--endpoint", endpoint, "whk")
-        _send_all_again(
-            known, time_or_event("--since", since), dry_run, find_access(url, key, data, cacert), as_json
-        )
+        _send_all_again(known, time_or_event("--since", since), dry_run, access, as_json)
 
 
 def _send_again(delivery: str, access: Access, as_json: bool) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from deskwire.commands.api_client.access import access_options, find_access
+from deskwire.commands.api_client.access import with_access
 from deskwire.commands.shell.help import Group
 from deskwire.commands.shell.options import json_option
+
+if TYPE_CHECKING:
+    from deskwire.commands.api_client.access import Access
 
 
 @click.group("event", cls=Group)
@@ -37,7 +40,7 @@ def event() -> None:
     help="Where to begin: now, with the oldest event that is stored, or behind an event.",
 )
 @click.option("--once", is_flag=True, help="Exit once everything that is stored has been printed.")
-@access_options
+@with_access
 @json_option("the envelope of each event on a line")
 @click.pass_context
 def tail(
@@ -45,10 +48,7 @@ def tail(
     types: str | None,
     start: str,
     once: bool,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """Print the events of the project as they happen, in their order, until Ctrl-C.
@@ -60,7 +60,7 @@ def tail(
 
     from deskwire.commands.event.tail import Plan, run_tail
 
-    plan = Plan(find_access(url, key, data, cacert), _types(types), _start(start), once, as_json)
+    plan = Plan(access, _types(types), _start(start), once, as_json)
     ctx.exit(trio.run(run_tail, plan))
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from deskwire.commands.api_client.access import access_options, find_access
+from deskwire.commands.api_client.access import with_access
 from deskwire.commands.api_client.call import call
 from deskwire.commands.shell.help import Group
 from deskwire.commands.shell.options import json_option, yes_option
 from deskwire.commands.shell.output import Columns, print_json, show, show_created
 from deskwire.commands.shell.questions import confirm
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from deskwire.commands.api_client.access import Access
 
 _ONE: Final = "whk_01JC4T2V9QZ6D3M8W5N7R1XKPH"
 _TEST_S: Final = 30.0
@@ -42,11 +42,10 @@ def webhook() -> None:
     """Create, list, test, change and delete the webhook endpoints of a project."""
 
 
-def _endpoint(command: CommandT) -> CommandT:
+def _endpoint(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the id of an endpoint, the way to the service, and `--json`."""
-    command = json_option("JSON")(command)
-    command = access_options(command)
-    return click.argument("endpoint", metavar="whk_...", callback=_checked)(command)
+    argument = click.argument("endpoint", metavar="whk_...", callback=_checked)
+    return argument(with_access(json_option("JSON")(command)))
 
 
 def _checked(ctx: click.Context, param: click.Parameter, text: str) -> str:
@@ -58,11 +57,10 @@ def _checked(ctx: click.Context, param: click.Parameter, text: str) -> str:
 
 
 @webhook.command("list", examples=["deskwire webhook list", "deskwire webhook list --json"])
-@access_options
+@with_access
 @json_option("JSON")
-def list_all(url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool) -> None:
+def list_all(access: Access, as_json: bool) -> None:
     """List the endpoints of the project, oldest first, with masked secrets."""
-    access = find_access(url, key, data, cacert)
     show(call(access, lambda service: service.fetch("/s2s/webhooks")), as_json, COLUMNS)
 
 
@@ -84,7 +82,7 @@ def list_all(url: str | None, key: str | None, cacert: Path | None, data: Path, 
 @click.option("--description", metavar="TEXT", help="What the endpoint is for.")
 @click.option("--internal", is_flag=True, help="Allow event types that hold what agents write for agents.")
 @click.option("--no-catch-up", is_flag=True, help="Do not send again what an outage of the receiver dropped.")
-@access_options
+@with_access
 @json_option("JSON")
 def create(
     receiver: str,
@@ -92,10 +90,7 @@ def create(
     description: str | None,
     internal: bool,
     no_catch_up: bool,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """Create an endpoint that events are sent to at this URL, and print its signing secret. It is not shown again."""
@@ -106,7 +101,6 @@ def create(
         "catchUp": "off" if no_catch_up else "automatic",
         **({} if description is None else {"description": description}),
     }
-    access = find_access(url, key, data, cacert)
     fields = {"url": "receiver", "catchUp": "no_catch_up"}
     made = call(access, lambda service: service.post("/s2s/webhooks", body), fields)
     words = f"The endpoint {made['id']} was created. Its signing secret is shown only this once:"
@@ -119,16 +113,12 @@ def create(
 def test(
     ctx: click.Context,
     endpoint: str,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """Send a `webhook.test` event to an endpoint, and show how its receiver answers. The exit status is 1 if it does not accept it."""
     from deskwire.commands.deliveries.show import lines
 
-    access = find_access(url, key, data, cacert)
     delivery = call(access, lambda service: service.post(f"/s2s/webhooks/{endpoint}/test", None, _TEST_S))
     if as_json:
         print_json(delivery)
@@ -139,11 +129,8 @@ def test(
 
 @webhook.command("rotate", examples=[f"SECRET=$(deskwire webhook rotate {_ONE})"])
 @_endpoint
-def rotate(
-    endpoint: str, url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool
-) -> None:
+def rotate(endpoint: str, access: Access, as_json: bool) -> None:
     """Give an endpoint a new signing secret and print it. It is not shown again; the old one also signs for 24 hours."""
-    access = find_access(url, key, data, cacert)
     made = call(access, lambda service: service.post(f"/s2s/webhooks/{endpoint}/rotate-secret"))
     words = (
         f"The endpoint {made['id']} has a new signing secret, which is shown only this once. "
@@ -154,32 +141,24 @@ def rotate(
 
 @webhook.command("disable", examples=[f"deskwire webhook disable {_ONE}"])
 @_endpoint
-def disable(
-    endpoint: str, url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool
-) -> None:
+def disable(endpoint: str, access: Access, as_json: bool) -> None:
     """Disable an endpoint. Its pending deliveries are skipped; `webhook recover` sends them after all."""
-    _set_status(endpoint, "disabled", url, key, cacert, data, as_json)
+    _set_status(endpoint, "disabled", access, as_json)
 
 
 @webhook.command("enable", examples=[f"deskwire webhook enable {_ONE}"])
 @_endpoint
-def enable(
-    endpoint: str, url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool
-) -> None:
+def enable(endpoint: str, access: Access, as_json: bool) -> None:
     """Enable an endpoint, and close its circuit."""
-    _set_status(endpoint, "enabled", url, key, cacert, data, as_json)
+    _set_status(endpoint, "enabled", access, as_json)
 
 
 def _set_status(
     endpoint: str,
     status: str,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
-    access = find_access(url, key, data, cacert)
     changed = call(access, lambda service: service.patch(f"/s2s/webhooks/{endpoint}", {"status": status}))
     show(changed, as_json, COLUMNS)
 
@@ -203,10 +182,7 @@ def recover(
     endpoint: str,
     since: str,
     dry_run: bool,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """Send again what an endpoint has missed: all deliveries since a time or event that were dropped or skipped."""
@@ -215,7 +191,6 @@ def recover(
     from deskwire.commands.deliveries.when import time_or_event
 
     begin = time_or_event("--since", since)
-    access = find_access(url, key, data, cacert)
     said = call(access, lambda service: recovered(service, endpoint, begin, dry_run))
     if as_json:
         print_json(said)
@@ -231,14 +206,10 @@ def recover(
 def delete(
     endpoint: str,
     yes: bool,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """Delete an endpoint for good. Its pending deliveries stop, and what it missed can't be recovered."""
-    access = find_access(url, key, data, cacert)
     found = call(access, lambda service: service.fetch(f"/s2s/webhooks/{endpoint}"))
     confirm(f"The endpoint {endpoint} for {found['url']} will be deleted for good.", yes)
     gone = call(access, lambda service: service.delete(f"/s2s/webhooks/{endpoint}"))
