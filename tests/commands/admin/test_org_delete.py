@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -67,7 +68,7 @@ def test_an_account_that_is_left_gets_a_new_password_in_its_next_organisation(sh
     assert len(good(shop(*adding, "--yes"))) > 10
 
 
-def listed_lines(result: Result) -> list[dict[str, dict[str, str]]]:
+def listed_lines(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in good(result).splitlines()]
 
 
