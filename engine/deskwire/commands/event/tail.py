@@ -7,17 +7,15 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from http import HTTPStatus
 
 import orjson
 import trio
 
 from deskwire.commands.api_client.access import Access
-from deskwire.commands.api_client.page import raw_items
-from deskwire.commands.api_client.service import Refused, Service, ServiceError
+from deskwire.commands.api_client.service import Service, ServiceError
 from deskwire.commands.api_client.shown import visible
-from deskwire.commands.listen.envelope import read_event
-from deskwire.commands.listen.feed import PAGE, WAIT_S, Feed, FeedError
+from deskwire.commands.listen.envelope import Event
+from deskwire.commands.listen.feed import WAIT_S, Feed, FeedError
 from deskwire.commands.listen.patience import Patient
 from deskwire.engine.core.clock import wall_clock
 
@@ -70,61 +68,28 @@ async def _cancel_at_signal(signals: AsyncIterator[int], scope: trio.CancelScope
 
 
 async def _follow(plan: Plan, service: Patient) -> None:
-    after = await _place(plan, service)
-    wait_s = 0 if plan.once else WAIT_S
+    feed = Feed(service, _note, plan.types)
+    if plan.start == "now":
+        await feed.seek_end(wall_clock())
+    elif plan.start != "beginning":
+        await feed.seek(plan.start)
     while True:
-        params = {"limit": str(PAGE), **({"wait": str(wait_s)} if wait_s else {})}
-        if plan.types:
-            params["types"] = ",".join(plan.types)
-        if after is not None:
-            params["after"] = after
-        try:
-            page = await service.get("/s2s/events", params, wait_s)
-        except Refused as refusal:
-            if refusal.status != HTTPStatus.GONE or after is None:
-                raise
-            _note(
-                f"Events behind {after} are no longer stored, some may be missing; going on from the oldest."
-            )
-            after = None
-            continue
-        bodies = _bodies(page)
-        for body in bodies:
-            _print(body, as_json=plan.as_json)
-        if bodies:
-            after = read_event(bodies[-1]).id
-        if plan.once and orjson.loads(page)["nextCursor"] is None:
+        page = await feed.read(0 if plan.once else WAIT_S)
+        for event in page.events:
+            if not plan.types or event.type in plan.types:
+                _print(event, as_json=plan.as_json)
+        if plan.once and not page.more:
             return
 
 
-async def _place(plan: Plan, service: Patient) -> str | None:
-    """Return the event to begin behind, None for the oldest that is stored."""
-    if plan.start == "beginning":
-        return None
-    feed = Feed(service, _note)
-    if plan.start == "now":
-        await feed.seek_end(wall_clock())
-    else:
-        await feed.seek(plan.start)
-    return feed.after
-
-
-def _bodies(page: bytes) -> list[bytes]:
-    try:
-        return raw_items(page)
-    except ValueError as error:
-        raise FeedError(f"The feed can't be read: {error}. Is this a Deskwire service?") from error
-
-
-def _print(body: bytes, *, as_json: bool) -> None:
+def _print(event: Event, *, as_json: bool) -> None:
     if as_json:
-        line = body.decode()
+        line = event.body.decode()
     else:
-        at = visible(str(orjson.loads(body)["createdAt"]))
-        found = read_event(body)
-        sequence = "-" if found.sequence is None else str(found.sequence)
-        about = found.conversation or found.subject or "-"
-        line = f"{at}  {visible(found.type):<25} {visible(about):<30} {sequence:>6}  {visible(found.id)}"
+        at = visible(str(orjson.loads(event.body)["createdAt"]))
+        sequence = "-" if event.sequence is None else str(event.sequence)
+        about = visible(event.conversation or event.subject or "-")
+        line = f"{at}  {visible(event.type):<25} {about:<30} {sequence:>6}  {visible(event.id)}"
     print(line, flush=True)
 
 
