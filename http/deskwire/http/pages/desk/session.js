@@ -124,11 +124,19 @@ function forget() {
   });
 }
 
-/** The address, as a path below `/desk`: "", "c/cnv_…". */
-export const place = signal(location.pathname.slice(ROOT.length).replace(/^desk\/?/, ""));
+const here = () => location.pathname.slice(ROOT.length).replace(/^desk\/?/, "") + location.search;
+
+/** The address, as a path below `/desk` with its query: "", "c/cnv_…", "tickets?status=OPEN". */
+export const place = signal(here());
 
 /** The conversation that is open; null if none is. */
-export const open = computed(() => /^c\/(cnv_\w+)$/.exec(place.value)?.[1] ?? null);
+export const open = computed(() => /^c\/(cnv_\w+)(?:\?|$)/.exec(place.value)?.[1] ?? null);
+
+/** The path of the page that is open, e.g. `tickets/tic_…`; null in the inbox. */
+export const page = computed(() => (open.value ? null : place.value.split("?")[0] || null));
+
+/** What the open page is called, for the window's title. */
+export const heading = signal("");
 
 /** Goes to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean}} [options] */
 export function go(where, options = {}) {
@@ -137,6 +145,4 @@ export function go(where, options = {}) {
   else history.pushState(null, "", url);
   place.value = where;
 }
-addEventListener("popstate", () => {
-  place.value = location.pathname.slice(ROOT.length).replace(/^desk\/?/, "");
-});
+addEventListener("popstate", () => void (place.value = here()));
