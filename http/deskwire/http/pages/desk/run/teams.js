@@ -15,7 +15,7 @@ import { Gone } from "../parts/gone.js";
 export function Page() {
   const of = useList("teams");
   const [open, setOpen] = useState(/** @type {{what: "edit"|"delete", row: any}|null} */ (null));
-  const manages = may("projects.manage");
+  const manages = may("members.manage");
   const close = () => setOpen(null);
   const saved = async (/** @type {string} */ words) => (close(), say(words), reloadPeople(), await of.reload());
   const remove = async () => (await call("DELETE", `teams/${open?.row.id}`), await saved(t.teams.deleted));

@@ -70,7 +70,7 @@ export const t = {
       "conversations.read": "read conversations, notes and reports", "tickets.read": "read tickets", "surveys.read": "read surveys and responses", "translations.read": "read translations", "contacts.read": "read contacts",
       "memory.read": "read what is remembered of contacts", "conversations.reply": "answer and write notes", "conversations.manage": "assign, close, tag and snooze", "tickets.manage": "create and change tickets", "contacts.manage": "change and merge contacts",
       "memory.manage": "change what is remembered", "snippets.manage": "write snippets", "conversations.delete": "delete conversations, redact messages, erase contacts", "surveys.manage": "edit surveys", "translations.manage": "edit translations",
-      "webhooks.manage": "manage webhooks and consumers", "projects.manage": "manage the project, its keys, teams and workflows", "members.manage": "manage members and read the audit trail",
+      "webhooks.manage": "manage webhooks and consumers", "projects.manage": "manage the project, its keys, credentials and workflows", "members.manage": "manage members and teams, and read the audit trail",
     },
   },
 
@@ -116,6 +116,14 @@ export const t = {
     losesOne: (/** @type {string} */ client) => [`The session of ${client}: its next call is refused, and it asks for the password.`],
     losesOthers: ["Every session but this one: each asks for the password again."],
     stays: ["What was written there and not sent is kept in that browser until you sign in there again.", "Access tokens that programs use."],
+  },
+
+  rewrite: {
+    redact: "Redact this message", redactIt: "Redact", delete: "Delete this message", redacted: "The message is redacted.", deleted: "The message is deleted.", text: "Select what is to be taken out", addRange: "Take out the selection", keepRange: "Keep it",
+    selectFirst: "Select a part of the text first.", allText: "Take out all of the text", file: (/** @type {string} */ name) => `Remove the file ${name}`,
+    redactText: "What you take out is replaced by asterisks for everybody, in stored events, in the search and in deliveries that wait.", forGood: "Nobody can bring it back. What your own systems have received before stays there.",
+    losesMessage: (/** @type {string} */ text) => (text ? `“${text.length > 120 ? `${text.slice(0, 120)}…` : text}”` : "The message"), losesFile: (/** @type {string} */ name) => `The file ${name}`,
+    losesElsewhere: "Its text in stored events, in the search and in deliveries that wait", stays: ["What your own systems have received before", "The rest of the conversation"],
   },
 
   health: {
