@@ -39,11 +39,6 @@ def _project(stage: Stage) -> str:
     return f"/projects/{stage.demo['projectId']}"
 
 
-def _organisation(stage: Stage) -> str:
-    (only,) = stage.owner.get("/organisations").raise_for_status().json()["items"]
-    return f"/organisations/{only['id']}"
-
-
 def test_a_ticket_is_made_found_changed_and_deleted(desk: Desk, stage: Stage) -> None:
     _opened(desk, "tickets", "Tickets")
     page = desk.page
@@ -310,8 +305,9 @@ def test_a_snippet_is_written_and_deleted(desk: Desk, stage: Stage) -> None:
 
 def test_the_health_names_who_waits_and_an_endpoint_that_fails(desk: Desk, stage: Stage) -> None:
     stage.endpoint("crm")
-    broken = stage.s2s.post("/s2s/webhooks", json={"url": "http://127.0.0.1:9/", "description": "search"})
-    path = f"/s2s/webhooks/{broken.raise_for_status().json()['id']}"
+    stage.endpoint("search")
+    endpoints = stage.s2s.get("/s2s/webhooks").raise_for_status().json()["items"]
+    path = next(f"/s2s/webhooks/{each['id']}" for each in endpoints if each["description"] == "search")
     stage.s2s.patch(path, json={"status": "disabled"}).raise_for_status()
     stage.converse("patient", "Is anybody there?")
     _opened(desk, "console", "Health")
@@ -376,24 +372,7 @@ def test_a_viewers_pages_have_no_control_that_writes(window: Callable[..., Desk]
         expect(desk.page.locator(".page-body").get_by_role("checkbox")).to_have_count(0)
     desk.open("/desk/settings/keys")
     expect(desk.page.get_by_text("Your role may not open this page")).to_be_visible()
-    desk.converse("Sean Seen")
+    desk.view()
+    desk.row("Sean Seen").click()
+    expect(desk.said("Hello")).to_be_visible()
     expect(desk.page.get_by_role("button", name="Actions for this message")).to_have_count(0)
-
-
-@pytest.mark.parametrize(
-    ("place", "kind"), [("tickets", "tkt"), ("contacts", "con"), ("settings/projects", "prj")]
-)
-def test_what_belongs_to_another_project_is_not_there(
-    desk: Desk, stage: Stage, place: str, kind: str
-) -> None:
-    made = stage.owner.post(f"{_organisation(stage)}/projects", json={"name": f"Other {kind}"})
-    other = {"project": made.raise_for_status().json()["id"]}
-    identifier = f"{kind}_00000000000000000000000000"
-    if kind == "tkt":
-        answer = stage.owner.post("/tickets", json={"title": "Elsewhere"}, headers=other)
-        identifier = answer.raise_for_status().json()["id"]
-    desk.tolerated.append(NETWORK)
-    desk.sign_in()
-    desk.open(f"/desk/{place}/{identifier}")
-    expect(desk.page.get_by_text("There is nothing here")).to_be_visible()
-    expect(desk.page.get_by_text("Elsewhere")).to_have_count(0)

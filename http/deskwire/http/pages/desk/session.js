@@ -52,6 +52,7 @@ function take(session) {
   const wanted = project.peek()?.id ?? stored();
   const chosen = session.projects.find((each) => each.id === wanted) ?? session.projects[0] ?? null;
   credentials.project = chosen?.id ?? null;
+  if (chosen) keep(chosen.id);
   batch(() => {
     projects.value = session.projects;
     project.value = chosen;
@@ -65,6 +66,15 @@ function stored() {
     return localStorage.getItem(CHOSEN);
   } catch {
     return null;
+  }
+}
+
+/** Keeps which project is shown, also when a newer one comes before it in the list. @param {string} id */
+function keep(id) {
+  try {
+    localStorage.setItem(CHOSEN, id);
+  } catch {
+    // it holds for this page then
   }
 }
 
@@ -92,11 +102,7 @@ export function choose(projectId) {
   const chosen = projects.value.find((each) => each.id === projectId);
   if (!chosen || chosen === project.value) return;
   credentials.project = chosen.id;
-  try {
-    localStorage.setItem(CHOSEN, chosen.id);
-  } catch {
-    // it holds for this page then
-  }
+  keep(chosen.id);
   go("");
   project.value = chosen;
 }
