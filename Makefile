@@ -159,11 +159,12 @@ $(TOOLS)/node_modules/.stamp: $(TOOLS)/package.json $(TOOLS)/package-lock.json
 	cd $(TOOLS) && npm ci --silent --ignore-scripts
 	@touch $@
 
-# The one library of the desk in one file, and the licences of what is in it.
+# The libraries of the desk, a file each, and the licences of what is in them. Charts alone need uPlot.
 vendor: $(TOOLS)/node_modules/.stamp
-	cd $(TOOLS) && node_modules/.bin/esbuild preact.entry.js --bundle --format=esm --minify --legal-comments=none --target=es2022 \
-	  --log-level=warning --outfile=$(CURDIR)/$(DESK)/vendor/preact.js
-	for each in preact htm @preact/signals @preact/signals-core; do \
+	for each in preact uplot; do (cd $(TOOLS) && node_modules/.bin/esbuild $$each.entry.js --bundle --format=esm --minify \
+	  --legal-comments=none --target=es2022 --log-level=warning --outfile=$(CURDIR)/$(DESK)/vendor/$$each.js) || exit 1; done
+	cp $(TOOLS)/node_modules/uplot/dist/uPlot.min.css $(DESK)/vendor/uplot.css
+	for each in preact htm uplot @preact/signals @preact/signals-core; do \
 	  cp $(TOOLS)/node_modules/$$each/LICENSE $(DESK)/vendor/$$(echo $$each | tr -d @ | tr / -).LICENSE || exit 1; done
 
 # The types of the API's objects as the desk's modules know them, made from the description that the service gives.

@@ -46,6 +46,9 @@ def stage(shared_stage: Stage) -> Stage:
         note = {"text": "The carrier was asked: it comes tomorrow.", "internal": True}
         shared_stage.owner.post(f"{path}/messages", json=note).raise_for_status()
         shared_stage.owner.post(f"{path}/messages", json={"text": "It left us today."}).raise_for_status()
+    for number, (title, priority) in enumerate((("Parcel lost", "HIGH"), ("Refund", "LOW"))):
+        ticket = {"title": title, "priority": priority, "tags": ["returns"][number:]}
+        shared_stage.owner.post("/tickets", json=ticket).raise_for_status()
     return shared_stage
 
 
@@ -85,6 +88,16 @@ def _empty(desk: Desk) -> None:
     expect(desk.page.get_by_text("Nothing is yours to do")).to_be_visible()
 
 
+def _tickets(desk: Desk) -> None:
+    desk.open("/desk/tickets")
+    expect(desk.page.get_by_role("row").filter(has_text="Parcel lost")).to_be_visible()
+
+
+def _hide_pages(desk: Desk) -> None:
+    """Hide the navigation to pages, so that a new page changes no picture."""
+    desk.page.evaluate("document.querySelectorAll('.places').forEach(each => each.style.display = 'none')")
+
+
 STATES: Final[dict[str, tuple[dict[str, Any], Callable[[Desk], None]]]] = {
     "empty": ({}, _empty),
     "thread": ({}, _opened),
@@ -93,6 +106,7 @@ STATES: Final[dict[str, tuple[dict[str, Any], Callable[[Desk], None]]]] = {
     "palette": ({}, _palette),
     "list-narrow": (NARROW, _list),
     "thread-narrow": (NARROW, _opened),
+    "tickets": ({}, _tickets),
 }
 
 
@@ -111,6 +125,7 @@ def test_the_desk_looks_as_it_was_looked_at(
     desk = window(stage, reduced_motion="reduce", **options)
     desk.sign_in()
     reach(desk)
+    _hide_pages(desk)
     taken = tmp_path / "taken.png"
     covered = [desk.page.locator(COVERED)]
     desk.page.screenshot(path=taken, mask=covered, mask_color="#888888", caret="hide", animations="disabled")

@@ -316,6 +316,11 @@ async def delete_contact(stage: Stage) -> Any:
     return done(lambda: stage.backend.delete("/s2s/contacts/u1"), "server_key")
 
 
+async def delete_contact_as_agent(stage: Stage) -> Any:
+    path = f"/contacts/{(await stage.contact())['id']}"
+    return done(lambda: stage.owner.delete(path), "user")
+
+
 async def merge_contact(stage: Stage) -> Any:
     await stage.contact()
     await stage.backend.put("/s2s/contacts/visitor", json={"name": "Visitor"})
@@ -408,6 +413,7 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "redeliver": (redeliver, "webhook.replayed"),
     "recover": (recover, "webhook.replayed"),
     "deleteContact": (delete_contact, "contact.erased"),
+    "dashboardDeleteContact": (delete_contact_as_agent, "contact.erased"),
     "mergeContact": (merge_contact, "contact.merged"),
     "dashboardMergeContact": (merge_contact_as_agent, "contact.merged"),
     "exportContact": (export_contact, "contact.exported"),

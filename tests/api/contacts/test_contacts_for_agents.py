@@ -157,3 +157,18 @@ async def test_a_server_key_is_no_credential_for_agents_contacts(service: Servic
     contact = await put(service, "u1")
     for path in ("/contacts", f"/contacts/{contact['id']}"):
         assert (await service.http.get(path)).status_code == 401
+
+
+async def test_an_admin_erases_a_contact_and_an_agent_may_not(service: Service) -> None:
+    conversation = await service.create("gone", message={"text": "Forget me."})
+    path = f"/contacts/{conversation['contact']['id']}"
+    async with person(service, "agent") as agent:
+        headers = {"project": service.demo["projectId"]}
+        refused = await agent.http.delete(path, headers=headers)
+    assert code(refused) == (403, "permission_denied")
+    assert (await service.dashboard.get(path)).status_code == 200
+    erased = await service.dashboard.delete(path)
+    assert erased.json() == {"id": conversation["contact"]["id"], "deleted": True}
+    assert (await service.dashboard.get(path)).status_code == 404
+    assert (await service.dashboard.get(f"/conversations/{conversation['id']}")).status_code == 404
+    assert code(await service.dashboard.delete(path)) == (404, "contact_not_found")

@@ -176,3 +176,9 @@ async def test_a_folder_is_served_as_it_is_at_that_moment(tmp_path: Path) -> Non
         (folder / "a.js").write_text("export const a = 2;\n")
         assert (await anybody.get(path)).text == "export const a = 2;\n"
         assert (await anybody.get("/desk")).text.count("modulepreload") == 1
+
+
+async def test_an_address_of_the_page_may_have_filters_of_its_own(anybody: httpx.AsyncClient) -> None:
+    plain = await anybody.get("/desk/tickets")
+    filtered = await anybody.get("/desk/tickets?status=OPEN&tag=a&tag=b&q=%00")
+    assert (filtered.status_code, filtered.text) == (200, plain.text)

@@ -36,6 +36,7 @@ GET /v3/auth/session                                            | visitor      |
 POST /v3/auth/session                                           | none         | -                    | 8 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
 GET /v3/contacts                                                | dashboard    | contacts.read        | -
+DELETE /v3/contacts/{contactId}                                 | dashboard    | conversations.delete | 8 KiB
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
 PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 512 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
@@ -104,6 +105,7 @@ DELETE /v3/projects/{projectId}/credentials/{credentialId}      | project      |
 GET /v3/projects/{projectId}/credentials/{credentialId}         | project      | projects.manage      | -
 PATCH /v3/projects/{projectId}/credentials/{credentialId}       | project      | projects.manage      | 64 KiB
 POST /v3/projects/{projectId}/credentials/{credentialId}/rotate | project      | projects.manage      | 8 KiB
+GET /v3/projects/{projectId}/health                             | project      | conversations.read   | -
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB

@@ -227,6 +227,11 @@ CODES: Final = (
         "The request with this `Idempotency-Key` was carried out, but the object that it created has been deleted since.",
     ),
     Code(410, "window_passed", "The requested events are no longer stored; fetch the conversations again."),
+    Code(
+        412,
+        "changed_meanwhile",
+        "The object no longer has the `ETag` that `If-Match` names: somebody changed it. Nothing was changed; read it again.",
+    ),
     Code(413, "body_too_large", "The body is larger than the limit of this call."),
     Code(
         415,

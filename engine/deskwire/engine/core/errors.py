@@ -107,6 +107,17 @@ class Conflict(DomainError):
         self.shown = shown or {}
 
 
+class ChangedMeanwhile(DomainError):
+    """The object is not what the author of the change has seen; see `precondition`."""
+
+    code = "changed_meanwhile"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "It was changed since you read it, so nothing is changed now. Read it again, and decide what to keep."
+        )
+
+
 class Gone(DomainError):
     """The refusal for something that has left its window."""
 

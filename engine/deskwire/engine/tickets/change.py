@@ -10,10 +10,11 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
+from deskwire.engine.core.precondition import ANYHOW, Precondition
 from deskwire.engine.tickets import told
 from deskwire.engine.tickets.activity import SYSTEM, By, activity
 from deskwire.engine.tickets.ports import TicketChanges, TicketLooks, TicketReader, TicketTransaction
-from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values
+from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values, ticket_tag
 
 Values = Mapping[str, Any]
 """Fields of `Ticket` with their new values; the contact is given by `contact_id` alone."""
@@ -65,28 +66,39 @@ def change_ticket(
     by: By,
     at: int,
     linked_to: str | None,
+    seen: Precondition = ANYHOW,
 ) -> Ticket:
     """Store a changed ticket; return it.
 
     Args:
         linked_to: the conversation it is linked to, for a change of that.
+        seen: what the author of the change has seen of it.
 
     Raises:
         NotFound: there is no such ticket.
+        ChangedMeanwhile: it is not what was `seen`.
         LinkChanged: `values` change the link, and it is not `linked_to`.
         Invalid: it would refer to what the project does not have.
     """
     before = find_ticket(tx, project, ticket_id)
+    seen.check(ticket_tag(before))
     if "conversation_id" in values and before.conversation_id != linked_to:
         raise _link_changed()
     return _save(tx, before, resolve(tx, project, before, values), by, at)
 
 
 def remove_ticket(
-    tx: TicketTransaction, project: Project, ticket_id: str, by: By, at: int, linked_to: str | None
+    tx: TicketTransaction,
+    project: Project,
+    ticket_id: str,
+    by: By,
+    at: int,
+    linked_to: str | None,
+    seen: Precondition = ANYHOW,
 ) -> Ticket:
-    """Remove a ticket for good; return it as it was. Raises NotFound or LinkChanged."""
+    """Remove a ticket for good; return it as it was. Raises NotFound, ChangedMeanwhile or LinkChanged."""
     ticket = find_ticket(tx, project, ticket_id)
+    seen.check(ticket_tag(ticket))
     if ticket.conversation_id != linked_to:
         raise _link_changed()
     tx.erase_ticket(ticket)

@@ -19,6 +19,7 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.precondition import ANYHOW, Precondition
 from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.core.wrapper import Wrapper, wrapped
 from deskwire.engine.tickets.activity import By
@@ -59,8 +60,8 @@ class TicketWrite:
 class TicketService:
     """A project's tickets, as one user works on them.
 
-    Every method raises NotFound for an unknown ticket, Invalid for what the project does not have, and
-    Conflict if the conversation has another ticket or the link keeps changing. Cancellation: what has
+    Every method raises NotFound for an unknown ticket, ChangedMeanwhile if it is not what its author has `seen`, Invalid for
+    what the project does not have, and Conflict if the conversation has another ticket or the link keeps changing. Cancellation: what has
     begun to be committed is committed; a move to another conversation may end half way.
     """
 
@@ -68,6 +69,7 @@ class TicketService:
     actors: ActorRegistry
     project: Project
     by: By
+    seen: Precondition = ANYHOW
 
     async def create(
         self, ticket_id: str, values: Values, at: int, wrapper: Wrapper[Ticket] | None = None
@@ -93,11 +95,13 @@ class TicketService:
         linked = before.conversation_id
         target = values.get("conversation_id", linked)
         if target == linked:
-            return await self.store.write(self._changing(ticket_id, values, at, linked))
+            return await self.store.write(self._changing(ticket_id, values, at, linked, self.seen))
         if linked is not None and target is not None:
             await self._together(linked, ticket_id, False, self._moving(ticket_id, values, at, linked))
-            linked = None
-        job = self._changing(ticket_id, values, at, linked)
+            return await self._together(
+                target, ticket_id, True, self._changing(ticket_id, values, at, None, ANYHOW)
+            )
+        job = self._changing(ticket_id, values, at, linked, self.seen)
         return await self._together(target or linked or "", ticket_id, target is not None, job)
 
     async def _delete(self, ticket_id: str, at: int) -> Ticket:
@@ -138,20 +142,23 @@ class TicketService:
     def _creation(self, ticket_id: str, values: Values, at: int) -> Job:
         return lambda tx: create_ticket(tx, self.project, ticket_id, values, self.by, at)
 
-    def _changing(self, ticket_id: str, values: Values, at: int, linked: str | None) -> Job:
-        return lambda tx: change_ticket(tx, self.project, ticket_id, values, self.by, at, linked)
+    def _changing(
+        self, ticket_id: str, values: Values, at: int, linked: str | None, seen: Precondition
+    ) -> Job:
+        return lambda tx: change_ticket(tx, self.project, ticket_id, values, self.by, at, linked, seen)
 
     def _moving(self, ticket_id: str, values: Values, at: int, linked: str) -> Job:
         """Return the job that cuts the link, unless by then something speaks against the next one."""
 
         def cut(tx: TicketChanges) -> Ticket:
             self._changeable(tx, ticket_id, values)
-            return change_ticket(tx, self.project, ticket_id, {"conversation_id": None}, self.by, at, linked)
+            unlinked = {"conversation_id": None}
+            return change_ticket(tx, self.project, ticket_id, unlinked, self.by, at, linked, self.seen)
 
         return cut
 
     def _removal(self, ticket_id: str, at: int, linked: str | None) -> Job:
-        return lambda tx: remove_ticket(tx, self.project, ticket_id, self.by, at, linked)
+        return lambda tx: remove_ticket(tx, self.project, ticket_id, self.by, at, linked, self.seen)
 
 
 async def _again(attempt: Callable[[], Awaitable[Ticket]]) -> Ticket:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.precondition import tag_of
 
 Status = Literal["OPEN", "IN_PROGRESS", "DONE"]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "URGENT"]
@@ -107,6 +108,11 @@ def _shown(name: str, value: Any) -> Any:
     if isinstance(value, str) and len(value) > _SHOWN_MAX:
         return f"{value[:_SHOWN_MAX]}…"
     return list(value) if isinstance(value, tuple) else value
+
+
+def ticket_tag(ticket: Ticket) -> str:
+    """Return the tag of a ticket. A message in its conversation is no change that anybody could overwrite."""
+    return tag_of({name: value for name, value in ticket_view(ticket).items() if name != "lastActivityAt"})
 
 
 def ticket_view(ticket: Ticket) -> dict[str, Any]:

@@ -84,6 +84,9 @@ class DeliveryReader(Protocol):
     def held_back(self, endpoint: int) -> HeldBack:
         """Return the numbers of the endpoint's deliveries that an outage keeps waiting."""
 
+    def outstanding(self, endpoint: int, bound: int) -> int:
+        """Return the number of the endpoint's deliveries that still have to be made, counted up to a bound."""
+
     def delivery_records(
         self, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
     ) -> Sequence[DeliveryRecord]:

@@ -6,11 +6,14 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, H
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from werkzeug.http import parse_etags
+
 from deskwire.engine.accounts.machines import EVERY_PERMISSION, Machine
 from deskwire.engine.accounts.people import PERMISSIONS, Organisation, Project, Role, ServerKey, User
 from deskwire.engine.accounts.sessions import Session
 from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
 from deskwire.engine.core.errors import Forbidden, PersonRequired
+from deskwire.engine.core.precondition import ANYHOW, Precondition
 from deskwire.engine.core.record import value
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
@@ -99,6 +102,18 @@ class Call(Generic[B, Q]):
     ) -> Callable[[Transaction], T]:
         """The job, which under an `Idempotency-Key` is carried out once; see `Once.around`."""
         return job if self.once is None else self.once.around(job, shown, subject)
+
+    @property
+    def seen(self) -> Precondition:
+        """The condition that the header `If-Match` sets on the object to change.
+
+        Tags are compared weakly, for proxies that pack responses make weak ones of ours (ADR 84).
+        """
+        given = ",".join(self.incoming.headers.getlist("if-match"))
+        if not given:
+            return ANYHOW
+        tags = parse_etags(given)
+        return ANYHOW if tags.star_tag else Precondition(frozenset(tags.as_set(include_weak=True)))
 
     @property
     def by(self) -> By:
@@ -245,7 +260,15 @@ class Replayed:
     body: bytes
 
 
-Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A response of JSON with the `ETag` that a later change may name in `If-Match`."""
+
+    view: Mapping[str, Any]
+    tag: str
+
+
+Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed | Tagged
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 

@@ -33,7 +33,17 @@ from deskwire.engine.core.record import changed, value
 from deskwire.engine.core.tasks.failure import survived
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
 from deskwire.http.api.authentication import admit, require_permission
-from deskwire.http.api.calls import NO_CONTENT, Answer, Call, Caller, Page, RawJson, Replayed, Streamed
+from deskwire.http.api.calls import (
+    NO_CONTENT,
+    Answer,
+    Call,
+    Caller,
+    Page,
+    RawJson,
+    Replayed,
+    Streamed,
+    Tagged,
+)
 from deskwire.http.api.idempotency import REPLAYED, answered, key_of
 from deskwire.http.api.input.client_address import client_address
 from deskwire.http.api.input.decoding import decoded
@@ -351,6 +361,8 @@ def _response(answer: Answer) -> Response:
             return Response(status, content_type, b"", headers, pieces)
         case RawJson(body):
             return Response(200, JSON, body)
+        case Tagged(view, tag):
+            return Response(200, JSON, line_of(view), {"ETag": f'"{tag}"'})
         case Mapping():
             return Response(200, JSON, line_of(answer))
         case _:

@@ -28,6 +28,7 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.Conflict: 409,
     errors.Gone: 410,
     errors.AnswerErased: 410,
+    errors.ChangedMeanwhile: 412,
     errors.TooLarge: 413,
     errors.UnsupportedMediaType: 415,
     errors.RangeNotSatisfiable: 416,

@@ -179,6 +179,7 @@ class Route:
         forgets: whether a call removes what nodes may remember, though no such action tells of it.
         unrecorded: of a call that changes something, why the trail has nothing of it.
         tells: what agents are told has changed, by `settings.changed`.
+        tagged: whether its response has an `ETag`, or its changes take `If-Match`; see `Call.seen`.
     """
 
     method: Method
@@ -204,6 +205,7 @@ class Route:
     unrecorded: str = ""
     tells: Setting | None = None
     forgets: bool = False
+    tagged: bool = False
 
     @property
     def summary(self) -> str:
@@ -273,6 +275,7 @@ class Routes:
         unrecorded: str = "",
         tells: Setting | None = None,
         forgets: bool = False,
+        tagged: bool = False,
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -288,7 +291,7 @@ class Routes:
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
             quota: what its calls are counted by.
-            further, records, forgets: see `Route`.
+            further, records, forgets, tagged: see `Route`.
             unrecorded: overrides that of the group.
             tells: see `Route`. The handler's store tells them.
         """
@@ -323,6 +326,7 @@ class Routes:
                 "" if records else unrecorded or self.unrecorded,
                 tells,
                 forgets,
+                tagged,
             )
             self.table.append(route)
             return handler

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from werkzeug.http import parse_accept_header
 
@@ -46,14 +46,21 @@ _CHECKED: Final = {**_KEPT, "Cache-Control": "no-cache"}
 _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
+class Address(Query):
+    """The query of a place in the desk: the page reads it, such as the filters of a list; the service does not."""
+
+    anything = True
+
+
 @routes.add(
     "GET",
     "/desk",
     operation_id="desk",
+    query=Address,
     answer=Media("text/html", bare=(304,), sized=True),
     errors=("not_found",),
 )
-async def desk(call: Call[Body, Query]) -> Answer:
+async def desk(call: Call[Body, Address]) -> Answer:
     """Show the desk, the page that agents work in. It loads nothing from other hosts."""
     return await _page(call, 0)
 
@@ -62,10 +69,11 @@ async def desk(call: Call[Body, Query]) -> Answer:
     "GET",
     "/desk/<path:place>",
     operation_id="deskPlace",
+    query=Address,
     answer=Media("text/html", bare=(304,), sized=True),
     errors=("not_found",),
 )
-async def desk_place(call: Call[Body, Query]) -> Answer:
+async def desk_place(call: Call[Body, Address]) -> Answer:
     """Show a place in the desk, such as a conversation: the same page, which finds out by its address."""
     return await _page(call, call.path["place"].count("/") + 1)
 
@@ -86,18 +94,18 @@ async def desk_file(call: Call[Body, Query]) -> Answer:
     return _sent(call, static, _KEPT if kept else _CHECKED)
 
 
-async def _tree(call: Call[Body, Query]) -> Tree:
+async def _tree(call: Call[Body, Any]) -> Tree:
     """The files. Raises NotFound."""
     if not call.services.desk.shown:
         raise NotFound(_OFF)
     return await call.services.desk.tree()
 
 
-async def _page(call: Call[Body, Query], depth: int) -> Answer:
+async def _page(call: Call[Body, Any], depth: int) -> Answer:
     return _sent(call, (await _tree(call)).page(depth), _PAGE_HEADERS)
 
 
-def _sent(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -> Answer:
+def _sent(call: Call[Body, Any], static: Static, headers: Mapping[str, str]) -> Answer:
     """Return the file, compressed if the client takes that; 304 if the client has the content already."""
     request = call.incoming.headers
     own = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}

@@ -8,9 +8,12 @@ from pydantic import Field
 
 from deskwire.engine.accounts.machines import Maker
 from deskwire.engine.accounts.people import Role
+from deskwire.engine.webhooks.retry.circuit import State
 from deskwire.http.schemas.base import (
+    ConversationId,
     Count,
     Email,
+    EndpointId,
     KeyId,
     MachineId,
     Moment,
@@ -168,6 +171,54 @@ class CredentialMaker(Shape):
 
     type: Maker
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+
+
+class EndpointSummary(Shape):
+    """The state of a webhook endpoint, under the name that agents know it by."""
+
+    id: EndpointId
+    name: Annotated[str, Field(examples=["crm"])]
+    status: Literal["enabled", "disabled"]
+    status_reason: Annotated[str, Field(examples=["by the API"])] | None
+    circuit: State
+    circuit_reason: Annotated[str, Field(examples=["20 attempts in a row failed"])] | None
+    failing_since: Moment | None
+    last_delivery_at: Moment | None
+    outstanding: Count
+
+
+class ConsumerSummary(Shape):
+    """The progress of the consumer of a channel: `lag` is the number of events that it has not confirmed."""
+
+    channel: Annotated[str, Field(examples=["private-project-prj_01KZ000000000000000000SH0P"])]
+    consumer_id: Annotated[str, Field(examples=["crm-1"])]
+    connected: bool
+    lag: Count
+
+
+class LongestWait(Shape):
+    """The conversation whose contact has waited longest for an answer."""
+
+    conversation_id: ConversationId
+    waiting_since: Moment
+
+
+class UploadRoom(Shape):
+    """The bytes that uploads take up, and those that they may."""
+
+    used_bytes: Count
+    quota_bytes: Count
+
+
+class ProjectHealth(Shape):
+    """The health of a project. It is `healthy` if every webhook endpoint is enabled and its circuit is closed."""
+
+    healthy: bool
+    endpoints: list[EndpointSummary]
+    consumers: list[ConsumerSummary]
+    outstanding: Count
+    oldest_waiting: LongestWait | None
+    uploads: UploadRoom
 
 
 class MachineCredential(Shape):

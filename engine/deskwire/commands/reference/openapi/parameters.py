@@ -237,6 +237,12 @@ HEADERS: Final = (
         schema={"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x20-\\x7e]+$"},
     ),
     HeaderParameter(
+        "If-Match",
+        "The `ETag` of the object as you have read it. If it was changed since, the change is refused with 412.",
+        '"9f86d081884c7d659a2feaa0c55ad015"',
+        lambda route: route.tagged and route.method != "GET",
+    ),
+    HeaderParameter(
         "Range",
         "The part of the file to download (RFC 9110).",
         "bytes=0-1023",

@@ -71,7 +71,10 @@ HEADERS: Final = (
         always=False,
     ),
     ResponseHeader(
-        "ETag", "The entity tag of the whole file.", {"type": "string"}, lambda status: status in (206, 304)
+        "ETag",
+        "The entity tag of the whole file, or of the object; name that in `If-Match` when you change it.",
+        {"type": "string"},
+        lambda status: status in (206, 304),
     ),
     ResponseHeader(
         "Content-Range",
@@ -100,7 +103,11 @@ def header_components() -> dict[str, Schema]:
 
 def headers(status: int) -> dict[str, Schema]:
     """Return references to the headers of a response with this status."""
-    return {each.name: {"$ref": f"#/components/headers/{each.name}"} for each in HEADERS if each.on(status)}
+    return {each.name: _reference(each.name) for each in HEADERS if each.on(status)}
+
+
+def _reference(name: str) -> Schema:
+    return {"$ref": f"#/components/headers/{name}"}
 
 
 def responses(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[str, Schema]:
@@ -114,7 +121,8 @@ def responses(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[s
     schema = schemas.of(answer)
     response: Schema = {
         "description": _said(schema, schemas),
-        "headers": headers(200),
+        "headers": headers(200)
+        | ({"ETag": _reference("ETag")} if route.tagged and route.method != "DELETE" else {}),
         "content": {"application/json": {"schema": schema, "example": sample(schema, schemas.components)}},
     }
     linked = dict(links(route, routes))

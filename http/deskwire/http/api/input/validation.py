@@ -48,6 +48,8 @@ class Query(BaseModel):
     """Query parameters: camelCase, no unknown ones."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+    anything: ClassVar[bool] = False
+    """Whether any parameters may be given, which mean nothing to the service: the address of a page is its own."""
 
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
@@ -234,7 +236,7 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
 
     Raises BadRequest naming every parameter that is unknown, bad, or given more than once.
     """
-    if not pairs and not _required(model):
+    if model.anything or (not pairs and not _required(model)):
         default: Q = _default(model)
         return default
     unknown = Unknown("unknown_parameter", UNKNOWN_PARAMETER, mark="?")

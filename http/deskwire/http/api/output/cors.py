@@ -21,7 +21,9 @@ _USERS: Final = frozenset({"dashboard", "either", "user", "organisation", "proje
 _BESIDES: Final = frozenset(
     {f"{BASE}/auth/token", f"{BASE}/s2s/stream/auth", f"{BASE}/uploads/<upload_id>/<name>"}
 )
-_SENT: Final = "Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Range, project"
+_SENT: Final = (
+    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, project"
+)
 _SHOWN: Final = (
     "Content-Disposition, Content-Range, ETag, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, "
     "RateLimit-Reset, Retry-After, WWW-Authenticate, X-Request-Id"

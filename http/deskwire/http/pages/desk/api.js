@@ -18,7 +18,7 @@ export class Problem extends Error {
     this.status = status;
     /** @type {string} */
     this.code = document?.code ?? "unknown";
-    /** @type {{path: string, code: string, message: string}[]} */
+    /** @type {{pointer: string, code: string, message: string}[]} */
     this.errors = document?.errors ?? [];
     this.document = document;
     this.requestId = requestId;
@@ -44,8 +44,8 @@ export function newKey() {
 /** How long a call may take; a page that waits for longer says that nobody answers. */
 const PATIENCE_MS = 30_000;
 
-/** @param {string} path @param {Record<string, unknown>} [query] */
-function address(path, query) {
+/** The address of a call, without its host. @param {string} path @param {Record<string, unknown>} [query] */
+export function address(path, query) {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
   return ROOT + "v3/" + path + (given.length ? `?${search}` : "");
@@ -81,14 +81,15 @@ export function refusal(status, text, header, path) {
  *
  * @param {string} method
  * @param {string} path  below `/v3/`, e.g. `conversations`
- * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal}} [options]
- *   query: undefined and null are left out, arrays are joined with commas.
+ * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal, ifMatch?: string|null, answered?: (headers: Headers) => void}} [options]
+ *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of what was read. answered: gets the headers of an answer.
  * @returns {Promise<any>}
  */
 export async function call(method, path, options = {}) {
   const headers = identity();
   if (options.body !== undefined) headers["content-type"] = "application/json";
   if (options.key) headers["idempotency-key"] = options.key;
+  if (options.ifMatch) headers["if-match"] = options.ifMatch;
   const limit = AbortSignal.timeout(PATIENCE_MS);
   const body = options.body === undefined ? undefined : JSON.stringify(options.body);
   let response, text;
@@ -101,6 +102,7 @@ export async function call(method, path, options = {}) {
     throw new Offline("The service does not answer.", { cause: error });
   }
   if (!response.ok) throw refusal(response.status, text, (name) => response.headers.get(name), path);
+  options.answered?.(response.headers);
   return read(text);
 }
 

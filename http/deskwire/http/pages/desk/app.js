@@ -20,6 +20,8 @@ const SignIn = lazy(() => import("./signin.js"), "SignIn");
 const Thread = lazy(() => import("./thread.js"), "Thread");
 const Context = lazy(() => import("./context.js"), "Context");
 const Dialogs = lazy(() => import("./dialogs.js"), "Dialogs");
+const Page = lazy(() => import("./pages.js"), "Page");
+const Places = lazy(() => import("./pages.js"), "Places");
 const Actions = lazy(() => import("./actions.js"), "Actions");
 
 /** Light, dark, or as the system has it. */
@@ -32,8 +34,10 @@ effect(() => {
   else root.dataset.theme = theme.value;
 });
 
+// A session that ended may have been replaced here, as by a new password; `begin` tells.
 effect(() => {
-  if (connection.value.state === "ended" && connection.value.reason === "session_ended") signedOut.value = true;
+  if (connection.value.state === "ended" && connection.value.reason === "session_ended")
+    session.begin().then(() => signedOut.peek() || retry(), () => void (signedOut.value = true));
 });
 
 // The other commands come with what they need; these are there at once.
@@ -95,8 +99,8 @@ function Side() {
   const all = store.counters.value;
   const { teams } = session.people();
   const entry = (/** @type {import("./list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
-    const here = view.value.key === to.key && view.value.team === to.team;
-    const press = () => (show(to), session.open.value && innerWidth < 700 && session.go(""));
+    const here = !session.page.value && view.value.key === to.key && view.value.team === to.team;
+    const press = () => (show(to), (session.page.value || (session.open.value && innerWidth < 700)) && session.go(""));
     return html`<li><button type="button" class="view" aria-current=${here ? "page" : undefined} title=${label} onClick=${press}><${Icon} name=${icon} /><span class="label-text ellipsis">${label}</span>${n ? html`<span class="count">${t.count(n, all?.bound ?? 1000)}</span>` : null}</button></li>`;
   };
   const projects = () => session.projects.value.map((each) => ({ label: each.name, hint: each.organisationName, checked: each.id === session.project.value?.id, pick: () => session.choose(each.id) }));
@@ -114,6 +118,7 @@ function Side() {
     <button type="button" class="side-search" title=${t.side.actions} onClick=${() => run("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
     <ul>${VIEWS.map((each) => entry({ key: each.key }, /** @type {any} */ (t.views)[each.key], each.icon, all ? each.count?.(all) : undefined))}</ul>
     ${teams.length > 0 && html`<h2>${t.views.team}</h2><ul>${teams.map((each) => entry({ key: "team", team: each.id }, each.name, "people", all?.teams[each.id]))}</ul>`}
+    <${Places} />
     <div class="side-foot"><${Status} /><${Menu} label=${t.side.me} face=${face} faceClass="view" entries=${me} /></div>
   </nav>`;
 }
@@ -135,6 +140,7 @@ function Banner() {
 function Panes() {
   const open = session.open.value;
   const wide = contextShown.value ?? innerWidth >= 1180;
+  if (session.page.value) return html`<div class="panes" data-pane="page"><${Side} /><main class="page" id="conversation" tabindex="-1"><${Page} /></main></div>`;
   return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
     <${Side} />
     <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</section></main>
@@ -148,11 +154,12 @@ const Alone = (props) => html`<main class="sign-in"><div class="card"><span clas
 function App() {
   const [crash] = useErrorBoundary();
   const { user, project } = session;
+  const heading = session.heading.value;
   useEffect(() => {
     if (connection.value.state === "gap") say(t.connection.gapBanner, { ms: 12_000 });
   }, [connection.value.state]);
   useEffect(() => {
-    const title = session.open.value ? store.row(session.open.value)?.contact.name : null;
+    const title = session.open.value ? store.row(session.open.value)?.contact.name : heading;
     const unread = store.counters.value?.mineWaiting;
     document.title = `${unread ? `(${unread}) ` : ""}${title ? `${title} · ` : ""}${t.name}`;
   });

@@ -12,6 +12,7 @@ const Palette = lazy(() => import("./palette.js"), "Palette");
 const Start = lazy(() => import("./start.js"), "Start");
 const Help = lazy(() => import("./settings.js"), "Help");
 const Settings = lazy(() => import("./settings.js"), "Settings");
+const Rewrite = lazy(() => import("./run/rewrite.js"), "Rewrite");
 const SignOut = lazy(() => import("./settings.js"), "SignOut");
 
 const close = () => void (dialog.value = null);
@@ -98,7 +99,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: Start, help: Help, settings: Settings, signOut: SignOut });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: Start, help: Help, settings: Settings, rewrite: Rewrite, signOut: SignOut });
 
 /** The dialog that is open. */
 export function Dialogs() {

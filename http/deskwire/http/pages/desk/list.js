@@ -4,7 +4,7 @@ import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "./ve
 import { t } from "./texts.js";
 import { Ago, Avatar, Button, Empty, Icon, Kbd, Menu, Name, ago, announce, cx, dialog, lazy, now, say, setting, soon } from "./parts.js";
 import { counters, hold, list, more, reload, row, settle, viewers } from "./store.js";
-import { go, may, open, people, user } from "./session.js";
+import { go, may, open, page, people, user } from "./session.js";
 import { handle, run } from "./keys.js";
 /** @import { Filter, ListView, Row } from "./types.js" */
 
@@ -60,6 +60,7 @@ export const shown = () => list(filter.value).value;
 
 /** What an action is about: the selection, or what is open, or what is under the keyboard. @returns {string[]} */
 export function targets() {
+  if (page.value) return [];
   if (selection.value.size) return [...selection.value];
   const one = open.value ?? (document.activeElement?.closest(".rows") ? active.value : null);
   return one ? [one] : [];
@@ -147,7 +148,7 @@ handle({
   viewSnoozed: showing("snoozed"),
   viewAll: showing("all"),
   search: () => {
-    if (open.value && innerWidth < 700) go("");
+    if (page.value || (open.value && innerWidth < 700)) go("");
     query.value ??= "";
     requestAnimationFrame(() => /** @type {HTMLInputElement | null} */ (document.querySelector(".list-search input"))?.focus());
   },

@@ -2,10 +2,10 @@
 /** A run of messages of one author, the files that they carry, and the truth about each: where it is, and who got it. */
 import { html, signal, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Avatar, Button, Clock, Icon, Popover, Text, clockTime, cx } from "./parts.js";
+import { Avatar, Button, Clock, Icon, Menu, Popover, Text, clockTime, cx, dialog } from "./parts.js";
 import { ROOT } from "./api.js";
 import { deliveries } from "./conversation.js";
-import { user } from "./session.js";
+import { may, user } from "./session.js";
 import { again, undo } from "./outbox.js";
 import { giveBack } from "./composer.js";
 /** @import { AgentMessage, Attachment, Delivery, Outgoing } from "./types.js" */
@@ -123,6 +123,13 @@ const draft = (out) => ({
   internal: out.internal,
 });
 
+/** What may be done to one message, by those who may delete. @param {{of: AgentMessage}} props */
+function Rewriting({ of }) {
+  const open = (/** @type {string} */ what) => () => void (dialog.value = { name: "rewrite", message: of, what });
+  const redact = of.text || of.attachments?.length ? [{ label: t.thread.redact, icon: "pencil", pick: open("redact") }] : [];
+  return html`<${Menu} label=${t.thread.messageActions} icon="more" only kind="quiet" class="small rewriting" entries=${() => [...redact, { label: t.thread.deleteMessage, icon: "close", danger: true, pick: open("delete") }]} />`;
+}
+
 /**
  * A run of messages of one author.
  * @param {{messages?: AgentMessage[], out?: Outgoing, seenIndex?: number}} props
@@ -146,6 +153,7 @@ export function Run(props) {
       ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", out && out.state !== "stored" && "kept", out?.state === "refused" && "refused")}>
         ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${Words} text=${each.text} />`}
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${Attached} key=${file.id} of=${file} />`)}</div>`}
+        ${!out && may("conversations.delete") && html`<${Rewriting} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
       </div>`)}
       ${out ? html`<${OnItsWay} out=${out} />` : !internal && html`<${Truth} messages=${messages} seen=${seen} ours=${side === "out"} />`}

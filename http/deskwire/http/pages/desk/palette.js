@@ -4,10 +4,11 @@ import { html, useEffect, useMemo, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
 import { Avatar, Dialog, Icon, Kbd, dialog } from "./parts.js";
 import { row } from "./store.js";
-import { people, signOut, user } from "./session.js";
+import { go, people, signOut, user } from "./session.js";
 import { unsent } from "./app.js";
 import { COMMANDS, run } from "./keys.js";
 import { show } from "./list.js";
+import { places as pages } from "./pages.js";
 import { assign, mayAct, snooze, times } from "./actions.js";
 
 /** @typedef {{group: string, label: string, icon?: string, face?: any, keys?: string, press: () => void}} Choice */
@@ -33,14 +34,15 @@ function choices(ids) {
       .map((id) => ({ group, label: names[id] ?? id, icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void run(id) }));
   const here = ids.length ? from(HERE, ids.length > 1 ? t.palette.selection(ids.length) : t.palette.here) : [];
   const { users, teams } = people();
-  const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => show({ key: "team", team: each.id }) }));
+  const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => (show({ key: "team", team: each.id }), go("")) }));
+  const beside = pages().map((each) => ({ group: t.palette.go, label: each.title, icon: each.icon, press: () => go(each.path) }));
   const whom = !ids.length || !writes ? [] : [
     ...users.map((each) => ({ group: t.palette.assign, label: each.id === user.value?.id ? `${each.name} (${t.dialogs.me})` : each.name, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, press: () => void assign(ids, { type: "user", ...each }) })),
     ...teams.map((each) => ({ group: t.palette.assign, label: each.name, icon: "people", press: () => void assign(ids, { type: "team", ...each }) })),
   ];
   const later = !ids.length || !writes ? [] : times().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
   const desk = [...from(["start", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: leave }];
-  return [...here, ...from(GO, t.palette.go), ...places, ...later, ...whom, ...desk];
+  return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...whom, ...desk];
 }
 
 /** How well words fit: the lower the better, null for not. @param {string} label @param {string} q */

@@ -52,6 +52,7 @@ function take(session) {
   const wanted = project.peek()?.id ?? stored();
   const chosen = session.projects.find((each) => each.id === wanted) ?? session.projects[0] ?? null;
   credentials.project = chosen?.id ?? null;
+  if (chosen) keep(chosen.id);
   batch(() => {
     projects.value = session.projects;
     project.value = chosen;
@@ -65,6 +66,15 @@ function stored() {
     return localStorage.getItem(CHOSEN);
   } catch {
     return null;
+  }
+}
+
+/** Keeps which project is shown, also when a newer one comes before it in the list. @param {string} id */
+function keep(id) {
+  try {
+    localStorage.setItem(CHOSEN, id);
+  } catch {
+    // it holds for this page then
   }
 }
 
@@ -92,11 +102,7 @@ export function choose(projectId) {
   const chosen = projects.value.find((each) => each.id === projectId);
   if (!chosen || chosen === project.value) return;
   credentials.project = chosen.id;
-  try {
-    localStorage.setItem(CHOSEN, chosen.id);
-  } catch {
-    // it holds for this page then
-  }
+  keep(chosen.id);
   go("");
   project.value = chosen;
 }
@@ -124,11 +130,19 @@ function forget() {
   });
 }
 
-/** The address, as a path below `/desk`: "", "c/cnv_…". */
-export const place = signal(location.pathname.slice(ROOT.length).replace(/^desk\/?/, ""));
+const here = () => location.pathname.slice(ROOT.length).replace(/^desk\/?/, "") + location.search;
+
+/** The address, as a path below `/desk` with its query: "", "c/cnv_…", "tickets?status=OPEN". */
+export const place = signal(here());
 
 /** The conversation that is open; null if none is. */
-export const open = computed(() => /^c\/(cnv_\w+)$/.exec(place.value)?.[1] ?? null);
+export const open = computed(() => /^c\/(cnv_\w+)(?:\?|$)/.exec(place.value)?.[1] ?? null);
+
+/** The path of the page that is open, e.g. `tickets/tic_…`; null in the inbox. */
+export const page = computed(() => (open.value ? null : place.value.split("?")[0] || null));
+
+/** What the open page is called, for the window's title. */
+export const heading = signal("");
 
 /** Goes to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean}} [options] */
 export function go(where, options = {}) {
@@ -137,6 +151,4 @@ export function go(where, options = {}) {
   else history.pushState(null, "", url);
   place.value = where;
 }
-addEventListener("popstate", () => {
-  place.value = location.pathname.slice(ROOT.length).replace(/^desk\/?/, "");
-});
+addEventListener("popstate", () => void (place.value = here()));

@@ -82,7 +82,7 @@ export const t = {
     empty: "Nothing has been said yet", older: "Loading older messages", begin: "The conversation began here",
     note: "Note · only agents see it", bot: "Bot", system: "System", toEnd: "Newest messages",
     /** @param {number} n */ newBelow: (n) => many(n, "new message", "new messages"),
-    redacted: "Redacted", showAll: "Show all of it", showLess: "Show less",
+    redacted: "Redacted", redact: "Redact …", deleteMessage: "Delete …", messageActions: "Actions for this message", showAll: "Show all of it", showLess: "Show less",
     /** @param {string} name */ attachment: (name) => `Attachment ${name}`,
     /** @param {string} names */ view: (names) => `${names} views`,
     /** @param {string} names */ write: (names) => `${names} writes`,

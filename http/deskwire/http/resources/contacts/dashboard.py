@@ -17,11 +17,13 @@ from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, Routes, dashboard
 from deskwire.http.resources.contacts.contacts import CONTACTS, ContactPatch, change, merge, profiled
 from deskwire.http.schemas import conversations as shapes
+from deskwire.http.schemas.base import Deleted
 
 routes = Routes(CONTACTS)
 _ONE: Final = "/contacts/<contact_id>"
 _READ: Final = dashboard("contacts.read")
-_MANAGE: Final = dashboard("contacts.manage")
+_CHANGES: Final = "contacts.manage"
+_MANAGE: Final = dashboard(_CHANGES)
 
 
 class AgentMergeBody(Body):
@@ -74,6 +76,26 @@ async def merge_contact(call: Call[AgentMergeBody, Query]) -> Answer:
     Where both have a value, this one's stays: of an identity field, an attribute, or a memory entry of the same name.
     """
     return await merge(call, _contact_id(call), by_id=True)
+
+
+@routes.add(
+    "DELETE",
+    _ONE,
+    dashboard("conversations.delete"),
+    operation_id="dashboardDeleteContact",
+    answer=Deleted,
+    errors=("erasure_under_way",),
+    records=("contact.erased",),
+)
+async def delete_contact(call: Call[Body, Query]) -> Answer:
+    """Erase a contact and all its conversations (GDPR). A machine credential needs `contacts.manage`, too."""
+    call.access.require(_CHANGES)
+    project, contact_id = call.project, _contact_id(call)
+    named = await call.services.store.read(
+        Inline(lambda reader: found_contact(reader, project.rowid, contact_id, by_id=True))
+    )
+    contact = await call.services.erasures.erase(project, named.user_id, call.by)
+    return {"id": contact.id, "deleted": True}
 
 
 def _contact_id(call: Call[Any, Query]) -> str:

@@ -12,8 +12,8 @@ from deskwire.engine.tickets.activity import Activity, By, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter, TicketLooks, TicketReader
 from deskwire.engine.tickets.service import TicketService
-from deskwire.engine.tickets.ticket import ticket_view
-from deskwire.http.api.calls import Answer, Call
+from deskwire.engine.tickets.ticket import Ticket, ticket_tag, ticket_view
+from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import Paged, bad_cursor, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
@@ -152,10 +152,10 @@ async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
     }
 
 
-@routes.add("GET", _ONE, _READ, operation_id="getTicket", answer=shapes.Ticket)
+@routes.add("GET", _ONE, _READ, operation_id="getTicket", answer=shapes.Ticket, tagged=True)
 async def get_ticket(call: Call[Body, Query]) -> Answer:
-    """Fetch a ticket."""
-    return ticket_view(
+    """Fetch a ticket. Its `ETag` is for `If-Match` of a change; `lastActivityAt` does not count in it."""
+    return _tagged(
         await call.services.store.read(Inline(lambda reader: find_ticket(reader, call.project, _id(call))))
     )
 
@@ -168,13 +168,20 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
     body=TicketPatch,
     limit=LARGE,
     answer=shapes.Ticket,
-    errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
+    errors=(
+        "conversation_linked",
+        "ticket_changed",
+        "conversation_busy",
+        "overloaded",
+        "changed_meanwhile",
+    ),
+    tagged=True,
     further=(nulls(*NULLABLE), _look_at_snooze, _references()),
 )
 async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
     """Change a ticket. A new `conversationId` also changes the `ticketId` of the conversations concerned."""
     now = call.services.clock()
-    return ticket_view(await _service(call).change(_id(call), patch_values(call.body, now), now))
+    return _tagged(await _service(call).change(_id(call), patch_values(call.body, now), now))
 
 
 @routes.add(
@@ -183,7 +190,8 @@ async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
     _MANAGE,
     operation_id="deleteTicket",
     answer=Deleted,
-    errors=("ticket_changed", "conversation_busy", "overloaded"),
+    errors=("ticket_changed", "conversation_busy", "overloaded", "changed_meanwhile"),
+    tagged=True,
 )
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
     """Delete a ticket permanently, with its activity log. Its conversation remains."""
@@ -221,7 +229,11 @@ def _by(call: Call[Any, Any]) -> By:
 
 
 def _service(call: Call[Any, Any]) -> TicketService:
-    return TicketService(call.services.store, call.services.actors, call.project, _by(call))
+    return TicketService(call.services.store, call.services.actors, call.project, _by(call), call.seen)
+
+
+def _tagged(ticket: Ticket) -> Tagged:
+    return Tagged(ticket_view(ticket), ticket_tag(ticket))
 
 
 def _filter(reader: ListReader, call: Call[Body, TicketList]) -> TicketFilter:

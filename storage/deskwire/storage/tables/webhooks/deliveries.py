@@ -138,6 +138,13 @@ class DeliveryReads(Queries):
         ).fetchone()
         return HeldBack(*held, *missed)
 
+    def outstanding(self, endpoint: int, bound: int) -> int:
+        (count,) = self.conn.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?) AS waiting",
+            (endpoint, bound),
+        ).fetchone()
+        return int(count)
+
 
 class DeliveryWrites(Changes):
     """Changes of deliveries; the methods are those of `ports.Transaction`."""

@@ -1,0 +1,31 @@
+// @ts-check
+/** The sentences of what all pages share. Those of a page stand in the texts of its group. */
+import { t as desk } from "../texts.js";
+
+const plural = new Intl.PluralRules("en");
+/** A number with its noun. @param {number} n @param {string} one @param {string} other */
+export const many = (n, one, other) => `${n.toLocaleString()} ${plural.select(n) === "one" ? one : other}`;
+
+export const t = {
+  tryAgain: desk.tryAgain, cancel: desk.cancel, save: desk.save, close: desk.close, copy: desk.copy, copied: desk.copied,
+  groups: { work: "Work", learn: "Learn", console: "Console", settings: "Settings" },
+  toInbox: "Go to the inbox", pages: "Pages",
+  unknown: "There is no such page", unknownText: "The address may be that of another version of the desk.",
+  forbidden: "Your role may not open this page",
+  /** @param {string} permission */ forbiddenText: (permission) => `It needs the permission ${permission}. An administrator of your organisation can give you a role that has it.`,
+  crashed: "Something in this page failed", notFetched: "The page could not be fetched",
+  loading: "Loading", failed: "It could not be loaded", gone: "There is nothing here", goneText: "It was deleted, it is in another project, or the address is wrong.",
+  noMore: "That is all.", showMore: "Show more", loadingMore: "Loading more",
+  /** @param {number} n */ shown: (n) => `${n.toLocaleString()} shown`,
+  /** @param {string} at */ asOf: (at) => `As of ${at}: the service does not answer.`,
+  more: "More", calls: "Calls of this page", asJson: "As JSON", asCurl: "As curl",
+  asCurlText: "Set DESKWIRE_TOKEN to an access token of yours, or to a machine credential.",
+  choose: "Choose", chooseAll: "Choose all that are shown", nothingChosen: "Nothing is chosen",
+  required: "This is needed.", problems: "This was not accepted",
+  confirmWord: (/** @type {string} */ word) => `Type “${word}” to go on`, wordWrong: (/** @type {string} */ word) => `This is not “${word}”.`,
+  willBeGone: "This will be gone, for good:", willStay: "This stays:", doing: "Working …",
+  changedMeanwhile: "Somebody changed this meanwhile", changedText: "Nothing was saved yet. Compare, and choose whose values stay.",
+  field: "Field", theirs: "Theirs", mine: "Yours", keepTheirs: "Keep theirs", saveMine: "Save yours", empty: "–",
+  asTable: "As a table", asChart: "As a chart", time: "Time", noFigures: "There are no figures for this time.",
+  secretOnce: "This is shown once. Copy it now: nobody can show it again.", secret: "Secret",
+};

@@ -1,0 +1,33 @@
+// @ts-check
+/** The user's own sessions, and the way to end those that are somewhere else. */
+import { html, useState } from "../vendor/preact.js";
+import { t } from "./texts.js";
+import { Ago, Button, Empty, say } from "../parts.js";
+import { call } from "../api.js";
+import { Frame } from "../parts/frame.js";
+import { ListTable } from "../parts/table.js";
+import { useList } from "../parts/loading.js";
+import { Gone } from "../parts/gone.js";
+import { clientName } from "./clients.js";
+
+export function Page() {
+  const of = useList("users/me/sessions");
+  const [ends, setEnds] = useState(/** @type {"others"|any} */ (null));
+  const end = async () => {
+    if (ends === "others") await call("DELETE", "users/me/sessions", { query: { others: true } });
+    else await call("DELETE", `users/me/sessions/${ends.id}`);
+    say(t.sessions.ended);
+    await of.reload();
+  };
+  const others = of.items.some((each) => !each.current);
+  const columns = [
+    { label: t.sessions.client, cell: (/** @type {any} */ row) => html`${clientName(row.client)} ${row.current && html`<span class="chip good">${t.sessions.thisOne}</span>`}` },
+    { label: t.sessions.lastSeen, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.lastSeenAt} />` },
+    { label: t.sessions.began, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.createdAt} />`, less: true },
+    { label: t.actions, silent: true, cell: (/** @type {any} */ row) => !row.current && html`<${Button} class="small" label=${t.sessions.end} press=${() => setEnds(row)} />` },
+  ];
+  return html`<${Frame} title=${t.pages.sessions} calls=${[of.call]} actions=${others && html`<${Button} label=${t.sessions.endOthers} press=${() => setEnds("others")} />`}>
+    <${ListTable} of=${of} caption=${t.pages.sessions} columns=${columns} empty=${html`<${Empty} icon="lock" title=${t.sessions.none} />`} />
+    ${ends && html`<${Gone} title=${ends === "others" ? t.sessions.endOthers : t.sessions.endOne} loses=${ends === "others" ? t.sessions.losesOthers : t.sessions.losesOne(clientName(ends.client))} stays=${t.sessions.stays} label=${t.sessions.end} run=${end} close=${() => setEnds(null)} />`}
+  <//>`;
+}

@@ -1,0 +1,89 @@
+"""The health of a project: what is delivered of its events, who waits, and the room for its uploads."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.listing import ConversationFilter, Sort
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.uploads.ports import UploadReader
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.outcome import endpoint_name
+from deskwire.engine.webhooks.ports import DeliveryReader
+from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import Routes, in_project
+from deskwire.http.resources.accounts import projects
+from deskwire.http.schemas import people as shapes
+
+routes = Routes(projects.routes.tag, in_project("conversations.read"))
+
+OUTSTANDING_MAX: Final = 10_000
+"""The number up to which the deliveries that wait for one endpoint are counted."""
+
+_LONGEST_WAIT: Final = Sort("waiting", "desc")
+_WAITING: Final = ConversationFilter(waiting=True, archived=False, snoozed=False)
+
+
+class HealthReader(ConversationReader, DeliveryReader, UploadReader, Protocol):
+    """Queries on conversations, deliveries and uploads."""
+
+
+@routes.add("GET", f"{projects.ONE}/health", operation_id="getProjectHealth", answer=shapes.ProjectHealth)
+async def get_health(call: Call[Body, Query]) -> Answer:
+    """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the room for uploads.
+
+    Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Deliveries that wait
+    for an endpoint are counted up to 10,000.
+    """
+    project, now = call.project, call.services.clock()
+    found = await call.services.store.read(lambda reader: _read(reader, project, now))
+    consumers = [
+        {
+            "channel": each.channel,
+            "consumerId": each.consumer_id,
+            "connected": each.connected,
+            "lag": each.lag,
+        }
+        for each in await call.services.hub.consumers(project)
+    ]
+    return {**found, "consumers": consumers}
+
+
+def _read(reader: HealthReader, project: Project, now: int) -> dict[str, Any]:
+    endpoints = [
+        _endpoint_view(each, reader.outstanding(each.rowid, OUTSTANDING_MAX), now)
+        for each in reader.endpoints(project.rowid)
+    ]
+    longest = reader.conversations(project.rowid, _WAITING, _LONGEST_WAIT, None, 1)
+    return {
+        "healthy": all(each["status"] == "enabled" and each["circuit"] == "closed" for each in endpoints),
+        "endpoints": endpoints,
+        "outstanding": sum(each["outstanding"] for each in endpoints),
+        "oldestWaiting": {
+            "conversationId": longest[0].conversation.id,
+            "waitingSince": iso(longest[0].conversation.waiting_since or now),
+        }
+        if longest
+        else None,
+        "uploads": {
+            "usedBytes": reader.uploads_size(project.rowid),
+            "quotaBytes": project.settings.upload_quota_bytes,
+        },
+    }
+
+
+def _endpoint_view(endpoint: Endpoint, outstanding: int, now: int) -> dict[str, Any]:
+    return {
+        "id": endpoint.id,
+        "name": endpoint_name(endpoint),
+        "status": endpoint.status,
+        "statusReason": endpoint.status_reason,
+        "circuit": endpoint.circuit.state(now),
+        "circuitReason": endpoint.circuit.reason,
+        "failingSince": iso_or_none(endpoint.circuit.failing_since),
+        "lastDeliveryAt": iso_or_none(endpoint.last_delivery_at),
+        "outstanding": outstanding,
+    }

@@ -1,0 +1,58 @@
+"""How a project is, as everybody who reads its conversations sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.api.service import Service
+from tests.support.api.staff import person
+
+
+async def health_of(service: Service) -> dict[str, Any]:
+    answer = await service.dashboard.get(f"/projects/{service.demo['projectId']}/health")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_a_project_without_anything_is_well(service: Service) -> None:
+    found = await health_of(service)
+    assert (found["healthy"], found["endpoints"], found["consumers"]) == (True, [], [])
+    assert (found["outstanding"], found["oldestWaiting"]) == (0, None)
+    assert found["uploads"] == {"usedBytes": 0, "quotaBytes": 10 << 30}
+
+
+async def test_the_longest_wait_is_that_of_the_contact_whom_nobody_has_answered(service: Service) -> None:
+    first = await service.create("u1", message={"text": "Hello?"})
+    second = await service.create("u2", message={"text": "Hello?"})
+    assert (await health_of(service))["oldestWaiting"]["conversationId"] == first["id"]
+    await service.dashboard.post(f"/conversations/{first['id']}/messages", json={"text": "Here I am."})
+    waiting = (await health_of(service))["oldestWaiting"]
+    assert waiting["conversationId"] == second["id"]
+    assert waiting["waitingSince"] >= second["createdAt"]
+
+
+async def test_an_endpoint_is_named_without_its_url_and_a_disabled_one_is_no_good_health(
+    service: Service,
+) -> None:
+    made = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:8123/hook?t=s"})
+    assert made.status_code == 200, made.text
+    await service.http.patch(f"/s2s/webhooks/{made.json()['id']}", json={"status": "disabled"})
+    found = await health_of(service)
+    (endpoint,) = found["endpoints"]
+    assert (found["healthy"], endpoint["name"], endpoint["status"]) == (False, "127.0.0.1", "disabled")
+    assert "hook" not in str(endpoint)
+
+
+async def test_an_upload_takes_up_room(service: Service) -> None:
+    file = {"file": ("a.txt", b"x" * 1000, "text/plain")}
+    (await service.dashboard.post("/uploads", files=file)).raise_for_status()
+    assert (await health_of(service))["uploads"]["usedBytes"] == 1000
+
+
+async def test_a_viewer_reads_it_and_a_stranger_finds_no_such_project(service: Service) -> None:
+    path = f"/projects/{service.demo['projectId']}/health"
+    async with person(service, "viewer") as viewer:
+        assert (await viewer.http.get(path)).status_code == 200
+        missing = await viewer.http.get("/projects/prj_00000000000000000000000000/health")
+    assert missing.status_code == 404

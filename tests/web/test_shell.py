@@ -1,0 +1,183 @@
+"""What all pages share: addresses, the navigation, the frame, states, dialogs, and what a page's calls look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.root import ROOT
+from tests.web.harness.desk import NETWORK, Desk, axe_source
+from tests.web.harness.stage import Stage
+
+SESSIONS = "/desk/settings/sessions"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+@pytest.fixture(scope="module")
+def stage(shared_stage: Stage) -> Stage:
+    """A service that these tests share: none of them changes what another one looks at."""
+    return shared_stage
+
+
+def _head(page: Page, name: str) -> None:
+    expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
+
+
+def test_a_page_is_reached_by_its_link_and_left_by_back(desk: Desk) -> None:
+    desk.sign_in()
+    desk.page.get_by_text("Settings", exact=True).first.click()
+    desk.page.get_by_role("link", name="Your sessions").click()
+    _head(desk.page, "Your sessions")
+    assert desk.page.url.endswith(SESSIONS)
+    expect(desk.page).to_have_title(re.compile("Your sessions"))
+    expect(desk.page.get_by_role("link", name="Your sessions")).to_have_attribute("aria-current", "page")
+    expect(desk.page.get_by_role("region", name="Conversations")).to_have_count(0)
+    desk.page.go_back()
+    expect(desk.page.get_by_role("region", name="Conversations")).to_be_visible()
+    desk.page.go_forward()
+    _head(desk.page, "Your sessions")
+
+
+def test_a_page_opens_by_the_address_that_a_colleague_sent(desk: Desk) -> None:
+    desk.sign_in()
+    desk.open(SESSIONS)
+    _head(desk.page, "Your sessions")
+    expect(desk.page.get_by_role("row").filter(has_text="this one")).to_be_visible()
+
+
+def test_keys_of_conversations_do_nothing_on_a_page(desk: Desk, stage: Stage) -> None:
+    conversation = stage.converse("keys", "Stay open.", name="Kay Still")
+    desk.sign_in()
+    desk.view()
+    desk.row("Kay Still").click(modifiers=["Control"])
+    desk.page.keyboard.press("Control+k")
+    expect(desk.page.get_by_role("combobox")).to_be_focused()
+    desk.page.keyboard.type("your sessions")
+    desk.page.keyboard.press("Enter")
+    _head(desk.page, "Your sessions")
+    desk.page.keyboard.press("e")
+    expect(desk.page.get_by_role("status").filter(has_text="No conversation is open")).to_be_attached()
+    found = stage.owner.get(f"/conversations/{conversation['id']}").raise_for_status().json()
+    assert found["status"] == "OPEN"
+
+
+def test_an_address_that_is_no_page_says_so_and_leads_back(desk: Desk) -> None:
+    desk.sign_in()
+    desk.open("/desk/no/such/page")
+    expect(desk.page.get_by_text("There is no such page")).to_be_visible()
+    desk.page.get_by_role("link", name="Go to the inbox").click()
+    expect(desk.page.get_by_role("region", name="Conversations")).to_be_visible()
+
+
+def test_the_dialog_names_what_will_be_gone_before_it_is_gone(desk: Desk, stage: Stage) -> None:
+    user = stage.demo["user"]
+    stage.client(user["email"], user["password"])
+    proof = {"email": user["email"], "password": user["password"]}
+    stage.owner.post("/auth/session", json=proof).raise_for_status()
+    desk.sign_in()
+    desk.open(SESSIONS)
+    row = desk.page.get_by_role("row").filter(has_text="httpx")
+    row.get_by_role("button", name="End").first.click()
+    dialog = desk.page.get_by_role("dialog", name="End this session")
+    expect(dialog).to_contain_text("its next call is refused")
+    desk.page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(row).to_have_count(1)
+    row.get_by_role("button", name="End").click()
+    dialog.get_by_role("button", name="End", exact=True).click()
+    expect(row).to_have_count(0)
+
+
+def test_a_page_shows_its_calls_as_json_and_as_curl(desk: Desk, stage: Stage) -> None:
+    desk.sign_in()
+    desk.open(SESSIONS)
+    desk.page.get_by_role("button", name="Calls of this page").click()
+    desk.page.get_by_role("menuitem", name="As JSON").click()
+    expect(desk.page.get_by_role("dialog", name="As JSON")).to_contain_text('"lastSeenAt"')
+    desk.page.keyboard.press("Escape")
+    desk.page.get_by_role("button", name="Calls of this page").click()
+    desk.page.get_by_role("menuitem", name="As curl").click()
+    dialog = desk.page.get_by_role("dialog", name="As curl")
+    expect(dialog).to_contain_text(f"curl -s '{stage.url}/v3/users/me/sessions?limit=50'")
+    expect(dialog).to_contain_text("$DESKWIRE_TOKEN")
+
+
+def test_a_page_that_could_not_be_loaded_is_loaded_when_the_service_is_back(desk: Desk, stage: Stage) -> None:
+    desk.sign_in()
+    desk.tolerated.append(NETWORK)
+    desk.context.route("**/v3/users/me/sessions*", lambda route: route.abort())
+    desk.page.get_by_text("Settings", exact=True).first.click()
+    desk.page.get_by_role("link", name="Your sessions").click()
+    expect(desk.page.get_by_text("It could not be loaded")).to_be_visible()
+    desk.context.unroute("**/v3/users/me/sessions*")
+    desk.page.get_by_role("button", name="Try again").click()
+    expect(desk.page.get_by_role("row").filter(has_text="this one")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
+def test_axe_finds_nothing_on_a_page_and_in_its_dialog(
+    window: Callable[..., Desk], stage: Stage, scheme: str
+) -> None:
+    options = {"forced_colors": "active"} if scheme == "forced" else {"color_scheme": scheme}
+    desk = window(stage, **options)
+    axe = axe_source(ROOT / "tests/web/tools")
+
+    def check() -> None:
+        desk.page.evaluate(axe)
+        found = desk.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
+        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+
+    desk.sign_in()
+    desk.open(SESSIONS)
+    expect(desk.page.get_by_role("row").filter(has_text="this one")).to_be_visible()
+    check()
+    desk.page.get_by_role("button", name="Calls of this page").click()
+    desk.page.get_by_role("menuitem", name="As curl").click()
+    expect(desk.page.get_by_role("dialog")).to_be_visible()
+    check()
+
+
+def test_a_page_needs_no_scrolling_sideways_at_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
+    desk = window(stage, viewport={"width": 320, "height": 640})
+    desk.sign_in()
+    desk.open(SESSIONS)
+    _head(desk.page, "Your sessions")
+    expect(desk.page.get_by_role("row").nth(1)).to_be_visible()
+    assert desk.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    desk.page.get_by_role("button", name="Pages").click()
+    desk.page.get_by_role("menuitem", name="Go to the inbox").click()
+    expect(desk.page.get_by_role("region", name="Conversations")).to_be_visible()
+
+
+SHOW_CHART = """async () => {
+  const root = document.querySelector("script[type=module]").src.replace("app.js", "");
+  const [{ Chart }, { html, render }] = await Promise.all([import(`${root}parts/chart.js`), import(`${root}vendor/preact.js`)]);
+  const at = Array.from({ length: 24 }, (_, hour) => `2026-11-24T${String(hour).padStart(2, "0")}:00:00.000Z`);
+  const series = [{ label: "Delivered", values: at.map((_, i) => i * i) }, { label: "Dropped", values: at.map(() => 7), colour: "--bad" }];
+  render(html`<${Chart} title="Deliveries" at=${at} series=${series} summary="They grow." />`, document.querySelector("main").appendChild(document.createElement("div")));
+}"""
+
+
+def test_a_chart_draws_under_the_policy_of_the_page_and_has_its_figures_as_a_table(desk: Desk) -> None:
+    desk.sign_in()
+    desk.open(SESSIONS)
+    _head(desk.page, "Your sessions")
+    desk.page.evaluate(SHOW_CHART)
+    expect(desk.page.get_by_role("img", name="They grow.").locator("canvas")).to_be_visible()
+    desk.page.get_by_role("button", name="As a table").click()
+    expect(desk.page.get_by_role("row").filter(has_text="529")).to_contain_text("7")
+    expect(desk.page.locator("canvas")).to_have_count(0)
+
+
+def test_a_viewers_navigation_has_no_page_that_the_role_may_not_open(
+    window: Callable[..., Desk], stage: Stage
+) -> None:
+    desk = window(stage)
+    desk.sign_in(stage.person("Vera", "viewer"), "a password of an agent, long enough")
+    desk.page.get_by_text("Settings", exact=True).first.click()
+    expect(desk.page.get_by_role("link", name="Your sessions")).to_be_visible()
+    for name in ("Server keys", "Members", "Webhooks"):
+        expect(desk.page.get_by_role("link", name=name)).to_have_count(0)
