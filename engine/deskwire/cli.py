@@ -24,6 +24,7 @@ ELSEWHERE: Final = {
     "audit": "deskwire.commands.admin.audit:audit",
     "backup": "deskwire.commands.backup.command:backup",
     "check": "deskwire.commands.backup.command:check",
+    "convert": "deskwire.commands.convert.command:convert_command",
     "copy": "deskwire.commands.database.copy:copy",
     "deliveries": "deskwire.commands.deliveries.command:deliveries",
     "demo": "deskwire.commands.demo.command:demo",
