@@ -182,8 +182,9 @@ web-lint: $(TOOLS)/node_modules/.stamp
 web: web-lint .venv/.web-stamp
 	WEB=required $(PYTEST_AGAIN) -n $(WORKERS) --dist loadfile tests/web $(ARGS)
 
-# The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used.
-# Needs a JDK, too. What is installed is in tests/clients/tools and requirements/clients.txt; nothing else is fetched.
+# The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used; then the
+# examples in six languages. Needs a JDK, Ruby and PHP, too, and the websocket libraries that .ci/run installs. What else is
+# installed is in tests/clients/tools and requirements/clients.txt; nothing is fetched besides.
 CLIENT_TOOLS := tests/clients/tools
 
 $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS)/package-lock.json
@@ -191,7 +192,7 @@ $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS
 	@touch $@
 
 clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
-	CLIENTS=required $(PYTEST_AGAIN) tests/clients $(ARGS)
+	CLIENTS=required $(PYTEST_AGAIN) tests/clients tests/examples $(ARGS)
 
 # The image, built and run without an engine, and the files to deploy with, each read by the program that it is for. Needs
 # Linux, root and promtool (Debian's package prometheus), and leaves out what kubectl alone could say where there is none.
