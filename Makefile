@@ -221,7 +221,6 @@ image:
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt pyproject.toml -o requirements/run.txt
-	$(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
 	for each in postgres s3; do $(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt --extra $$each pyproject.toml -o requirements/extra-$$each.txt || exit 1; done
 	for each in audit bench build clients containers site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 	$(LOCK) --upgrade -c requirements/dev.txt -c requirements/site.txt --group release -o requirements/release.txt

@@ -22,7 +22,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 KEPT: Final = Path(__file__).with_name("licences")
 """Licence texts of what comes without one."""
-LOCKS: Final = ("run.txt", "nodes.txt")
+LOCKS: Final = ("run.txt", "extra-postgres.txt", "extra-s3.txt")
 _PIN: Final = re.compile(r"([a-z0-9.-]+)==([^\s;]+)")
 _TEXT: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?!.*\.py$)", re.IGNORECASE)
 _WORDS: Final = {
@@ -170,6 +170,7 @@ def scripts(root: Path = ROOT) -> list[Part]:
         "htm": "Apache-2.0",
         "@preact/signals": "MIT",
         "@preact/signals-core": "MIT",
+        "uplot": "MIT",
     }.items():
         file = f"desk/vendor/{name.removeprefix('@').replace('/', '-')}.LICENSE"
         made.append(Part(name, tools[f"node_modules/{name}"]["version"], "npm", spdx, text(file)))

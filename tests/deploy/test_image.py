@@ -84,7 +84,13 @@ def test_the_image_has_what_the_wheel_is_built_from() -> None:
         assert sent([path.relative_to(ROOT) for path in files]), f"{source}: .dockerignore leaves it out"
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
     only = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
-    assert {each.split("/")[0] for each in only} | {"pyproject.toml", "README.md", "LICENSE"} <= copied
+    assert {each.split("/")[0] for each in only} | {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "SOURCE",
+        "release/hooks.py",
+    } <= copied
     assert project["project"]["optional-dependencies"].keys() == set(defaults(FIRST)["EXTRAS"].split())
 
 

@@ -69,9 +69,9 @@ def test_the_commit_of_an_image_without_the_history_comes_from_the_environment(
 
 
 def test_links_and_pictures_become_absolute_and_nothing_else_does() -> None:
-    text = "[a](docs/a.md#b) ![c](d.png) [e](https://x.example/) [f](#g) `[h](i)`[j](mailto:k@l.example)"
+    text = "[a](a/b.md#b) ![c](d.png) [e](https://x.example/) [f](#g) `[h](i)`[j](mailto:k@l.example)"
     assert absolute(text, "https://r.example", "1.2") == (
-        "[a](https://r.example/blob/v1.2/docs/a.md#b) ![c](https://r.example/raw/v1.2/d.png) "
+        "[a](https://r.example/blob/v1.2/a/b.md#b) ![c](https://r.example/raw/v1.2/d.png) "
         "[e](https://x.example/) [f](#g) `[h](https://r.example/blob/v1.2/i)`[j](mailto:k@l.example)"
     )
 

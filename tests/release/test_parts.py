@@ -9,7 +9,18 @@ from typing import Final
 
 import pytest
 from release.notices import notices
-from release.parts import KEPT, SHARED, Part, UnknownLicence, executable, libraries, licence, pins, scripts
+from release.parts import (
+    KEPT,
+    LOCKS,
+    SHARED,
+    Part,
+    UnknownLicence,
+    executable,
+    libraries,
+    licence,
+    pins,
+    scripts,
+)
 
 from tests.support.root import ROOT
 
@@ -46,7 +57,7 @@ def test_what_the_locks_leave_out_is_in_none_and_on_the_page() -> None:
     text = (ROOT / "release/left-out.txt").read_text()
     left_out = set(re.findall(r"^([a-z0-9-]+) ;", text, re.MULTILINE))
     assert left_out == {row[0] for row in table("Package | Declared by")}
-    for lock in ("run.txt", "nodes.txt"):
+    for lock in LOCKS:
         assert not left_out & {pin.name for pin in pins(ROOT / "requirements" / lock)}
 
 
@@ -60,7 +71,7 @@ def test_every_library_of_the_locks_has_its_licence_in_full() -> None:
 def test_all_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
     locks = tmp_path / "requirements"
     locks.mkdir()
-    for lock in ("run.txt", "nodes.txt"):
+    for lock in LOCKS:
         (locks / lock).write_text(
             "nosuch==1 \\\n    # via deskwire\ntrio==0.1\n    # via\n    #   deskwire\n"
         )
@@ -79,6 +90,7 @@ def test_the_scripts_of_the_pages_have_versions_and_licences() -> None:
         "htm",
         "@preact/signals",
         "@preact/signals-core",
+        "uplot",
     }
     assert all(all(part.texts) for part in scripts())
 

@@ -183,7 +183,7 @@ async def test_an_upgrade_of_what_is_no_stream_is_refused_with_its_reason(servic
         async with await trio.open_tcp_stream(host, int(port)) as stream:
             await stream.send_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             first = b""
-            while b'{"status":"ok"}' not in first:
+            while not first.endswith(b"}\n"):
                 first += await stream.receive_some(65_536)
             await stream.send_all((upgrade + key).encode())
             answer = b""
