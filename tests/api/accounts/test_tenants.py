@@ -36,6 +36,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "ContactPatch": {"name": "x"},
     "ConversationPatch": {"title": "x"},
     "EndpointPatch": {"description": "x"},
+    "ReplayBody": {"conversationId": "cnv_00000000000000000000000000"},
     "RecoverBody": {"since": "2026-01-01T00:00:00Z"},
     "TypingBody": {"typing": True},
     "TicketPatch": {"title": "x"},
