@@ -19,12 +19,14 @@ async def consumers(service: Service, conversation: dict[str, Any]) -> list[dict
     return items
 
 
-async def confirmed(service: Service, conversation: dict[str, Any], sequence: int) -> dict[str, Any]:
-    """Wait until the one consumer has confirmed that much."""
+async def confirmed(
+    service: Service, conversation: dict[str, Any], sequence: int, *, connected: bool = True
+) -> dict[str, Any]:
+    """Wait until the one consumer has confirmed that much, and is connected or not."""
     with trio.fail_after(20):
         while True:
             (found,) = await consumers(service, conversation)
-            if found["confirmedSequence"] == sequence:
+            if (found["confirmedSequence"], found["connected"]) == (sequence, connected):
                 return found
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
@@ -42,10 +44,7 @@ async def test_a_consumer_of_the_project_says_up_to_where_it_has_confirmed(servi
         assert found["channel"] == f"private-project-{service.demo['projectId']}"
         assert (found["consumerId"], found["connected"]) == ("mirror-1", True)
     await service.say(conversation, "three")
-    with trio.fail_after(20):
-        while (await consumers(service, conversation))[0]["connected"]:
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
-    assert (await confirmed(service, conversation, 3))["connected"] is False
+    await confirmed(service, conversation, 3, connected=False)
 
 
 async def test_channels_of_other_conversations_and_contacts_are_left_out(service: Service) -> None:

@@ -29,8 +29,8 @@ class ReplayBody(Body):
     """The conversation whose events are sent again: all of them, or those `from` one sequence `to` another."""
 
     conversation_id: Annotated[str, Field(max_length=40)]
-    first: Annotated[Annotated[int, Field(ge=1)] | None, Field(alias="from")] = None
-    last: Annotated[Annotated[int, Field(ge=1)] | None, Field(alias="to")] = None
+    first: Annotated[Annotated[int, Field(ge=1, lt=1 << 63)] | None, Field(alias="from")] = None
+    last: Annotated[Annotated[int, Field(ge=1, lt=1 << 63)] | None, Field(alias="to")] = None
     dry_run: bool = False
 
 
