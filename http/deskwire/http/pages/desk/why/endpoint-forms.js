@@ -99,7 +99,7 @@ export function Replay({ endpoint, conversation, done, close }) {
     <p>${t.again.replayText}</p>
     <${Form} save=${look} label=${t.again.look} kind="">
       <${Field} name="conversationId" label=${t.again.conversation} hint=${t.again.conversationHint} initial=${conversation} mono spellcheck="false" autofocus />
-      <div class="two"><${Field} name="from" label=${t.again.from} type="number" min="1" /><${Field} name="to" label=${t.again.to} type="number" min="1" /></div>
+      <div class="pair-of-fields"><${Field} name="from" label=${t.again.from} type="number" min="1" /><${Field} name="to" label=${t.again.to} type="number" min="1" /></div>
     <//>
     <${DryRun} about=${about} find=${() => ask(true)} send=${() => ask(false)} sent=${sent} disabled=${endpoint.status === "disabled" ? t.again.disabled : undefined} />
   </div><//>`;
