@@ -132,6 +132,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "message_id": message["id"],
         "endpoint_id": endpoint["id"],
         "delivery_id": delivery["id"],
+        "event_id": (await service.events())[0]["id"],
         "user_id": (await service.dashboard.get("/users/me")).json()["id"],
         "user:user_id": "u1",
         "consumer_id": await consumer(service),

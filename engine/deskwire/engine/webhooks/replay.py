@@ -18,7 +18,7 @@ class Replayed:
 
 @value
 class Replayable:
-    """What a replay finds.
+    """The numbers of events that a replay finds.
 
     Args:
         count: events that it sends.

@@ -27,12 +27,14 @@ export function Endpoint({ id }) {
   const [since] = [new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000 - (days * 24 - 1) * 3_600_000).toISOString()];
   const figures = useCall(`webhooks/${id}/figures`, { since, bucket: days > 7 ? "day" : "hour" });
   const close = () => show(null);
+  const [round, next] = useState(0);
+  const sent = () => (next(round + 1), void of.reload());
   return html`<${Frame} title=${endpoint ? endpointName(endpoint) : t.pages.webhooks} up=${{ to: "webhooks", label: t.pages.webhooks }} calls=${[of.call, figures.call, { method: "GET", path: `webhooks/${id}/deliveries` }]}
       face=${endpoint && html`<bdi>${endpointName(endpoint)}</bdi> <${Health} of=${endpoint} />`} actions=${endpoint && html`<${Actions} endpoint=${endpoint} show=${show} />`}>
-    <${States} of=${of}>${() => html`<${About} of=${endpoint} /><${Figures} of=${figures} days=${days} /><${Log} endpoint=${endpoint} />`}<//>
+    <${States} of=${of}>${() => html`<${About} of=${endpoint} /><${Figures} of=${figures} days=${days} /><${Log} endpoint=${endpoint} round=${round} />`}<//>
     ${shown === "edit" && html`<${Edit} endpoint=${endpoint} done=${(/** @type {any} */ next) => (of.put(next), say(t.saved))} close=${close} />`}
-    ${shown === "recover" && html`<${Recover} endpoint=${endpoint} done=${of.reload} close=${close} />`}
-    ${shown === "replay" && html`<${Replay} endpoint=${endpoint} conversation=${query.value.get("conversation") ?? ""} done=${of.reload} close=${close} />`}
+    ${shown === "recover" && html`<${Recover} endpoint=${endpoint} done=${sent} close=${close} />`}
+    ${shown === "replay" && html`<${Replay} endpoint=${endpoint} conversation=${query.value.get("conversation") ?? ""} done=${sent} close=${close} />`}
     ${shown === "rotate" && html`<${Rotate} endpoint=${endpoint} done=${(/** @type {any} */ next) => (setSecret(next.secret), of.put({ ...next, secret: endpoint.secret }), void of.reload())} close=${close} />`}
     ${shown === "disable" && html`<${Gone} title=${t.endpoint.disable} loses=${[t.endpoint.disableLoses]} stays=${[t.endpoint.disableStays]} label=${t.endpoint.disable} run=${async () => of.put(await switched(id, "disabled"))} close=${close} />`}
     ${shown === "delete" && html`<${Gone} title=${t.endpoint.delete} loses=${[t.endpoint.deleteLoses, t.endpoint.deleteLog]} stays=${[t.endpoint.deleteStays]} word=${endpointName(endpoint)} label=${t.endpoint.delete} run=${() => removed(id)} close=${close} />`}

@@ -30,13 +30,13 @@ function because(row) {
   return row.reason ?? last?.error ?? (row.status === "pending" ? t.log.notYet : null);
 }
 
-/** @param {{endpoint: any}} props */
-export function Log({ endpoint }) {
+/** @param {{endpoint: any, round: number}} props  round: another one when something was sent again */
+export function Log({ endpoint, round }) {
   const of = useList(`webhooks/${endpoint.id}/deliveries`, filters(), PAGE);
   const open = query.value.get("delivery");
   const pending = of.items.some((/** @type {any} */ each) => each.status === "pending");
   useFresh(of.reload, pending, of.items.length > PAGE);
-  useEffect(() => void of.reload(), [open]);
+  useEffect(() => void of.reload(), [open, round]);
   const columns = [
     { label: t.log.when, cell: (/** @type {any} */ row) => html`<button type="button" class="link" onClick=${() => ask({ delivery: row.id })}><${Exact} at=${row.createdAt} /></button>` },
     { label: t.log.event, cell: (/** @type {any} */ row) => html`<span class="mono">${row.eventType ?? t.none}</span>${row.sequence !== null && html` <span class="num muted">#${row.sequence}</span>`}${row.redeliveryOf && html` <span class="chip">${t.log.again}</span>`}` },
