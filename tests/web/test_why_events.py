@@ -80,7 +80,7 @@ def test_the_log_is_filtered_by_type_and_conversation_in_its_address(desk: Desk,
     stage.say(one, "But this.")
     expect(rows(desk.page)).to_have_count(2)
     expect(rows(desk.page).first).to_contain_text("But this.")
-    desk.page.get_by_label("Event", exact=True).select_option("conversation.created")
+    desk.page.get_by_role("combobox", name="Event").select_option("conversation.created")
     expect(rows(desk.page)).to_have_count(1)
     assert "types=conversation.created" in desk.page.url
 
