@@ -86,3 +86,6 @@ async def test_an_event_is_fetched_by_its_id(service: Service) -> None:
 async def test_every_problem_of_the_parameters_is_named(service: Service) -> None:
     answer = await service.dashboard.get("/events", params={"types": "nonsense,webhook.test"})
     assert [each["code"] for each in answer.json()["errors"]] == ["unknown_event_type"] * 2
+    for wrong in ("", "message.created,", "message.created, conversation.closed"):
+        answer = await service.dashboard.get("/events", params={"types": wrong})
+        assert code(answer) == (400, "bad_query"), wrong

@@ -22,7 +22,7 @@ SAMPLE: Final = 1_000
 
 @value
 class Counts:
-    """How many deliveries that were made within a bucket are in each state now; `at` is its begin in milliseconds."""
+    """The numbers of deliveries that were made within a bucket, by their state now; `at` is its begin in milliseconds."""
 
     at: int
     of: Mapping[DeliveryStatus, int]
