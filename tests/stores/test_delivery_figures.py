@@ -11,7 +11,14 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.figures import Figures, bucket_starts, figures_view, percentile
+from deskwire.engine.webhooks.figures import (
+    Figures,
+    bucket_starts,
+    figures_view,
+    joined,
+    parts_of,
+    percentile,
+)
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, endpoint
 from tests.support.seeing import seen
 
@@ -40,9 +47,9 @@ class Shelf:
         attempt = Attempt(1, delivery.created_at, took, 200, None, b"")
         assert self.store.at_once(lambda tx: tx.record_end(delivery, attempt, status, None))  # type: ignore[arg-type]
 
-    def figures(self, starts: Sequence[int], *, theirs: bool = False) -> Figures:
+    def figures(self, starts: Sequence[int], until: int | None = None, *, theirs: bool = False) -> Figures:
         project, whom = (OTHER_PROJECT, self.theirs) if theirs else (PROJECT, self.ours)
-        return seen(self.store, lambda reader: reader.delivery_figures(project.rowid, whom, starts))
+        return seen(self.store, lambda reader: reader.delivery_figures(project.rowid, whom, starts, until))
 
 
 @pytest.fixture
@@ -91,6 +98,17 @@ def test_a_bucket_before_all_deliveries_and_one_behind_them_are_empty(shelf: She
         [0, 0, 0, 0],
         [0, 0, 0, 0],
     ]
+
+
+def test_parts_that_are_counted_by_themselves_are_the_whole(shelf: Shelf) -> None:
+    for hour in range(30):
+        for delivery in shelf.put(START + hour * HOUR, hour % 3):
+            shelf.end(delivery, hour)
+    starts = [START + hour * HOUR for hour in range(30)]
+    parts = [shelf.figures(part, until) for part, until in parts_of(starts, "hour")]
+    assert [len(each.buckets) for each in parts] == [24, 6]
+    assert joined(parts) == shelf.figures(starts)
+    assert sum(counts[0] for counts in counted(joined(parts))) == 30
 
 
 def test_what_was_rolled_back_leaves_no_trace_in_the_figures(shelf: Shelf) -> None:

@@ -59,7 +59,9 @@ def search(reader: SearchReader, project: int, query: str, parts: Collection[Par
         limit: how much of each part is returned at most.
     """
     words, name = asked_words(query), query.strip()
-    behind = reader.search_behind()  # first: what is taken in meanwhile must not make an answer without it look complete
+    behind = (
+        reader.search_behind()
+    )  # first: what is taken in meanwhile must not make an answer without it look complete
     more: set[Part] = set()
 
     def cut(part: Part, found: list[T]) -> list[T]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from deskwire.engine.core.clock import iso
@@ -20,6 +20,10 @@ SAMPLE: Final = 1_000
 """Deliveries whose times are looked at, the newest that arrived."""
 
 
+COUNTED_AT_ONCE: Final[Mapping[Bucket, int]] = {"hour": 24, "day": 1}
+"""Buckets that one read counts, so that it stays short with a million deliveries a day."""
+
+
 @value
 class Counts:
     """The numbers of deliveries that were made within a bucket, by their state now; `at` is its begin in milliseconds."""
@@ -30,7 +34,7 @@ class Counts:
 
 @value
 class Figures:
-    """The buckets, oldest first, and the times from the making of a delivery to its arrival, in milliseconds."""
+    """The buckets, oldest first, and the times from the making of a delivery to its arrival (ms), those of the newest first."""
 
     buckets: Sequence[Counts]
     took: Sequence[int]
@@ -42,6 +46,22 @@ def bucket_starts(since: int, now: int, bucket: Bucket) -> Sequence[int]:
     last = now // length
     first = max(min(since, now) // length, last - BUCKETS_MAX + 1)
     return [number * length for number in range(first, last + 1)]
+
+
+def parts_of(starts: Sequence[int], bucket: Bucket) -> Iterator[tuple[Sequence[int], int | None]]:
+    """Yield what each read counts, the newest part first: where its buckets begin, and where its last one ends, if it does."""
+    size = COUNTED_AT_ONCE[bucket]
+    until: int | None = None
+    for end in range(len(starts), 0, -size):
+        part = starts[max(0, end - size) : end]
+        yield part, until
+        until = part[0]
+
+
+def joined(newest_first: Sequence[Figures]) -> Figures:
+    """Return the figures of parts as one."""
+    buckets = [each for part in reversed(newest_first) for each in part.buckets]
+    return Figures(buckets, [ms for part in newest_first for ms in part.took][:SAMPLE])
 
 
 def percentile(sorted_values: Sequence[int], share: float) -> int | None:

@@ -118,12 +118,15 @@ class DeliveryReader(Protocol):
     def replayable(self, endpoint: int, conversation: int, wanted: Replayed) -> Replayable:
         """Count what `replay` would send of a conversation's events to an endpoint."""
 
-    def delivery_figures(self, project: int, endpoint: int, starts: Sequence[int]) -> Figures:
+    def delivery_figures(
+        self, project: int, endpoint: int, starts: Sequence[int], until: int | None
+    ) -> Figures:
         """Count the endpoint's deliveries in buckets by the time at which they were made.
 
         Args:
             project: storage key of the endpoint's project.
-            starts: where the buckets begin (ms), in ascending order, at least one; the last one has no end.
+            starts: where the buckets begin (ms), in ascending order, at least one.
+            until: where the last one ends (ms); None if it has no end.
         """
 
 

@@ -130,7 +130,7 @@ class Delivery(Shape):
 
 
 class Outcome(Shape):
-    """The outcome of an event of a conversation at an endpoint, without what only a server key may see."""
+    """The outcome of an event of a conversation at an endpoint, without its address, attempts and answers."""
 
     sequence: Annotated[int, Field(ge=1, examples=[2])]
     event_id: EventId

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from deskwire.engine.webhooks.figures import Bucket, Figures, bucket_starts, figures_view
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.figures import Bucket, Figures, bucket_starts, figures_view, joined, parts_of
 from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, Time
@@ -44,7 +46,18 @@ async def get_figures(call: Call[Body, FigureQuery]) -> Answer:
     since = now - _DAY_MS if query.since is None else query.since
     starts = bucket_starts(since, now, query.bucket)
 
-    def counted(reader: DeliveryReader) -> Figures:
-        return reader.delivery_figures(call.project.rowid, find(reader).rowid, starts)
+    parts = [
+        await call.services.store.read(_counted(call, find, part, until))
+        for part, until in parts_of(starts, query.bucket)
+    ]
+    return figures_view(joined(parts), query.bucket)
 
-    return figures_view(await call.services.store.read(counted), query.bucket)
+
+def _counted(
+    call: Call[Body, FigureQuery],
+    find: Callable[[DeliveryReader], Endpoint],
+    starts: Sequence[int],
+    until: int | None,
+) -> Callable[[DeliveryReader], Figures]:
+    project = call.project.rowid
+    return lambda reader: reader.delivery_figures(project, find(reader).rowid, starts, until)

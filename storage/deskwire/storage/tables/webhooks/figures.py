@@ -14,15 +14,17 @@ from deskwire.storage.tables.base import Queries
 
 _STATUSES: Final[Sequence[DeliveryStatus]] = get_args(DeliveryStatus)
 _COUNTED: Final = either(
-    "SELECT p.number, p.text, count(*) FROM {pairs} p {and_then} deliveries d "
-    "ON d.endpoint = ? AND d.status = ? AND d.position > p.number AND d.position <= CAST(p.text AS bigint) "
-    "GROUP BY p.number, p.text"
+    "SELECT p.number, p.text, (SELECT count(*) FROM deliveries d WHERE d.endpoint = ? AND d.status = ? "
+    "AND d.position > p.number AND d.position <= CAST(p.text AS bigint)) FROM {pairs} p"
 )
-"""The deliveries of a status in ranges of positions, each from behind its first one to its last."""
+"""The deliveries of a status in ranges of positions, each from behind its first one to its last.
+
+Each range is counted by itself: grouping their rows would sort all of them, which took SQLite 3.9 s for a million, not 0.2.
+"""
 _LARGEST: Final = (1 << 63) - 1
 _TOOK: Final = (
     "SELECT ended_at - created_at FROM deliveries WHERE endpoint = ? AND status = 'delivered' AND position > ? "
-    "ORDER BY position DESC LIMIT ?"
+    "AND position <= ? ORDER BY position DESC LIMIT ?"
 )
 
 
@@ -33,11 +35,14 @@ class DeliveryFigureReads(Queries):
     def delivery_position_before(self, project: int, at: int) -> int:
         """Return the position up to which no delivery was made at this time (ms) or later."""
 
-    def delivery_figures(self, project: int, endpoint: int, starts: Sequence[int]) -> Figures:
+    def delivery_figures(
+        self, project: int, endpoint: int, starts: Sequence[int], until: int | None
+    ) -> Figures:
         bounds = [self.delivery_position_before(project, at) for at in starts]
-        ranges = [(low, str(high)) for low, high in pairwise([*bounds, _LARGEST])]
+        end = _LARGEST if until is None else self.delivery_position_before(project, until)
+        ranges = [(low, str(high)) for low, high in pairwise([*bounds, end])]
         counts = {status: self._deliveries_in(endpoint, status, ranges) for status in _STATUSES}
-        took = self.conn.execute(_TOOK, (endpoint, bounds[0], SAMPLE)).fetchall()
+        took = self.conn.execute(_TOOK, (endpoint, bounds[0], end, SAMPLE)).fetchall()
         return Figures(
             [
                 Counts(at, {status: counts[status].get(part, 0) for status in _STATUSES})
@@ -49,5 +54,5 @@ class DeliveryFigureReads(Queries):
     def _deliveries_in(
         self, endpoint: int, status: DeliveryStatus, ranges: Sequence[tuple[int, str]]
     ) -> dict[tuple[int, str], int]:
-        values = (*self.dialect.paired(ranges), endpoint, status)
+        values = (endpoint, status, *self.dialect.paired(ranges))
         return {(low, high): count for low, high, count in self.conn.execute(_COUNTED[self.dialect], values)}
