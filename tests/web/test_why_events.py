@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
+import trio
 import trio_websocket
 from playwright.sync_api import Locator, Page, expect
 
@@ -32,8 +33,10 @@ def rows(page: Page, name: str = "Live log") -> Locator:
 def consuming(stage: Stage, consumer_id: str, channel: str) -> Iterator[None]:
     """Hold a channel of the stream with a client that confirms what it is sent."""
     socket = stage.background.enter(_held(stage, consumer_id, channel))
-    yield
-    stage.background.call(socket.aclose)
+    try:
+        yield
+    finally:
+        stage.background.call(trio.aclose_forcefully, socket._stream)
 
 
 @asynccontextmanager
@@ -49,7 +52,10 @@ async def _held(
         await socket.send_message(json.dumps({"event": "pusher:subscribe", "data": data}))
         subscribed = json.loads(await socket.get_message())
         assert subscribed["event"] == "pusher_internal:subscription_succeeded"
-        yield socket
+        try:
+            yield socket
+        finally:
+            await trio.aclose_forcefully(socket._stream)
 
 
 def test_the_live_log_shows_events_as_they_come_and_holds_them_while_it_is_paused(
@@ -133,7 +139,7 @@ def test_a_message_tells_which_stream_consumer_lacks_it(desk: Desk, stage: Stage
 
 
 def past(desk: Desk) -> Locator:
-    return desk.page.get_by_role("log", name="Messages").get_by_role("listitem")
+    return desk.page.get_by_role("list", name="Messages").get_by_role("listitem")
 
 
 def test_a_conversation_is_shown_as_it_was_behind_each_event(desk: Desk, stage: Stage) -> None:

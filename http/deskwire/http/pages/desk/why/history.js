@@ -110,7 +110,7 @@ function Then({ id, at, last, now, events, known }) {
   const rows = FIELDS.map((each) => [t.history.fields[/** @type {"status"} */ (each)], html`${value(each, conversation[each]) ?? t.none}${differs.includes(each) && html` <span class="chip accent">${t.history.nowIs} ${value(each, now[each]) ?? t.none}</span>`}`]);
   return html`<${Section} title=${at < last ? t.history.then(at) : t.history.asItIs}>
     <${Pairs} of=${rows.filter(([, shown], i) => shown && (value(FIELDS[i] ?? "", conversation[FIELDS[i] ?? ""]) || differs.includes(FIELDS[i] ?? "")))} />
-    <ol class="past" role="log" aria-label=${t.history.messages}>${messages.map((each) => html`<li key=${each.id} class=${cx(each.internal && "note", each.author.type !== "contact" && "ours", each.sequence === event.sequence && "newest")}>
+    <ol class="past" aria-label=${t.history.messages}>${messages.map((each) => html`<li key=${each.id} class=${cx(each.internal && "note", each.author.type !== "contact" && "ours", each.sequence === event.sequence && "newest")}>
       <p><b><bdi>${each.author.name ?? t.history.authors[/** @type {"bot"} */ (each.author.type)]}</bdi></b> <${Exact} at=${each.createdAt} />${each.sequence && html` <span class="muted num">#${each.sequence}</span>`}${each.internal && html` <span class="chip note">${t.history.note}</span>`}</p>
       ${each.redactedAt && !each.text ? html`<i class="muted">${t.history.redacted}</i>` : html`<${Text} text=${each.text} />`}</li>`)}</ol>
     ${!messages.length && html`<p class="muted">${t.history.nothingSaid}</p>`}
