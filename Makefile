@@ -9,6 +9,8 @@ DEV_STAMP := .venv/.dev-stamp
 BENCH_STAMP := .venv-bench/.stamp
 S3_STAMP := .venv-s3/.stamp
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
+# A lock names everything, also what it leaves out (release/left-out.txt), so nothing else is looked for.
+LOCKED := --no-deps --require-hashes
 # One version of each library for every Python (`fewest`): what is tested on 3.11 is what 3.13 gets.
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
@@ -20,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # In CI, what failed is run once more by itself, and named: processes, browsers and databases share its few cores.
 PYTEST_AGAIN := $(BIN)/python -m tests.again -n auto --dist worksteal
 
-.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary format docs site explorer vendor web-types web-lint clients audit lock clean
+.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs site explorer vendor web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -49,7 +51,7 @@ test: lint
 
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
-	$(addprefix tests/api/,accounts audit contacts conventions desk operating reports search snippets tickets \
+	$(addprefix tests/api/,accounts audit contacts conventions desk operating privacy reports search snippets tickets \
 	translations uploads webhooks workflows)
 
 # What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
@@ -102,8 +104,13 @@ powerloss: $(DEV_STAMP)
 
 # One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
 binary: $(DEV_STAMP)
-	PYTHONHASHSEED=0 SOURCE_DATE_EPOCH=0 $(BIN)/pyinstaller --clean --noconfirm --log-level ERROR \
-	  --workpath build/binary --distpath dist binary/deskwire.spec
+	rm -rf build/wheel
+	$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel . > /dev/null
+	$(BIN)/python -m release.binary build/wheel/*.whl dist
+
+# What a version hands out, in dist/release, of the last commit; built twice and compared. docs/releasing.md
+release: .venv/.release-stamp
+	$(BIN)/python -m release $(ARGS)
 
 # Half the load for long, with everybody coming and going; says whether anything grows. Results: benchmarks/results/soak.*
 MINUTES ?= 60
@@ -129,7 +136,7 @@ site: .venv/.site-stamp
 # What may pass for a while is in tests/audit/exceptions.toml; ARGS=--where-reached goes on where nobody can be asked.
 audit:
 	@$(PYTHON) -m venv --clear .venv-audit
-	@.venv-audit/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/audit.txt
+	@.venv-audit/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/audit.txt
 	@.venv-audit/bin/python -m tests.audit $(ARGS)
 
 # The explorer's two files and their licences, from their npm package; nothing that it depends on is installed or run.
@@ -186,12 +193,27 @@ $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS
 clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
 	CLIENTS=required $(PYTEST_AGAIN) tests/clients $(ARGS)
 
-# The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
+# The image, built and run without an engine, and the files to deploy with, each read by the program that it is for. Needs
+# Linux, root and promtool (Debian's package prometheus), and leaves out what kubectl alone could say where there is none.
+containers: .venv/.containers-stamp
+	CONTAINERS=required $(PYTEST_AGAIN) tests/deploy $(ARGS)
+
+# The image as an engine builds it: deskwire:<version>, labelled with version and commit.
+DOCKER ?= docker
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+
+image:
+	$(DOCKER) build -f docs/deploy/Dockerfile -t deskwire:$(VERSION) --build-arg VERSION=$(VERSION) \
+	  --build-arg COMMIT=$$(git describe --always --abbrev=40 --dirty --exclude '*') $(ARGS) .
+
+# The newest versions that pyproject.toml allows; the others take their versions from dev.txt, so all agree.
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
-	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
-	$(LOCK) --upgrade -c requirements/dev.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
-	for each in audit bench build clients site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	$(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt pyproject.toml -o requirements/run.txt
+	$(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt --extra postgres --extra s3 pyproject.toml -o requirements/nodes.txt
+	for each in postgres s3; do $(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt --extra $$each pyproject.toml -o requirements/extra-$$each.txt || exit 1; done
+	for each in audit bench build clients containers site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	$(LOCK) --upgrade -c requirements/dev.txt -c requirements/site.txt --group release -o requirements/release.txt
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
@@ -203,37 +225,45 @@ $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Deskwire needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv --clear .venv
 	@echo "Installing the locked dependencies ..."
-	@$(INSTALL) --require-hashes -r requirements/run.txt
-	@$(INSTALL) --require-hashes -r requirements/build.txt
+	@$(INSTALL) $(LOCKED) -r requirements/run.txt
+	@$(INSTALL) $(LOCKED) -r requirements/build.txt
 	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(DEV_STAMP): $(RUN_STAMP) requirements/dev.txt
 	@echo "Installing the tools of developers (once; about a minute) ..."
-	@$(INSTALL) --require-hashes -r requirements/dev.txt
+	@$(INSTALL) $(LOCKED) -r requirements/dev.txt
 	@touch $@
 
 $(BENCH_STAMP): requirements/run.txt requirements/build.txt requirements/bench.txt pyproject.toml
 	@echo "Preparing .venv-bench (once; about a minute) ..."
 	@$(PYTHON) -m venv --clear .venv-bench
-	@for each in run build bench; do .venv-bench/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/$$each.txt || exit 1; done
+	@for each in run build bench; do .venv-bench/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/$$each.txt || exit 1; done
 	@.venv-bench/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(S3_STAMP): requirements/s3.txt
 	@echo "Preparing .venv-s3 (once; about a minute) ..."
 	@$(PYTHON) -m venv --clear .venv-s3
-	@.venv-s3/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/s3.txt
+	@.venv-s3/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/s3.txt
 	@touch $@
 
 .venv/.site-stamp: $(DEV_STAMP) requirements/site.txt
-	@$(INSTALL) --require-hashes -r requirements/site.txt
+	@$(INSTALL) $(LOCKED) -r requirements/site.txt
 	@touch $@
 
 .venv/.web-stamp: $(DEV_STAMP) requirements/web.txt
-	@$(INSTALL) --require-hashes -r requirements/web.txt
+	@$(INSTALL) $(LOCKED) -r requirements/web.txt
+	@touch $@
+
+.venv/.release-stamp: $(DEV_STAMP) requirements/release.txt
+	@$(INSTALL) $(LOCKED) -r requirements/release.txt
+	@touch $@
+
+.venv/.containers-stamp: $(DEV_STAMP) requirements/containers.txt
+	@$(INSTALL) $(LOCKED) -r requirements/containers.txt
 	@touch $@
 
 .venv/.clients-stamp: $(DEV_STAMP) requirements/clients.txt
-	@$(INSTALL) --require-hashes -r requirements/clients.txt
+	@$(INSTALL) $(LOCKED) -r requirements/clients.txt
 	@touch $@

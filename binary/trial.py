@@ -122,7 +122,14 @@ def ended(process: subprocess.Popen[bytes], place: Place) -> None:
 def tried(place: Place, executable: Path) -> list[float]:
     """Everything once; how long each of two starts took."""
     shutil.copy(executable, place.folder / "deskwire")
-    assert re.fullmatch(r"deskwire, version \d+\.\d+\.\d+\S*\n", place.run("--version"))
+    assert re.fullmatch(
+        r"deskwire, version \d+\.\d+\.\d+\S*, commit (?:[0-9a-f]{40,64}(?:-dirty)?|unknown)\n",
+        place.run("--version"),
+    )
+    told = place.run("--notices")
+    assert all(
+        re.search(rf"^  {name} [\d.]+\S*: ", told, re.MULTILINE) for name in ("trio", "cpython", "openssl")
+    )
     assert "DESKWIRE_PORT" in place.run("config")
     assert "--forward" in place.run("listen", "--help")
     took = []

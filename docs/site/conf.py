@@ -61,6 +61,8 @@ NAVIGATION = {
         "guide/importing",
         "guide/operating",
         "guide/deploy",
+        "guide/containers",
+        "guide/kubernetes",
         "guide/nodes",
         "guide/secret",
         "guide/backup",

@@ -81,8 +81,32 @@ def _option(each: Setting, option: str) -> Callable[[CommandT], CommandT]:
     return click.option(option, each.name, type=str, metavar="TEXT", help=each.meaning)
 
 
+def _answer(option: str, answer: Callable[[], str], meaning: str) -> Callable[[CommandT], CommandT]:
+    """Return an option that prints an answer, and nothing else is done."""
+
+    def given(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
+        if asked:
+            click.echo(answer(), nl=False)
+            ctx.exit()
+
+    return click.option(option, is_flag=True, is_eager=True, expose_value=False, callback=given, help=meaning)
+
+
+def _version() -> str:
+    from deskwire.program import build
+
+    return f"deskwire, version {build.version()}, commit {build.commit()}\n"
+
+
+def _notices() -> str:
+    from deskwire.program import build
+
+    return build.notices()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="deskwire", prog_name="deskwire")
+@_answer("--version", _version, "Print the version and the commit that it was built from.")
+@_answer("--notices", _notices, "Print the licences of the libraries in the executable.")
 def cli() -> None:
     """Deskwire: self-hosted customer support. Every setting is also an environment variable; see `deskwire config`."""
 

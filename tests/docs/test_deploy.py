@@ -7,23 +7,21 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from click.testing import CliRunner
 
 from deskwire.cli import cli
 from deskwire.config.settings import SETTINGS, VARIABLES, Config
-from deskwire.http.api.app import ROUTES
 from deskwire.program.descriptors import RESERVE
-from tests.docs.pages import blocks
+from tests.docs.pages import blocks, guides
 from tests.support.root import ROOT
 from tests.support.sockets.certificates import Files
 
 DEPLOY: Final = ROOT / "docs/deploy"
 GUIDE: Final = ROOT / "docs/guide/deploy.md"
 VARIABLE: Final = re.compile(r"DESKWIRE_[A-Z0-9_]+")
-INSTRUCTION: Final = re.compile(r"^([A-Z]+) (.*)$")
 
 
 class Unit(dict[str, list[str]]):
@@ -41,14 +39,9 @@ class Unit(dict[str, list[str]]):
         return dict(each.split("=", 1) for each in self.get("Environment", []))
 
 
-def instructions() -> list[tuple[str, str]]:
-    """The Dockerfile's, with continued lines joined."""
-    text = re.sub(r"\\\n\s*", " ", (DEPLOY / "Dockerfile").read_text())
-    return [(found[1], found[2]) for line in text.splitlines() if (found := INSTRUCTION.match(line))]
-
-
-def arguments(name: str) -> list[str]:
-    return [rest for each, rest in instructions() if each == name]
+def files() -> list[Path]:
+    """Every file to deploy with."""
+    return sorted(path for path in DEPLOY.rglob("*") if path.is_file() and path.suffix != ".pyc")
 
 
 def settings_of(path: Path) -> dict[str, str]:
@@ -64,13 +57,20 @@ def accepted(command: list[str]) -> None:
 
 
 def test_every_setting_in_the_files_is_one() -> None:
-    for path in DEPLOY.iterdir():
+    for path in files():
         assert set(VARIABLE.findall(path.read_text())) <= VARIABLES, path.name
 
 
-def test_every_file_is_named_in_the_guide() -> None:
-    linked = set(re.findall(r"\]\(\.\./deploy/([\w.]+)\)", GUIDE.read_text()))
-    assert linked == {path.name for path in DEPLOY.iterdir()}
+def test_every_file_is_named_in_a_guide() -> None:
+    """The file itself, or the kustomization that it is a part of."""
+    linked = {
+        (page.parent / target).resolve()
+        for page in guides()
+        for target in re.findall(r"\]\((\.\./deploy/[\w./-]+)\)", page.read_text())
+    }
+    assert linked
+    for path in files():
+        assert linked & {path, path.with_name("kustomization.yaml")}, path
 
 
 @pytest.mark.parametrize("files", [("deskwire.service",), ("deskwire.service", "tls.conf")])
@@ -121,39 +121,6 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     ours = [line for line in done.stderr.splitlines() if "deskwire" in line or "tls.conf" in line]
     assert (done.returncode, ours) == (0, [])
-
-
-def test_the_image_runs_the_program_as_nobody_in_particular_and_its_health_is_asked_of_a_route() -> None:
-    (user,) = arguments("USER")
-    assert all(int(number) > 0 for number in user.split(":"))
-    environ = dict(pair.split("=", 1) for pair in shlex.split(" ".join(arguments("ENV"))))
-    config = Config.load(environ, {})
-    assert arguments("VOLUME") == [str(config.data_dir)]
-    assert arguments("EXPOSE") == [str(config.port)]
-    assert arguments("ENTRYPOINT") == ['["deskwire"]']
-    accepted(re.findall(r'"([^"]+)"', arguments("CMD")[-1]))
-    (path,) = re.findall(rf"http://127\.0\.0\.1:{config.port}(/\w+)", arguments("HEALTHCHECK")[0])
-    assert ("GET", path) in {(route.method, route.path) for route in ROUTES}
-
-
-def test_the_image_is_built_from_files_that_exist_with_locked_libraries() -> None:
-    for rest in arguments("COPY"):
-        if not rest.startswith("--from="):
-            *sources, _ = shlex.split(rest)
-            assert all((ROOT / source).exists() for source in sources), rest
-    for image in arguments("FROM"):
-        assert re.match(r"python:3\.\d+-slim-\w+( AS \w+)?$", image), image
-    installs = [part for rest in arguments("RUN") for part in rest.split("&&") if "pip install" in part]
-    assert installs
-    assert all("--require-hashes" in part or "--no-deps" in part for part in installs)
-    assert not arguments("ADD")
-
-
-def test_the_image_has_what_the_wheel_is_built_from() -> None:
-    copied = {source for rest in arguments("COPY") for source in shlex.split(rest)[:-1]}
-    project: Any = re.search(r"only-include = \[(.*)\]", (ROOT / "pyproject.toml").read_text())
-    layers = {each.split("/")[0] for each in re.findall(r'"([^"]+)"', project[1])}
-    assert layers | {"pyproject.toml", "README.md", "LICENSE"} <= copied
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx to ask")

@@ -28,7 +28,7 @@ PATH = re.compile(r"(/v3/[\w/{}$.-]*)")
 EVENT = re.compile(r"`((?:conversation|message|contact|workflow|agent)\.[a-z.]+)`")
 VARIABLE = re.compile(r"DESKWIRE_[A-Z0-9_]+")
 FOREIGN = re.compile(
-    r"\b(?:pip install|npm install|useradd|systemctl|curl|docker (?:build|run)|openapi-generator-cli)\b"
+    r"\b(?:pip install|npm install|useradd|systemctl|curl|docker|kubectl|litestream|make image|podman|openapi-generator-cli)\b"
 )
 LINES_MAX = 190
 """A guide that is longer is two guides. What its commands print does not count."""

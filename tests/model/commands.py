@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from tests.model.things import JSON, Conversation, exactly, now, shown
+from tests.model.things import JSON, Conversation, Milestones, Moment, exactly, now, shown
 from tests.model.world import World
 
 
 @dataclass(frozen=True)
 class Request:
-    """One call. `agent` has a token and the project's header, the backend a server key."""
+    """One call. `agent` has a token and the project's header, the backend a server key, a machine a `secret` of its own."""
 
     method: str
     path: str
     body: JSON | None = None
     agent: bool = False
+    secret: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ class Create:
             "rating": None,
             "ticketId": None,
         }
-        conversation = Conversation(made["id"], contact, self.visible, fields)
+        began = Moment(datetime.fromisoformat(made["createdAt"]))
+        conversation = Conversation(made["id"], contact, self.visible, fields, Milestones(began, began))
         world.conversations.append(conversation)
         world.emit(conversation, "conversation.created")
         if self.text is not None:
@@ -142,10 +144,13 @@ def merged(attributes: JSON, patch: JSON) -> JSON:
 
 @dataclass(frozen=True)
 class Fetch(OnConversation):
-    """Look at a conversation."""
+    """Look at a conversation, with its tags."""
 
     def request(self, world: World) -> Request:
-        return Request("GET", self.path(world))
+        return Request("GET", self.path(world, "?include=tags"))
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        good(answer, world.shown(found) | {"tags": found.tags})
 
 
 @dataclass(frozen=True)
@@ -156,11 +161,11 @@ class Messages(OnConversation):
         return Request("GET", self.path(world, "/messages"))
 
     def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
-        for message, told in zip(found.messages, answer.body["items"], strict=True):
+        for message, told in zip(found.listed, answer.body["items"], strict=True):
             message["id"] = (
                 message["id"] or told["id"]
             )  # of one that was posted along with a hidden conversation
-        good(answer, {"items": found.messages, "nextCursor": None})
+        good(answer, {"items": found.listed, "nextCursor": None})
 
 
 @dataclass(frozen=True)
@@ -186,7 +191,7 @@ class Say(OnConversation):
 
 @dataclass(frozen=True)
 class Note(OnConversation):
-    """Write a note that only agents see: no event, no number."""
+    """Write a note that only agents see: no event but for endpoints that name it, no number."""
 
     text: str
 
@@ -197,6 +202,21 @@ class Note(OnConversation):
     def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
         assert answer.status == 200, answer
         assert (answer.body["internal"], answer.body["index"]) == (True, None)
+        world.note(found)
+
+
+@dataclass(frozen=True)
+class Label(OnConversation):
+    """Replace its tags, of which nobody outside is told."""
+
+    tags: tuple[str, ...]
+
+    def request(self, world: World) -> Request:
+        return Request("PUT", self.path(world, "/tags"), {"tags": list(self.tags)})
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        found.tags = sorted({*self.tags})
+        good(answer, {"tags": found.tags})
 
 
 @dataclass(frozen=True)

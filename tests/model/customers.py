@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from tests.model.commands import Answer, Request, good, refused
-from tests.model.things import IDENTITY, JSON, exactly, shown
+from tests.model.things import IDENTITY, JSON, Contact, exactly, shown
 from tests.model.world import World
 
 
@@ -27,7 +28,7 @@ class PutContact:
 
 @dataclass(frozen=True)
 class Mark:
-    """Note attributes, of which null removes one, and tags of a contact; no event tells of it."""
+    """Note attributes, of which null removes one, and tags of a contact; no event of the contract tells of it."""
 
     user: str
     attributes: JSON
@@ -39,14 +40,65 @@ class Mark:
         )
 
     def judge(self, world: World, answer: Answer) -> None:
-        contact = world.contacts.get(self.user)
-        if contact is None:
-            refused(answer, 404, "contact_not_found")
+        contact = known(world, self.user, answer)
+        if contact is not None:
+            both = contact.attributes | self.attributes
+            attributes = {name: each for name, each in both.items() if each is not None}
+            world.mark(contact, attributes, sorted({*self.tags}))
+            good(answer, contact.whole)
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Change those fields of a contact's identity that are named."""
+
+    user: str
+    identity: JSON
+
+    def request(self, world: World) -> Request:
+        return Request("PATCH", f"/s2s/contacts/{self.user}", self.identity)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        contact = known(world, self.user, answer)
+        if contact is not None:
+            world.rename(contact, self.identity)
+            good(answer, contact.whole)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Merge a contact into another one; what was merged so before is not merged again."""
+
+    user: str
+    source: str
+
+    def request(self, world: World) -> Request:
+        return Request("POST", f"/s2s/contacts/{quote(self.user)}/merge", {"from": self.source})
+
+    def judge(self, world: World, answer: Answer) -> None:
+        target = known(world, self.user, answer)
+        if target is None:
             return
-        both = contact.attributes | self.attributes
-        contact.attributes = {name: each for name, each in both.items() if each is not None}
-        contact.tags = sorted({*self.tags})
-        good(answer, contact.whole)
+        source, earlier = world.contacts.get(self.source), world.went(self.source)
+        if source is not None and source is not target:
+            world.merge(source, target)
+        elif source is target or earlier is None or earlier.merged_into is not target:
+            refused(answer, 422, "invalid_input")
+            return
+        good(answer, target.whole)
+
+
+def known(world: World, user: str, answer: Answer) -> Contact | None:
+    """The contact, if it is there; if not, the answer must say so, and where it went."""
+    contact, merged = world.contacts.get(user), world.went(user)
+    if contact is None and merged is not None:
+        refused(answer, 404, "contact_merged")
+        into = merged.merged_into
+        assert into is not None
+        assert answer.body["mergedInto"] == {"id": into.id, "userId": into.user_id}
+    elif contact is None:
+        refused(answer, 404, "contact_not_found")
+    return contact
 
 
 @dataclass(frozen=True)
@@ -59,10 +111,8 @@ class Erase:
         return Request("DELETE", f"/s2s/contacts/{self.user}")
 
     def judge(self, world: World, answer: Answer) -> None:
-        contact = world.contacts.get(self.user)
-        if contact is None:
-            refused(answer, 404, "contact_not_found")
-        else:
+        contact = known(world, self.user, answer)
+        if contact is not None:
             good(answer, {"id": contact.id, "deleted": True})
             world.erase(contact)
 
@@ -76,12 +126,11 @@ class ListOf:
 
     def request(self, world: World) -> Request:
         query = "" if self.status is None else f"?status={self.status}"
-        return Request("GET", f"/s2s/contacts/{self.user}/conversations{query}")
+        return Request("GET", f"/s2s/contacts/{quote(self.user)}/conversations{query}")
 
     def judge(self, world: World, answer: Answer) -> None:
-        contact = world.contacts.get(self.user)
+        contact = known(world, self.user, answer)
         if contact is None:
-            refused(answer, 404, "contact_not_found")
             return
         seen = [
             world.shown(each)

@@ -15,11 +15,15 @@ import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
 
 from tests.model.commands import Answer, Command, Fetch, Messages, OnConversation, Request, refused
+from tests.model.customers import ListOf, Merge
+from tests.model.machines import LookAtMachine, OnMachine
+from tests.model.reports import BYS, KINDS, LookAtReport
+from tests.model.rewriting import OnMessage
 from tests.model.surveys import LookAtSurvey, OnSurvey
-from tests.model.things import JSON, Endpoint, Survey, exactly, now, shown
+from tests.model.things import EXTENSIONS, JSON, Endpoint, Survey, about, exactly, now, shown
 from tests.model.tickets import Bulk, ChangeTicket, ListTickets, LookAtTicket
-from tests.model.webhooks import AddEndpoint, Deliveries, ListEndpoints, LookAtEndpoint, OnEndpoint
-from tests.model.world import FLOWS, World
+from tests.model.webhooks import NOTES, AddEndpoint, Deliveries, ListEndpoints, LookAtEndpoint, OnEndpoint
+from tests.model.world import FLOWS, World, seen
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import DEFINITION
@@ -61,6 +65,8 @@ def bound(command: Command, world: World) -> Command:
     sizes = {"about": len(world.conversations), "at": len(_among(command, world))}
     places = {name: getattr(command, name, None) for name in sizes}
     unfilled = {name: -1 for name, at in places.items() if at is not None and at >= sizes[name]}
+    if isinstance(command, OnMessage) and command.said(world) is None:
+        unfilled["message"] = -1
     return replace(command, **unfilled) if unfilled else command  # type: ignore[type-var]
 
 
@@ -73,6 +79,8 @@ def _among(command: Command, world: World) -> Sequence[object]:
             return world.surveys
         case OnEndpoint():
             return world.endpoints
+        case OnMachine():
+            return world.machines
     return world.conversations
 
 
@@ -87,6 +95,10 @@ def looks(*commands: Command) -> list[Command]:
                 found.append(LookAtSurvey(at))
             case OnEndpoint(at=at):
                 found.append(LookAtEndpoint(at))
+            case OnMachine(at=at):
+                found.append(LookAtMachine(at))
+            case Merge(user=user, source=source):
+                found += [ListOf(user), ListOf(source)]
             case OnConversation(at=at):
                 found.append(Fetch(at))
     return found
@@ -101,7 +113,7 @@ class Play:
     world: World
     key: str
     stream_key: str
-    newest: str | None = None
+    newest: dict[bool, str] = field(default_factory=dict)
     raw: list[bytes] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
     more: trio.Event = field(default_factory=trio.Event)
@@ -112,7 +124,8 @@ class Play:
     async def call(self, request: Request, key: str | None = None) -> Answer:
         """Make one call."""
         demo = self.service.demo
-        headers = {"Authorization": f"Bearer {demo['token'] if request.agent else self.key}"}
+        token = demo["token"] if request.agent else request.secret or self.key
+        headers = {"Authorization": f"Bearer {token}"}
         headers |= {"project": self.world.project} if request.agent else {}
         headers |= {} if key is None else {"Idempotency-Key": key}
         body = {"json": request.body} if request.body is not None else {}
@@ -121,18 +134,23 @@ class Play:
         said = answer.json() if answer.content else {}
         return Answer(answer.status_code, said, "Idempotent-Replayed" in answer.headers, asked, now())
 
-    async def events(self) -> list[JSON]:
-        """What the feed has behind what was read before."""
+    async def settle(self, *, mixed: bool = False) -> None:
+        """Hold what has come to the feed against what is due; see `World.settle`."""
+        self.world.settle(await self.events(), await self.events(extensions=True), mixed=mixed)
+
+    async def events(self, *, extensions: bool = False) -> list[JSON]:
+        """What the feed has behind what was read before: the contract's events, or those of the types beyond it."""
         found: list[JSON] = []
         while True:
-            params = {"limit": "200"} | ({"after": self.newest} if self.newest else {})
+            params = {"limit": "200"} | ({"types": ",".join(sorted(EXTENSIONS))} if extensions else {})
+            params |= {"after": self.newest[extensions]} if extensions in self.newest else {}
             headers = {"Authorization": f"Bearer {self.key}"}
             answer = await self.service.http.get("/s2s/events", params=params, headers=headers)
             items: list[JSON] = answer.json()["items"]
             if not items:
                 return found
             self.raw.append(answer.content)
-            self.newest = items[-1]["id"]
+            self.newest[extensions] = items[-1]["id"]
             found += items
 
     # --- steps
@@ -149,21 +167,22 @@ class Play:
             case _:
                 answer = await self.call(step.request(self.world))
                 step.judge(self.world, answer)
-                self.world.settle(await self.events())
+                await self.settle()
 
     async def at_once(self, first: Command, second: Command) -> None:
         commands = (bound(first, self.world), bound(second, self.world))
         answers = await self.both(*(command.request(self.world) for command in commands))
-        events = await self.events()
-        seen = [(look, await self.call(look.request(self.world))) for look in looks(*commands)]
+        events, beyond = await self.events(), await self.events(extensions=True)
+        mixed = any(isinstance(command, Merge) for command in commands)  # it takes several commits
+        looked = [(look, await self.call(look.request(self.world))) for look in looks(*commands)]
         wrong: list[AssertionError] = []
         for order in itertools.permutations(zip(commands, answers, strict=True)):
             world = copy.deepcopy(self.world)
             try:
                 for command, answer in order:
                     command.judge(world, answer)
-                world.settle(events)
-                for look, answer in seen:
+                world.settle(events, beyond, mixed=mixed)
+                for look, answer in looked:
                     look.judge(world, answer)
             except AssertionError as error:
                 wrong.append(error)
@@ -195,7 +214,7 @@ class Play:
             answers = [await self.call(request, key)]
         done = answers[0]
         command.judge(self.world, done)
-        self.world.settle(await self.events())
+        await self.settle()
         if done.status != 200:
             return
         for other in answers[1:]:
@@ -206,7 +225,7 @@ class Play:
         assert await self.call(request, key) == Answer(200, done.body, replayed=True)
         changed = Request(request.method, request.path, {**(request.body or {}), "x": 1}, request.agent)
         assert (await self.call(changed, key)).status == 422
-        self.world.settle(await self.events())
+        await self.settle()
 
     async def doze(self, at: int) -> None:
         await self.step(Bulk((at,), None, None, False, duration_s=0.001))
@@ -227,22 +246,46 @@ class Play:
             await self.step(LookAtSurvey(at))
         await self.step(ListTickets(None))
         await self.step(ListEndpoints())
-        self.newest = None
-        feed = await self.events()
-        told = [(event["type"], event["sequence"], shown(event["data"])) for event in feed]
-        wanted = [(event.type, event.sequence, shown(event.data)) for event in self.world.log]
-        assert exactly([list(each) for each in wanted], [list(each) for each in told])
+        for at in range(len(self.world.machines)):
+            await self.step(LookAtMachine(at))
+        for kind, by in itertools.product(KINDS, BYS):
+            await self.step(LookAtReport(kind, by))
+        assert not any(each.woken for each in self.world.tickets if each is not None), "woken and not told"
+        self.newest = {}
+        feed, beyond = await self.events(), await self.events(extensions=True)
+        self.check_feed(feed, beyond=False)
+        self.check_feed(beyond, beyond=True)
         with trio.fail_after(KEPT_S):
             await self.heard({event["id"] for event in feed})
-        self.check_channel([event.encode() for event in self.frames], feed)
+        self.check_channel([event.encode() for event in self.frames], feed, ordered=True)
         for number, endpoint in enumerate(self.world.endpoints):
             await self.step(Deliveries(number))
-            self.check_endpoint(endpoint)
+            self.check_endpoint(endpoint, [*feed, *beyond])
+
+    def check_feed(self, feed: list[JSON], *, beyond: bool) -> None:
+        """The feed from its start is the log; what is beyond the contract in the order of each thing that it is about."""
+        feed = [event for event in feed if not self.world.fades(event)]
+        log = [event for event in self.world.log if (event.type in EXTENSIONS) is beyond]
+        if beyond:
+            log, feed = (
+                sorted(log, key=lambda each: each.subject),
+                sorted(feed, key=lambda each: about(each["data"])),
+            )
+        told = [
+            [event["type"], event["sequence"], seen(event["type"], shown(event["data"]))] for event in feed
+        ]
+        wanted = [[event.type, event.sequence, seen(event.type, shown(event.data))] for event in log]
+        assert exactly(wanted, told), (wanted, told)
 
     def deliveries(self, endpoint: Endpoint) -> list[Delivered]:
         """What an endpoint was sent."""
         urls = set(endpoint.urls)
         return [each for each in self.receiver.requests if self.origin + each.path in urls]
+
+    def notes(self, endpoint: Endpoint) -> list[JSON]:
+        """The notes that an endpoint was sent."""
+        envelopes = [orjson.loads(each.body) for each in self.deliveries(endpoint)]
+        return [each["data"]["message"] for each in envelopes if each["type"] == NOTES]
 
     @property
     def origin(self) -> str:
@@ -259,28 +302,33 @@ class Play:
                 self.receiver.arrived = trio.Event()
                 await self.receiver.arrived.wait()
 
-    def check_channel(self, bodies: Sequence[bytes], feed: list[JSON] | None) -> None:
-        """Each envelope is, byte for byte, one that the feed has or had; `feed`: in this order."""
-        known = b"".join(self.raw)
+    def check_channel(self, bodies: Sequence[bytes], feed: list[JSON], *, ordered: bool = False) -> None:
+        """Each envelope is, byte for byte, one that the feed has or had; with `ordered` in the feed's order.
+
+        One that shows a message of which something was redacted since is so but for the text.
+        """
+        known, wordless = b"".join(self.raw), {event["id"]: without_words(event) for event in feed}
         for body in bodies:
-            assert body in known or self.erased(orjson.loads(body)), body
-        if feed is not None:
+            envelope = orjson.loads(body)
+            rewritten = (envelope["data"].get("message") or {}).get("id") in self.world.rewritten
+            same = rewritten and without_words(envelope) == wordless.get(envelope["id"])
+            assert body in known or same or self.erased(envelope), body
+        if ordered:
             ids = {event["id"] for event in feed}
             order = [orjson.loads(body)["id"] for body in bodies]
             assert [each for each in order if each in ids] == [event["id"] for event in feed]
 
     def erased(self, envelope: JSON) -> bool:
         """Whether an event is about what is gone."""
-        data = envelope["data"]
-        about = data.get("conversation", data.get("contact"))["id"]
-        told = {contact.id for contact in self.world.contacts.values()}
-        gone = {each.id for each in self.world.conversations if each.gone}
-        return about in gone or (about.startswith("con_") and about not in told)
+        subjects = {about(envelope["data"]), envelope["data"].get("ticket", {}).get("contactId")}
+        return envelope["id"] in self.world.forgotten or bool(subjects & self.world.lost)
 
-    def check_endpoint(self, endpoint: Endpoint) -> None:
+    def check_endpoint(self, endpoint: Endpoint, feed: list[JSON]) -> None:
         """It was sent what it is for, while it was, where it was; each conversation in order (decisions 6)."""
-        sent = self.deliveries(endpoint)
-        self.check_channel([each.body for each in sent], None)
+        noted, sent = self.notes(endpoint), self.deliveries(endpoint)
+        assert {each["conversationId"] for each in noted} <= endpoint.noted
+        sent = [each for each in sent if orjson.loads(each.body)["type"] != NOTES]
+        self.check_channel([each.body for each in sent], feed)
         last: dict[str, int] = {}
         for each in sent:
             envelope = orjson.loads(each.body)
@@ -317,6 +365,15 @@ class Play:
         assert answer["event"] == "pusher_internal:subscription_succeeded", answer
 
 
+def without_words(envelope: JSON) -> JSON:
+    """An event's envelope without what of a message a redaction takes away."""
+    data = dict(envelope["data"])
+    if "message" in data:
+        kept = {name: value for name, value in data["message"].items() if name not in ("text", "redactedAt")}
+        data["message"] = kept
+    return {**envelope, "data": data}
+
+
 @asynccontextmanager
 async def playing(service: Service, receiver: Receiver) -> AsyncIterator[Play]:
     """A new project with a workflow, an endpoint that gets everything, and a subscriber."""
@@ -340,15 +397,16 @@ async def _prepared(service: Service, receiver: Receiver) -> Play:
     organisation = await organisation_of(service)
     new = {"name": "Model", "settings": {"languages": ["en", "de"], "primaryLanguage": "en"}}
     project = (await made(f"/organisations/{organisation}/projects", new))["id"]
-    key = (await made(f"/projects/{project}/keys", {"label": "model"}))["key"]
+    key = await made(f"/projects/{project}/keys", {"label": "model"})
     asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": FLOWS}
     workflow = (await made("/workflows", asking, project=project))["id"]
     asked: JSON = {"name": "After the chat", "definition": DEFINITION}
     survey = (await made("/engagement/surveys", asked, project=project))["id"]
     me = (await service.dashboard.get("/users/me")).json()
-    world = World(project, {"id": me["id"], "name": me["name"]}, workflow, receiver.url)
+    backend = {"type": "key", "id": key["id"], "name": "model"}
+    world = World(project, {"id": me["id"], "name": me["name"]}, workflow, receiver.url, backend)
     world.surveys.append(Survey(survey, asked["name"], [asked["definition"]]))
-    play = Play(service, receiver, world, key, "")
+    play = Play(service, receiver, world, key["key"], "")
     receiver.requests.clear()
     await play.step(AddEndpoint())
     play.stream_key = (await play.call(Request("GET", "/s2s/project"))).body["streamKey"]

@@ -13,6 +13,7 @@ from tests.model.commands import (
     Create,
     Delete,
     Fetch,
+    Label,
     Messages,
     NetworkLogs,
     Note,
@@ -26,8 +27,11 @@ from tests.model.commands import (
 )
 from tests.model.commands import Step as PendingStep
 from tests.model.content import Content, Translate
-from tests.model.customers import Erase, Forget, ListOf, Mark, PutContact, Recall, Remember
+from tests.model.customers import Erase, Forget, ListOf, Mark, Merge, PutContact, Recall, Remember, Rename
+from tests.model.machines import ActAs, LookAtMachine, MakeMachine, Revoke, Rotate
 from tests.model.play import Again, AtOnce, Doze, Step
+from tests.model.reports import BYS, KINDS, LookAtReport
+from tests.model.rewriting import DeleteMessage, Redact
 from tests.model.surveys import (
     DEFINITIONS,
     WRONG,
@@ -43,6 +47,7 @@ from tests.model.surveys import (
     Version,
     Versions,
 )
+from tests.model.things import EXTENSIONS
 from tests.model.tickets import (
     Bulk,
     ChangeTicket,
@@ -57,6 +62,7 @@ from tests.model.webhooks import (
     NO_CATCH_UP,
     NO_EVENT,
     NO_WAY,
+    NOTES,
     AddEndpoint,
     Deliveries,
     DropEndpoint,
@@ -72,6 +78,8 @@ BEGINNING: Final[tuple[Step, ...]] = (
     AddEndpoint(("message.created", "conversation.closed")),
     Publish(0, "short"),
     Start(0),
+    AddEndpoint((NOTES, *sorted(EXTENSIONS)), internal=True),
+    MakeMachine(),
 )
 PLACES: Final = st.sampled_from([0, 0, 0, 0, 1, 1, 1, 2, 7])
 """Mostly of what is there from the beginning."""
@@ -119,6 +127,7 @@ ON_CONVERSATION: Final = st.one_of(
     st.builds(Read, PLACES),
     st.builds(Rate, PLACES, st.sampled_from([0, 5, 10, 11, -1])),
     st.builds(Patch, PLACES, PATCHES),
+    st.builds(Label, PLACES, TAGS),
     STARTS,
     REPLIES,
     st.builds(NetworkLogs, PLACES, st.sampled_from([0, 3, 101])),
@@ -130,6 +139,25 @@ CONTACTS: Final = st.builds(PutContact, st.sampled_from(["ada", "bob"]), IDENTIT
     st.sampled_from(["ada", "bob"]),
     st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from([1, True, "x", None]), max_size=2),
     st.lists(st.sampled_from(["vip", "web"]), max_size=2),
+)
+CONTACTS_PATCHED: Final = st.builds(Rename, st.sampled_from(["ada", "bob"]), IDENTITIES.filter(bool))
+MERGES: Final = st.builds(Merge, USERS, USERS)
+REWRITES: Final = st.builds(
+    Redact,
+    PLACES,
+    st.sampled_from([0, 0, 1, 2, 3, 4, 9]),
+    st.sampled_from([None, ((0, 1),), ((0, 2),), ((1, 3), (2, 5)), ((0, 1), (4, 999))]),
+) | st.builds(DeleteMessage, PLACES, st.sampled_from([0, 1, 2, 3, 9]))
+MACHINES: Final = st.sampled_from([0, 0, 0, 1, 7])
+USES: Final = st.builds(ActAs, MACHINES, st.sampled_from(["current", "current", "former", "ended"]))
+REVOCATIONS: Final = st.builds(Revoke, MACHINES)
+OF_MACHINES: Final = st.one_of(
+    USES,
+    USES,
+    st.builds(Rotate, MACHINES, st.sampled_from([0, 3_600])),
+    REVOCATIONS,
+    st.builds(MakeMachine, st.sampled_from([("tickets.manage", "tickets.read"), ("tickets.read",), ()])),
+    st.builds(LookAtMachine, MACHINES),
 )
 DAY_S: Final = 86_400
 AHEAD_S: Final = st.sampled_from([None, 3_600, 3_600, 90_000, 9 * 365 * DAY_S, 11 * 366 * DAY_S, -60])
@@ -159,7 +187,7 @@ BULKS: Final = st.builds(
     DURATIONS_S,
 )
 
-ENDPOINTS: Final = st.sampled_from([1, 1, 1, 1, 1, 1, 2, 2, 9])
+ENDPOINTS: Final = st.sampled_from([1, 1, 1, 1, 1, 1, 2, 2, 3, 9])
 """All but the first, which is the test's own."""
 EVENTS: Final = st.sampled_from(
     [
@@ -168,6 +196,8 @@ EVENTS: Final = st.sampled_from(
         ("message.created",),
         ("message.created",),
         ("conversation.updated", "contact.updated"),
+        ("contact.merged", "message.created", "ticket.changed"),
+        (NOTES,),
         (NO_EVENT,),
     ]
 )
@@ -180,6 +210,7 @@ ENDPOINT_PATCHES: Final = st.fixed_dictionaries(
         "description": st.sampled_from([None, "CRM"]),
         "catchUp": CATCH_UPS,
         "url": st.sampled_from([*["a", "b"] * 4, NO_WAY, None]),
+        "internal": st.booleans(),
     },
 ).filter(bool)
 SWITCHES: Final = st.sampled_from(["enabled", "disabled"]).map(lambda to: {"status": to})
@@ -267,9 +298,17 @@ BACKGROUND: Final = st.one_of(
     st.builds(Translate, ENTRIES, LANGUAGES, TEXTS),
     st.builds(Content, ENTRIES, LANGUAGES),
     st.builds(Note, PLACES, TEXTS),
+    st.builds(LookAtReport, st.sampled_from(KINDS), st.sampled_from(BYS)),
 )
 TOGETHER: Final = st.one_of(
-    ON_CONVERSATION, ON_CONVERSATION, CREATES, CONTACTS, TICKETS, CHANGES, st.builds(Delete, PLACES)
+    ON_CONVERSATION,
+    ON_CONVERSATION,
+    REWRITES,
+    CREATES,
+    CONTACTS,
+    TICKETS,
+    CHANGES,
+    st.builds(Delete, PLACES),
 )
 KEYED: Final = st.one_of(
     CREATES,
@@ -277,6 +316,7 @@ KEYED: Final = st.one_of(
     STARTS,
     REPLIES,
     TICKETS,
+    REWRITES.filter(lambda command: isinstance(command, Redact)),
     st.builds(Note, PLACES, TEXTS),
     st.builds(Remember, st.sampled_from(["ada", "bob"]), st.sampled_from(["likes", "ö"]), TEXTS),
     st.builds(AddEndpoint),
@@ -287,13 +327,17 @@ KEYED: Final = st.one_of(
 SHARES: Final[Mapping[st.SearchStrategy[Step], int]] = {
     ON_CONVERSATION: 6,
     CREATES: 1,
-    CONTACTS: 1,
+    CONTACTS | CONTACTS_PATCHED: 1,
+    MERGES: 1,
+    REWRITES: 2,
+    OF_MACHINES: 1,
     TICKETS: 1,
     OF_TICKETS: 4,
     BACKGROUND: 3,
     OF_ENDPOINTS: 4,
     OF_SURVEYS: 4,
     st.builds(AtOnce, TOGETHER, TOGETHER): 2,
+    st.builds(AtOnce, MERGES, ON_CONVERSATION | REWRITES) | st.builds(AtOnce, USES, REVOCATIONS): 1,
     st.builds(AtOnce, CHANGES_OF_ENDPOINTS, CHANGES_OF_ENDPOINTS | REMOVALS_OF_ENDPOINTS): 1,
     st.builds(AtOnce, CHANGES_OF_SURVEYS, CHANGES_OF_SURVEYS | REMOVALS_OF_SURVEYS): 1,
     st.builds(Again, KEYED, st.booleans()): 1,

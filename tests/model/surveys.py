@@ -152,6 +152,11 @@ class RemoveSurvey(OnSurvey):
 
     def carry_out(self, world: World, found: Survey, answer: Answer) -> None:
         found.gone = True
+        for response in found.responses:
+            world.forget(response)
+            world.fading.add(response)
+        found.responses = {}
+        world.extend("survey.deleted", {"survey": {"id": found.id}})
         good(answer, {"id": found.id, "deleted": True})
 
 
@@ -259,6 +264,9 @@ class Respond(OnSurvey):
         }
         good(answer, response)
         found.responses[response["id"]] = response
+        survey = {"id": found.id, "version": response["version"]}
+        data = {"survey": survey, "response": dict(response)}
+        world.extend("survey.response.created", data, response["id"])
 
 
 def fits(definition: JSON, answers: Mapping[str, Any]) -> bool:

@@ -30,13 +30,20 @@ class MakeTicket:
     about: int | None = None
     ahead_s: int | None = None
 
-    def request(self, world: World) -> Request:
+    def body(self, world: World) -> JSON:
+        """The ticket as it is sent."""
         body: JSON = {"title": "A ticket", "priority": self.priority, "tags": list(self.tags)}
         body |= {} if self.about is None else {"conversationId": linked_to(world, self.about)}
-        body |= {} if self.ahead_s is None else {"snoozedUntil": iso(world.after(self.ahead_s))}
-        return Request("POST", "/tickets", body, agent=True)
+        return body | ({} if self.ahead_s is None else {"snoozedUntil": iso(world.after(self.ahead_s))})
+
+    def request(self, world: World) -> Request:
+        return Request("POST", "/tickets", self.body(world), agent=True)
 
     def judge(self, world: World, answer: Answer) -> None:
+        self.made(world, answer, world.user)
+
+    def made(self, world: World, answer: Answer, by: JSON) -> None:
+        """A ticket is made by this one, unless it can't be linked."""
         if self.about is not None and not linkable(world, self.about, None, answer):
             return
         assert answer.status == 200, answer
@@ -57,8 +64,11 @@ class MakeTicket:
             None if self.ahead_s is None else (world.after(self.ahead_s),) * 2,
         )
         world.tickets.append(ticket)
-        if self.about is not None:
-            world.link(ticket, world.conversation(linked_to(world, self.about)))
+        conversation = None if self.about is None else world.conversation(linked_to(world, self.about))
+        if conversation is not None:
+            ticket.fields |= {"conversationId": conversation.id, "contactId": conversation.contact.id}
+            world.change(conversation, ticketId=ticket.id)
+        world.tell_of_ticket("created", ticket, by, [])
         good_ticket(answer, ticket)
 
 
@@ -109,7 +119,7 @@ class ChangeTicket:
         elif ticket is None:
             refused(answer, 404, "ticket_not_found")
         else:
-            ticket.fields |= self.given(world)
+            world.change_ticket(ticket, world.user, **self.given(world))
             good_ticket(answer, ticket)
 
 
@@ -148,7 +158,8 @@ class Snooze(ChangeTicket):
         if not stopped(answer, *reasons):
             assert ticket is not None
             until = world.after(self.ahead_s or 0)
-            ticket.snooze = None if self.ahead_s is None else (until, until)
+            if (snooze := None if self.ahead_s is None else (until, until)) != ticket.snooze:
+                world.change_ticket(ticket, world.user, snooze)
             good_ticket(answer, ticket)
 
 
@@ -189,8 +200,8 @@ class RemoveTicket(ChangeTicket):
             refused(answer, 404, "ticket_not_found")
             return
         good(answer, {"id": ticket.id, "deleted": True})
-        world.link(ticket, None)
-        world.tickets[world.tickets.index(ticket)] = None
+        world.let_go(ticket)
+        world.remove_ticket(ticket, world.user)
 
 
 @dataclass(frozen=True)
@@ -208,10 +219,10 @@ class Link(ChangeTicket):
         if ticket is None:
             refused(answer, 404, "ticket_not_found")
         elif self.about is None:
-            world.link(ticket, None)
+            world.link(ticket, None, world.user)
             good_ticket(answer, ticket)
         elif linkable(world, self.about, ticket, answer):
-            world.link(ticket, world.conversation(linked_to(world, self.about)))
+            world.link(ticket, world.conversation(linked_to(world, self.about)), world.user)
             good_ticket(answer, ticket)
 
 
@@ -251,10 +262,12 @@ class Bulk:
         found = [each for each in world.tickets if each is not None and each.id in chosen]
         updated = [each for each in found if self.changes(each, payload)]
         for ticket in updated:
-            ticket.fields |= payload
-            if duration_s is not None:
+            if duration_s is None:
+                world.change_ticket(ticket, world.user, **payload)
+            else:
                 ahead = timedelta(seconds=duration_s)
-                ticket.snooze = (answer.asked + ahead, answer.came + ahead) if duration_s else None
+                until = (answer.asked + ahead, answer.came + ahead) if duration_s else None
+                world.change_ticket(ticket, world.user, until, **payload)
         wanted = {
             "matched": len(found),
             "updated": len(updated),

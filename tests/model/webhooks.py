@@ -12,6 +12,8 @@ from tests.model.world import World
 
 NO_EVENT: Final = "conversation.exploded"
 NO_CATCH_UP: Final = "sometimes"
+NOTES: Final = "note.created"
+"""What an endpoint may name only if it may have what is internal."""
 NO_WAY: Final = "#"
 """As the way of a URL: it has a fragment, which none may have."""
 
@@ -28,14 +30,17 @@ class AddEndpoint:
 
     events: tuple[str, ...] = ()
     catch_up: str | None = None
+    internal: bool = False
 
     def request(self, world: World) -> Request:
         url = world.url(len(world.endpoints), "a")
-        catch_up = {} if self.catch_up is None else {"catchUp": self.catch_up}
-        return Request("POST", "/s2s/webhooks", {"url": url, "events": list(self.events), **catch_up})
+        more: JSON = {} if self.catch_up is None else {"catchUp": self.catch_up}
+        more |= {"internal": True} if self.internal else {}
+        return Request("POST", "/s2s/webhooks", {"url": url, "events": list(self.events), **more})
 
     def judge(self, world: World, answer: Answer) -> None:
         bad = NO_EVENT in self.events or self.catch_up == NO_CATCH_UP
+        bad = bad or (NOTES in self.events and not self.internal)
         reasons = [(422, "invalid_input")] if bad else []
         if sum(not each.gone for each in world.endpoints) == 5:
             reasons.append((409, "webhook_limit_reached"))
@@ -49,6 +54,7 @@ class AddEndpoint:
                 "statusReason": None,
                 "description": None,
                 "catchUp": self.catch_up or "automatic",
+                "internal": self.internal,
             }
             made = Endpoint(answer.body["id"], secret, fields, [world.url(len(world.endpoints), "a")])
             good_endpoint(answer.body, {**made.view, "secret": secret})
@@ -118,6 +124,10 @@ class PatchEndpoint(OnEndpoint):
         )
         if nulls or bad or NO_EVENT in (self.fields.get("events") or ()):
             yield 422, "invalid_input"
+        elif found is not None:
+            after = found.fields | self.fields
+            if NOTES in after["events"] and not after["internal"]:
+                yield 422, "invalid_input"
 
     def carry_out(self, world: World, found: Endpoint, answer: Answer) -> None:
         given = self.given(world)
@@ -169,10 +179,13 @@ class Deliveries(OnEndpoint):
     def carry_out(self, world: World, found: Endpoint, answer: Answer) -> None:
         assert answer.status == 200, answer
         assert answer.body["nextCursor"] is None
+        notes = [each for each in answer.body["items"] if each["eventType"] == NOTES]
+        assert len(notes) == len(found.notes), (found, notes)
+        untold = {"contact.updated", NOTES} | ({"survey.response.created"} if world.fading else set())
         told = [
             (each["eventId"], each["status"])
             for each in answer.body["items"]
-            if each["eventId"] in found.deliveries or each["eventType"] != "contact.updated"
+            if each["eventId"] in found.deliveries or each["eventType"] not in untold
         ]
         assert {event for event, _ in told} == found.deliveries.keys(), (found, answer)
         assert len(told) == len(found.deliveries), answer

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from tests.model.things import (
+    EXTENSIONS,
     IDENTITY,
     JSON,
+    Closing,
     Contact,
     Conversation,
     Endpoint,
     Event,
+    Machine,
+    Moment,
+    Span,
     Survey,
     Ticket,
+    about,
     exactly,
     now,
     shown,
@@ -37,6 +43,8 @@ FLOWS: Final = [
     }
 ]
 """The workflow that conversations are given: it says something, asks, and notes that it has asked."""
+SYSTEM: Final = {"type": "system", "id": None, "name": None}
+"""Who does what follows from something else."""
 
 
 @dataclass
@@ -47,24 +55,45 @@ class World:
     agent: JSON
     workflow: str
     receiver: str
+    backend: JSON
     began: datetime = field(default_factory=now)
     contacts: dict[str, Contact] = field(default_factory=dict)
+    merged: list[Contact] = field(default_factory=list)
+    erased: int = 0
     conversations: list[Conversation] = field(default_factory=list)
     tickets: list[Ticket | None] = field(default_factory=list)
     endpoints: list[Endpoint] = field(default_factory=list)
     surveys: list[Survey] = field(default_factory=list)
+    machines: list[Machine] = field(default_factory=list)
     entries: dict[str, dict[str, JSON]] = field(default_factory=dict)
     due: list[Event] = field(default_factory=list)
     log: list[Event] = field(default_factory=list)
+    forgotten: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    fading: set[str] = field(default_factory=set)
+    """Responses to deleted surveys: the service removes what was told of them a moment later."""
+    rewritten: set[str] = field(default_factory=set)
+
+    @property
+    def user(self) -> JSON:
+        """The agent, as whoever did something."""
+        return {"type": "user", **self.agent}
 
     # --- events
 
-    def emit(self, conversation: Conversation, kind: str, **more: Any) -> None:
-        """An event about a conversation, with its next number; none while it is hidden."""
+    def emit(self, conversation: Conversation, kind: str, **more: Any) -> Moment:
+        """An event about a conversation, with its next number, none while it is hidden; the moment at which it happens."""
+        moment = Moment()
         if conversation.visible:
             conversation.sequence += 1
             data = {"conversation": self.shown(conversation), **more}
-            self.due.append(Event(kind, conversation.sequence, data, conversation.id))
+            kept = (conversation.id,)
+            self.due.append(Event(kind, conversation.sequence, data, kept, moment=moment))
+        return moment
+
+    def extend(self, kind: str, data: JSON, *kept: str | None) -> None:
+        """An event beyond the contract, for those who name it."""
+        self.due.append(Event(kind, None, data, tuple(each for each in kept if each is not None)))
 
     def shown(self, conversation: Conversation) -> JSON:
         """The conversation as every answer and event shows it."""
@@ -76,6 +105,8 @@ class World:
             name for name, value in fields.items() if not exactly(conversation.fields[name], value)
         )
         conversation.fields |= fields
+        if "rating" in changed:
+            conversation.milestones.rater = conversation.agent
         if changed:
             self.emit(conversation, "conversation.updated", changed=changed)
 
@@ -85,33 +116,89 @@ class World:
         """The contact, new or brought up to date; a change of one that was known is announced."""
         contact = self.contacts.get(user_id)
         if contact is None:
-            contact = self.contacts[user_id] = Contact(
-                contact_id, user_id, dict.fromkeys(IDENTITY) | identity
-            )
+            number = len(self.contacts) + len(self.merged) + self.erased
+            contact = Contact(number, contact_id, user_id, dict.fromkeys(IDENTITY) | identity)
+            self.contacts[user_id] = contact
             return contact
+        self.rename(contact, identity)
+        return contact
+
+    def rename(self, contact: Contact, identity: JSON) -> None:
+        """Change fields of a contact's identity, which is announced."""
         before = dict(contact.identity)
         contact.identity |= identity
         if contact.identity != before:
-            self.due.append(Event("contact.updated", None, {"contact": contact.view}, contact.id))
-        return contact
+            self.due.append(Event("contact.updated", None, {"contact": contact.view}, (contact.id,)))
+
+    def mark(self, contact: Contact, attributes: JSON, tags: list[str]) -> None:
+        """Set a contact's attributes and tags; those who name the type are told of a change."""
+        after = {"attributes": attributes, "tags": tags}
+        changed = [name for name, value in after.items() if not exactly(getattr(contact, name), value)]
+        contact.attributes, contact.tags = attributes, tags
+        if changed:
+            data = {"contact": contact.whole, "changed": changed, "actor": self.backend}
+            self.extend("contact.changed", data, contact.id)
+
+    def merge(self, source: Contact, target: Contact) -> None:
+        """Give everything of a contact to another one; of two values the other's own stays."""
+        missing = [name for name, value in target.identity.items() if value is None]
+        self.rename(target, {name: source.identity[name] for name in missing})
+        tags = sorted({*source.tags, *target.tags})
+        self.mark(target, source.attributes | target.attributes, tags)
+        target.memory = source.memory | target.memory
+        for conversation in self.conversations:
+            if conversation.contact is source and not conversation.gone:
+                conversation.contact = target
+                self.emit(conversation, "conversation.updated", changed=["contact"])
+        for ticket in self.tickets:
+            if ticket is not None and ticket.fields["contactId"] == source.id:
+                self.change_ticket(ticket, SYSTEM, contactId=target.id)
+        for response in [each for survey in self.surveys for each in survey.responses.values()]:
+            if response["contact"] == {"userId": source.user_id}:
+                response["contact"] = {"userId": target.user_id}
+        for each in self.merged:
+            each.merged_into = target if each.merged_into is source else each.merged_into
+        del self.contacts[source.user_id]
+        self.merged.append(source)
+        source.merged_into = target
+        source.identity |= dict.fromkeys(IDENTITY)
+        self.due.append(Event("contact.updated", None, {"contact": source.view}, (source.id,)))
+        merged = {"id": source.id, "userId": source.user_id}
+        data = {"contact": target.whole, "merged": merged, "actor": self.backend}
+        self.extend("contact.merged", data, target.id)
+
+    def went(self, user_id: str) -> Contact | None:
+        """The contact of this id that was merged into another one; of several the last one."""
+        found = (each for each in reversed(self.merged) if each.user_id == user_id)
+        return next(found, None)
 
     def erase(self, contact: Contact) -> None:
-        """Everything of a contact goes."""
+        """Everything of a contact goes, and with it those who were merged into it."""
         for conversation in self.conversations:
             if conversation.contact is contact and not conversation.gone:
                 self.delete(conversation, "gdpr")
-        self.tickets = [
-            None if each is not None and each.fields["contactId"] == contact.id else each
-            for each in self.tickets
-        ]
+        for ticket in self.tickets:
+            if ticket is not None and ticket.fields["contactId"] == contact.id:
+                self.remove_ticket(ticket, SYSTEM)
         theirs = {"userId": contact.user_id}
         for survey in self.surveys:
-            kept = {each: said for each, said in survey.responses.items() if said["contact"] != theirs}
-            survey.responses = kept
-        self.forget(contact.id)
-        contact.identity |= dict.fromkeys(IDENTITY)
-        self.due.append(Event("contact.updated", None, {"contact": contact.view}, ""))
+            for response in [each for each in survey.responses.values() if each["contact"] == theirs]:
+                self.remove_response(survey, response["id"])
+        theirs_too = [each for each in self.merged if each.merged_into is contact]
+        for each in (*sorted(theirs_too, key=lambda each: each.number), contact):
+            self.forget(each.id)
+            each.identity |= dict.fromkeys(IDENTITY)
+            self.due.append(Event("contact.updated", None, {"contact": each.view}, ()))
+            self.erased += 1
+        self.merged = [each for each in self.merged if each.merged_into is not contact]
         del self.contacts[contact.user_id]
+
+    def remove_response(self, survey: Survey, response: str) -> None:
+        """Remove a response to a survey, with what was told of it."""
+        del survey.responses[response]
+        self.forget(response)
+        data = {"survey": {"id": survey.id}, "response": {"id": response}}
+        self.extend("survey.response.deleted", data)
 
     # --- conversations
 
@@ -133,10 +220,46 @@ class World:
         }
         conversation.messages.append(message)
         conversation.fields["unread"] = author["type"] != "contact"
-        self.emit(conversation, "message.created", message=message)
+        said = self.emit(conversation, "message.created", message=message)
+        self.count(conversation, author, said)
+        if not conversation.visible:
+            self.note(conversation)
         if author["type"] == "agent":
             self.end(conversation, "handed_off")
         return message
+
+    def count(self, conversation: Conversation, author: JSON, said: Moment) -> None:
+        """What reports will count of a message."""
+        counted, kind = conversation.milestones, author["type"]
+        counted.written.append((kind, author["id"] if kind == "agent" else None))
+        counted.waits = {"contact": True, "system": counted.waits}.get(kind, False)
+        if kind == "contact" and counted.asked is None:
+            counted.asked = said
+        elif kind == "agent":
+            counted.writer = author["id"]
+            if counted.asked is not None and counted.answered is None:
+                counted.answered, counted.answerer = said, author["id"]
+
+    def note(self, conversation: Conversation) -> None:
+        """What agents alone see was written: endpoints that name it are told, and nobody else."""
+        for endpoint in self.endpoints:
+            endpoint.take_note(conversation.id)
+
+    def rewrite(self, conversation: Conversation, message: JSON, what: str, **fields: Any) -> None:
+        """Take something out of a message, also where earlier events show it."""
+        message |= {**fields, "redactedAt": "then"}
+        self.rewritten.add(message["id"])
+        if what == "deleted":
+            conversation.deleted.add(message["index"])
+        self.tell_of_rewriting(conversation, message, what)
+        if conversation.visible:
+            told = {"conversationId": conversation.id, "messageId": message["id"], "actor": self.backend}
+            self.extend(f"message.{what}", {**told, "at": "then"}, conversation.id)
+
+    def tell_of_rewriting(self, conversation: Conversation, message: JSON, what: str) -> None:
+        """The event that tells everybody."""
+        ids = {f"{what}MessageIds": [message["id"]]}
+        self.emit(conversation, "conversation.updated", changed=["messages"], **ids)
 
     def of_contact(self, conversation: Conversation) -> JSON:
         """The customer as an author."""
@@ -147,21 +270,30 @@ class World:
         """Close it, if it is not."""
         if conversation.fields["status"] != "CLOSED":
             conversation.fields |= {"status": "CLOSED", "closedBy": by}
-            self.emit(conversation, "conversation.closed", closedBy=by)
+            closed, counted = (
+                self.emit(conversation, "conversation.closed", closedBy=by),
+                conversation.milestones,
+            )
+            counted.closings.append(Closing(counted.opened, closed, conversation.agent))
+            counted.waits = False
             self.end(conversation, "handed_off")
 
     def reopen(self, conversation: Conversation) -> None:
         """Open it, if it is closed."""
         if conversation.fields["status"] == "CLOSED":
             conversation.fields |= {"status": "OPEN", "closedBy": None}
-            self.emit(conversation, "conversation.reopened")
+            conversation.milestones.opened = self.emit(conversation, "conversation.reopened")
+            conversation.milestones.reopenings.append(conversation.agent)
 
     def reveal(self, conversation: Conversation) -> None:
         """Let the customer see what has been hidden: its creation, then its messages."""
         conversation.visible = True
         self.emit(conversation, "conversation.created")
         for message in conversation.messages:
-            self.emit(conversation, "message.created", message=message)
+            if message["index"] in conversation.deleted:  # its place has a number like the others
+                self.tell_of_rewriting(conversation, message, "deleted")
+            else:
+                self.emit(conversation, "message.created", message=message)
 
     def delete(self, conversation: Conversation, reason: str) -> None:
         """Remove it with its events; the deletion carries nothing of anybody."""
@@ -170,21 +302,27 @@ class World:
             view = conversation.view
             kept = {name: view[name] for name in ("id", "status", "closed", "unread")}
             data = {"conversation": {**kept, "contact": {"userId": conversation.contact.user_id}}}
-            self.forget(conversation.id)
-            event = Event("conversation.deleted", conversation.sequence, {**data, "reason": reason}, "")
+        self.forget(conversation.id)
+        if conversation.visible:
+            event = Event("conversation.deleted", conversation.sequence, {**data, "reason": reason}, ())
             self.due.append(event)
         for ticket in self.tickets:
             if ticket is not None and ticket.fields["conversationId"] == conversation.id:
-                ticket.fields["conversationId"] = None
+                self.change_ticket(ticket, SYSTEM, conversationId=None)
         conversation.gone = True
 
     def forget(self, kept: str) -> None:
         """The events that a deletion takes away, with their deliveries."""
-        for event in self.log:
-            for endpoint in self.endpoints if event.kept == kept else ():
-                endpoint.deliveries.pop(event.id, None)
-        self.log = [event for event in self.log if event.kept != kept]
-        self.due = [event for event in self.due if event.kept != kept]
+        gone = {event.id for event in self.log if kept in event.kept}
+        self.forgotten |= gone
+        self.lost.add(kept)
+        for endpoint in self.endpoints:
+            endpoint.deliveries = {
+                event: each for event, each in endpoint.deliveries.items() if event not in gone
+            }
+            endpoint.notes = [each for each in endpoint.notes if each != kept]
+        self.log = [event for event in self.log if kept not in event.kept]
+        self.due = [event for event in self.due if kept not in event.kept]
 
     # --- workflows
 
@@ -228,21 +366,50 @@ class World:
         """What the customer writes wakes the ticket that is linked to the conversation."""
         for ticket in self.tickets:
             if ticket is not None and ticket.fields["conversationId"] == conversation.id:
-                ticket.snooze = None
+                self.change_ticket(ticket, SYSTEM, snooze=None)
+
+    def change_ticket(
+        self, ticket: Ticket, by: JSON, snooze: Span | Literal["as it is"] | None = "as it is", **fields: Any
+    ) -> bool:
+        """Change a ticket, and tell those who name the type; whether it changes anything."""
+        changed = [name for name, value in fields.items() if not exactly(ticket.fields[name], value)]
+        if snooze != "as it is":
+            changed += [] if ticket.snooze is None and snooze is None else ["snoozedUntil"]
+            ticket.snooze = snooze
+        ticket.fields |= fields
+        if changed:
+            self.tell_of_ticket("changed", ticket, by, sorted(changed))
+        return bool(changed)
+
+    def tell_of_ticket(self, what: str, ticket: Ticket, by: JSON, changed: list[str]) -> None:
+        """An event of a ticket, for those who name it."""
+        data = {"ticket": ticket.view, "changed": changed, "actor": by}
+        self.extend(f"ticket.{what}", data, ticket.id, ticket.fields["contactId"])
+
+    def remove_ticket(self, ticket: Ticket, by: JSON) -> None:
+        """Remove a ticket, with what was told of it."""
+        self.forget(ticket.id)
+        ids = {"id": ticket.id, **{name: ticket.fields[name] for name in ("conversationId", "contactId")}}
+        self.extend("ticket.deleted", {"ticket": ids, "changed": [], "actor": by})
+        self.tickets[self.tickets.index(ticket)] = None
 
     def after(self, seconds: float) -> datetime:
         """The time so long after the example began."""
         return self.began + timedelta(seconds=seconds)
 
-    def link(self, ticket: Ticket, conversation: Conversation | None) -> None:
+    def link(self, ticket: Ticket, conversation: Conversation | None, by: JSON) -> None:
         """Link a ticket to a conversation, or to none; both sides show it."""
-        before = self.conversation(ticket.fields["conversationId"])
-        if before is not None and before is not conversation:
-            self.change(before, ticketId=None)
-        ticket.fields["conversationId"] = conversation and conversation.id
+        self.let_go(ticket, conversation)
+        contact: JSON = {} if conversation is None else {"contactId": conversation.contact.id}
+        self.change_ticket(ticket, by, conversationId=conversation and conversation.id, **contact)
         if conversation is not None:
-            ticket.fields["contactId"] = conversation.contact.id
             self.change(conversation, ticketId=ticket.id)
+
+    def let_go(self, ticket: Ticket, then: Conversation | None = None) -> None:
+        """The conversation that a ticket was linked to shows it no more, unless it is that one again."""
+        before = self.conversation(ticket.fields["conversationId"])
+        if before is not None and before is not then:
+            self.change(before, ticketId=None)
 
     def conversation(self, identifier: str | None) -> Conversation | None:
         """The conversation of this id, if it is there."""
@@ -257,26 +424,84 @@ class World:
 
     # --- what came
 
-    def settle(self, events: list[JSON]) -> None:
-        """Hold what the feed has against what is due. Raises AssertionError if they differ."""
-        told = [(event["type"], event["sequence"], shown(event["data"])) for event in events]
-        order = [data.get("conversation", {}).get("id") for _, _, data in told]
-        deletions = [event for event in self.due if event.data.get("reason") == "gdpr"]  # in any order
-        deletions.sort(key=lambda event: _place(order, event.data["conversation"]["id"]))
-        sorted_now = iter(deletions)
-        self.due = [next(sorted_now) if event in deletions else event for event in self.due]
-        wanted = [(event.type, event.sequence, event.data) for event in self.due]
-        assert [each[:2] for each in told] == [each[:2] for each in wanted], "other events"
-        for (kind, _, data), event, envelope in zip(told, self.due, events, strict=True):
-            if kind == "message.created" and event.data["message"]["id"] is None:
-                event.data["message"]["id"] = data["message"]["id"]  # the service's own message: known now
-            assert exactly(shown(event.data), data), (kind, event.data, data)
-            event.id = envelope["id"]
-            for endpoint in self.endpoints:
-                endpoint.take(event)
-        self.log += self.due
+    def settle(self, events: list[JSON], extensions: list[JSON], *, mixed: bool = False) -> None:
+        """Hold what the feed has against what is due. Raises AssertionError if they differ.
+
+        Args:
+            mixed: whether events about different things may have come in any order.
+        """
+        extensions = [each for each in extensions if not self.fades(each)]
+        due = [each for each in self.due if each.type not in EXTENSIONS]
+        beyond = [each for each in self.due if each.type in EXTENSIONS]
+        beyond = self.woken(extensions, beyond)
+        if mixed:
+            self.take(_by_subject(due), sorted(events, key=lambda each: about(each["data"])))
+            order = [each["id"] for each in events]
+            due.sort(key=lambda each: order.index(each.id))
+        else:
+            due = _as_told(due, events)
+            self.take(due, events)
+        self.log += due
+        self.take(_by_subject(beyond), sorted(extensions, key=lambda each: about(each["data"])))
+        self.log += beyond
         self.due = []
 
+    def take(self, due: list[Event], events: list[JSON]) -> None:
+        """Give what was due to those it is for, as it has come. Raises AssertionError if it has not."""
+        told = [(event["type"], event["sequence"], shown(event["data"])) for event in events]
+        assert [each[:2] for each in told] == [(each.type, each.sequence) for each in due], (
+            "other events",
+            told,
+            due,
+        )
+        for (kind, _, data), event, envelope in zip(told, due, events, strict=True):
+            if kind == "message.created" and event.data["message"]["id"] is None:
+                event.data["message"]["id"] = data["message"]["id"]  # the service's own message: known now
+            assert exactly(seen(kind, shown(event.data)), seen(kind, data)), (kind, event.data, data)
+            event.id = envelope["id"]
+            event.moment.at = datetime.fromisoformat(envelope["createdAt"])
+            for endpoint in self.endpoints:
+                endpoint.take(event)
 
-def _place(order: list[str | None], identifier: str) -> int:
-    return order.index(identifier) if identifier in order else len(order)
+    def fades(self, event: JSON) -> bool:
+        """Whether an event may be there still though the survey is deleted that it was about."""
+        return event["type"] == "survey.response.created" and about(event["data"]) in self.fading
+
+    def woken(self, told: list[JSON], due: list[Event]) -> list[Event]:
+        """What is due beyond the contract, with the events of tickets whose time came: only the service knows when."""
+        for ticket in (each for each in self.tickets if each is not None):
+            theirs = [each for each in due if each.subject == ticket.id]
+            came = [each for each in told if about(each["data"]) == ticket.id]
+            for place, event in enumerate(came[: len(theirs) + 1] if len(came) > len(theirs) else ()):
+                data = event["data"]
+                if data.get("changed") == ["snoozedUntil"] and data["actor"] == SYSTEM:
+                    ticket.wake(datetime.fromisoformat(event["createdAt"]))
+                    kept = tuple(each for each in (ticket.id, ticket.fields["contactId"]) if each)
+                    shown_now = {"ticket": ticket.view, "changed": ["snoozedUntil"], "actor": SYSTEM}
+                    theirs.insert(place, Event("ticket.changed", None, shown_now, kept))
+                    due = [*(each for each in due if each.subject != ticket.id), *theirs]
+                    break
+        return due
+
+
+def seen(kind: str, data: JSON) -> JSON:
+    """What of an event's data can be foreseen: not until when a ticket sleeps, nor when a message was redacted."""
+    if kind.startswith("ticket."):
+        ticket = {name: value for name, value in data["ticket"].items() if name != "snoozedUntil"}
+        return {**data, "ticket": ticket, "changed": sorted(data["changed"])}
+    return {**data, "at": "then"} if kind.startswith("message.") and "at" in data else data
+
+
+def _by_subject(events: list[Event]) -> list[Event]:
+    return sorted(events, key=lambda each: each.subject)
+
+
+def _as_told(due: list[Event], events: list[JSON]) -> list[Event]:
+    """What is due, with what may come in any order in that in which it came: what an erasure or a merge does to each conversation."""
+    order = [about(each["data"]) for each in events]
+    for named in ({"reason": "gdpr"}, {"changed": ["contact"]}):
+        several = [each for each in due if named.items() <= each.data.items()]
+        several.sort(key=lambda each: order.index(each.subject) if each.subject in order else len(order))
+        sorted_now = iter(several)
+        due = [next(sorted_now) if named.items() <= each.data.items() else each for each in due]
+    return due

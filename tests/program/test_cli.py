@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from deskwire.cli import cli
 from deskwire.commands import reference
 from deskwire.config.settings import SETTINGS, Config
+from deskwire.program import build
 from deskwire.program.port import Port
 from deskwire.program.systemd import ServiceManager
 from tests.support.root import ROOT
@@ -56,9 +57,15 @@ def invoke(*arguments: str, **environ: str) -> Result:
     return CliRunner().invoke(cli, arguments, env=environ)
 
 
-def test_the_version_is_that_of_the_installed_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_is_that_of_the_installed_distribution_with_its_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(importlib.metadata, "version", {"deskwire": "1.2.3"}.__getitem__)
-    assert invoke("--version").output == "deskwire, version 1.2.3\n"
+    assert invoke("--version").output == f"deskwire, version 1.2.3, commit {build.commit()}\n"
+
+
+def test_the_notices_of_an_installation_say_where_the_licences_are() -> None:
+    assert invoke("--notices").output == build.notices()
 
 
 def test_the_module_can_be_run_like_the_script() -> None:

@@ -59,7 +59,7 @@ def test_the_wheel_and_every_tool_know_all_three_source_roots(project: dict[str,
     assert wheel["only-include"] == [f"{layer}/deskwire" for layer in LAYERS]
     assert wheel["sources"] == tool["hatch"]["build"]["dev-mode-dirs"] == list(LAYERS)
     assert tool["ruff"]["src"] == tool["pytest"]["ini_options"]["pythonpath"] == list(LAYERS)
-    assert tool["mypy"]["files"] == [*LAYERS, "tests", "benchmarks"]
+    assert tool["mypy"]["files"] == [*LAYERS, "tests", "benchmarks", "release"]
 
 
 def test_the_distribution_has_its_name_licence_and_script(project: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ it looks into the database itself.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -19,6 +20,10 @@ from deskwire.engine.ports import Commit
 
 MARK: Final = "mark-{:06d}-"
 """Begins the text that a request leaves behind, so that its effect can be counted; no mark begins another one."""
+
+_MARKED: Final = re.compile(rb"mark-\d{6}-")
+UNDER_WAY_S: Final = 10.0
+"""For so long after a redaction was answered what had begun before may still show it."""
 
 PATIENCE_S: Final = 300.0
 """A request with a key is not sent again so shortly before the key may be forgotten."""
@@ -36,6 +41,7 @@ class Wish:
     Args:
         mark: text that its effect carries, "" for one whose effect can't be counted.
         conversation: whose it is; None for one that makes a conversation, until it has an answer.
+        takes_away: the mark of another one's effect, which this one redacts or deletes.
         answers: bodies of those with status 200.
         made_at: when the client began with it (s).
         carried_out: whether one of them was no replay.
@@ -47,6 +53,7 @@ class Wish:
     key: str | None
     mark: str
     conversation: str | None
+    takes_away: str = ""
     answers: list[bytes] = field(default_factory=list)
     made_at: float = 0.0
     carried_out: bool = False
@@ -75,6 +82,9 @@ class Ledger:
         self._acknowledged: dict[str, int] = defaultdict(int)
         self._deleted: set[str] = set()
         self._promised_gone: set[str] = set()
+        self._fading: set[str] = set()
+        self._faded: dict[str, float] = {}
+        self._former: dict[str, set[bytes]] = defaultdict(set)
         self._lanes: set[int] = set()
         self._heard: dict[int, tuple[float, str | None]] = {}
 
@@ -83,6 +93,7 @@ class Ledger:
     def made(self, wish: Wish) -> None:
         """A client begins with it."""
         wish.made_at = self._now()
+        self._fading |= {wish.takes_away} - {""}
         if wish.mark:
             self._wishes[wish.mark] = wish
 
@@ -92,7 +103,9 @@ class Ledger:
             self._check_answer(wish, body, replayed)
         wish.answers.append(body)
         shown = orjson.loads(body)
-        if wish.method == "DELETE":
+        if wish.takes_away:
+            self._faded.setdefault(wish.takes_away, self._now())
+        elif wish.method == "DELETE":
             self._promised_gone.add(shown["id"])
         elif "sequence" in shown and not replayed:
             known = self._acknowledged[shown["id"]]
@@ -125,6 +138,24 @@ class Ledger:
         """A commit is on the disk."""
         for event in commit.events:
             self._hear(event)
+        for event in commit.rewritten:
+            self._rewrite(event.id, event.body)
+
+    def _rewrite(self, event_id: str, body: bytes) -> None:
+        """An event shows less than it did; what is under way may show it as it was."""
+        known = self.bodies.get(event_id, body)
+        if known != body:
+            self._former[event_id].add(known)
+            self.bodies[event_id] = body
+
+    def check_body(self, event_id: str, body: bytes, what: str) -> None:
+        """Look at what is sent: the event as it is, or a moment after it was rewritten, as it was."""
+        if body != self.bodies.get(event_id) and body not in self._former[event_id]:
+            self._wrong(f"{what} has a body that is not that of {event_id}")
+        if found := _MARKED.search(body):
+            faded_at = self._faded.get(found[0].decode())
+            if faded_at is not None and self._now() > faded_at + UNDER_WAY_S:
+                self._wrong(f"{what} shows {found[0].decode()}, which was redacted")
 
     def _hear(self, event: StoredEvent) -> None:
         newest = max(self._heard, default=0)
@@ -156,6 +187,8 @@ class Ledger:
             StoredEvent(*row) for row in connection.execute(f"{_RECOVERED} ORDER BY position", (newest,))
         ]
         self._lanes |= {event.conversation for event in events if event.conversation is not None}
+        for event_id, body in connection.execute("SELECT id, body FROM events WHERE internal = 0").fetchall():
+            self._rewrite(event_id, body)  # that was committed as well, and nobody was told
         return Commit(events, (), frozenset(gone(connection, self._lanes)))
 
     def audit(self, connection: sqlite3.Connection) -> None:
@@ -201,14 +234,20 @@ class Ledger:
     def _audit_wish(self, wish: Wish, count: int, there: dict[str, int]) -> None:
         if count > 1:
             self._wrong(f"{wish.method} {wish.path} under its key {wish.key} was carried out {count} times")
-        if wish.answers and not count and wish.conversation in there:
+        if count and wish.mark in self._faded:
+            self._wrong(f"{wish.mark} was redacted, and is there")
+        if wish.answers and not count and wish.conversation in there and wish.mark not in self._fading:
             self._wrong(f"{wish.method} {wish.path} was acknowledged, and {wish.mark} is not there")
         if wish.answers and wish.conversation not in there and wish.conversation not in self._deleted:
             self._wrong(f"{wish.conversation} was acknowledged, is not there, and was never deleted")
 
     def leftovers(self, files: bytes) -> list[str]:
-        """Marks of deleted conversations that stand in the database's files still."""
-        gone = [wish for wish in self._wishes.values() if wish.conversation in self._deleted]
+        """Marks of deleted conversations, and of redacted messages, that stand in the database's files still."""
+        gone = [
+            wish
+            for wish in self._wishes.values()
+            if wish.conversation in self._deleted or wish.mark in self._faded
+        ]
         return [wish.mark for wish in gone if wish.mark.encode() in files]
 
 

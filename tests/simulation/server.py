@@ -396,6 +396,7 @@ class Server:
             stream_keys=lambda: (KEY,),
             limits=parts.limits(config),
             version="0",
+            commit="0",
             measured=parts.measured(
                 self._opened(),
                 Indexer(self.disk, self.disk.index),

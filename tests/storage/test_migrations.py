@@ -86,6 +86,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0032_events_for_those_who_name_them",
         "m0033_what_reports_count",
         "m0035_comments_with_ratings",
+        "m0036_moved_conversations_by_their_key",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names
@@ -485,3 +486,32 @@ def test_conversations_from_before_reports_have_the_milestones_that_can_be_told(
         (200, None, 400, None, None),
         (None, None, None, "usr_2", None),
     ]
+
+
+def test_every_table_by_key_alone_has_its_key_in_front(tmp_path: Path) -> None:
+    """SQLite 3.40 takes any other one for damaged, once it has rows."""
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False))
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%WITHOUT ROWID%'"
+        ).fetchall()
+        assert len(tables) > 5
+        for (table,) in tables:
+            keys = [bool(row[5]) for row in connection.execute(f"PRAGMA table_info({table})")]
+            assert keys == sorted(keys, reverse=True), table
+
+
+def test_a_conversation_that_was_moved_before_an_upgrade_is_known_behind_it_and_no_damage(
+    tmp_path: Path,
+) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:
+        name = "m0036_moved_conversations_by_their_key"
+        migrations.apply(Database(connection, execute_plugins=False), stop_before=name)
+        connection.execute("PRAGMA foreign_keys = OFF")  # its conversation and contact are beside the point
+        connection.execute("INSERT INTO moved_conversations VALUES (1, 2, '', 'evt_1')")
+        migrations.apply(Database(connection, execute_plugins=False))
+        moved = connection.execute(
+            "SELECT conversation, contact, since, upto FROM moved_conversations"
+        ).fetchall()
+        assert moved == [(1, 2, "", "evt_1")]
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

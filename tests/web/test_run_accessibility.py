@@ -30,6 +30,8 @@ PLACES: Final = {
     "settings/projects": "New project",
     "settings/keys": "New server key",
     "settings/credentials": "New credential",
+    "settings/account": None,
+    "settings/audit": None,
 }
 """The pages, and the button of each that opens a dialog."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,6 +89,17 @@ def test_a_colleagues_change_is_shown_beside_mine_and_nothing_is_overwritten(
     dialog.get_by_role("button", name="Keep theirs").click()
     expect(title).to_have_value("Theirs")
     assert stage.owner.get(path).json()["title"] == "Theirs"
+
+
+def test_snoozing_a_ticket_keeps_what_is_written_in_its_fields(desk: Desk, stage: Stage) -> None:
+    ticket = _ticket(stage, "Not now")
+    _opened(desk, f"tickets/{ticket['id']}", "Not now")
+    desk.page.get_by_label("Description").fill("Half a sentence")
+    desk.page.get_by_role("button", name="Snooze", exact=True).click()
+    desk.page.get_by_role("menuitem", name="Tomorrow").click()
+    expect(desk.page.get_by_role("listitem").filter(has_text="Snoozed until").first).to_be_visible()
+    expect(desk.page.get_by_label("Description")).to_have_value("Half a sentence")
+    assert stage.owner.get(f"/tickets/{ticket['id']}").json()["snoozedUntil"] is not None
 
 
 def test_many_tickets_are_changed_at_once(desk: Desk, stage: Stage) -> None:
@@ -341,6 +354,51 @@ def test_a_part_of_a_message_is_redacted_and_another_message_deleted(desk: Desk,
     dialog.get_by_role("button", name="Delete").click()
     expect(desk.said("And my cat")).to_have_count(0)
     assert stage.messages(conversation) == ["My card is *********."]
+
+
+def test_a_new_password_keeps_this_window_signed_in_and_signs_another_one_out(
+    window: Callable[..., Desk], stage: Stage
+) -> None:
+    email = stage.person("Pat", "agent")
+    here, elsewhere = window(stage), window(stage)
+    for each in (here, elsewhere):
+        each.sign_in(email, PASSWORD)
+    here.open("/desk/settings/account")
+    here.tolerated.append(NETWORK)
+    elsewhere.tolerated.append(NETWORK)
+    fresh = "another password, long enough"
+    here.page.get_by_label("Present password").fill(PASSWORD)
+    here.page.get_by_label("New password", exact=True).fill(fresh)
+    here.page.get_by_label("New password once more").fill("something else")
+    here.page.get_by_role("button", name="Change the password").click()
+    expect(here.page.get_by_text("This is not the same as the new password.")).to_be_visible()
+    here.page.get_by_label("New password once more").fill(fresh)
+    here.page.get_by_role("button", name="Change the password").click()
+    expect(elsewhere.page.get_by_role("dialog", name="Sign in again")).to_be_visible()
+    expect(here.page.get_by_role("button", name="Connection: Live")).to_be_visible()
+    expect(here.page.get_by_role("dialog")).to_have_count(0)
+    here.open("/desk/settings/sessions")
+    expect(_row(here, "this one")).to_be_visible()
+
+
+def test_the_audit_trail_tells_who_made_a_key(desk: Desk, stage: Stage) -> None:
+    stage.owner.post(f"{_project(stage)}/keys", json={"label": "audited"}).raise_for_status()
+    _opened(desk, "settings/audit", "Audit trail")
+    made = _row(desk, "key.created").filter(has_text="audited")
+    expect(made).to_contain_text("Demo owner")
+    desk.page.get_by_role("combobox", name="Who").select_option("operator")
+    expect(made).to_have_count(0)
+    assert "actor=operator" in desk.page.url
+
+
+def test_everything_about_a_contact_is_downloaded(desk: Desk, stage: Stage) -> None:
+    contact = stage.converse("exported", "Keep a copy.", name="Eve Export")["contact"]
+    _opened(desk, f"contacts/{contact['id']}", "Eve Export")
+    with desk.page.expect_download() as waited:
+        desk.page.get_by_role("button", name="Export").click()
+    assert waited.value.suggested_filename == f"{contact['id']}.json"
+    document = json.loads(Path(waited.value.path()).read_text())
+    assert (document["complete"], document["contact"]["userId"]) == (True, "exported")
 
 
 VIEWED = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from math import inf
 from typing import Final
 
@@ -50,7 +49,7 @@ from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs.access import tell_request
-from deskwire.program import wiring
+from deskwire.program import build, wiring
 from deskwire.program.errors import StartError
 from deskwire.program.opening import Opened, RunningStore
 from deskwire.program.port import Port, take
@@ -212,7 +211,8 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         admission=wiring.admission(config, store, cluster),
         stream_keys=secrets.keys("stream"),
         limits=wiring.limits(config),
-        version=version("deskwire"),
+        version=build.version(),
+        commit=build.commit(),
         measured=parts.measured,
         scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
         trusted_proxies=config.trusted_proxies,

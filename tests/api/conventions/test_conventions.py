@@ -13,6 +13,7 @@ import jwt
 import pytest
 import trio
 
+from deskwire.program import build
 from tests.support.api.service import Service, running
 from tests.support.stores import beside
 
@@ -243,7 +244,8 @@ async def foreign_key(directory: Path) -> str:
 
 async def test_health_and_readiness_answer_without_a_credential(service: Service) -> None:
     async with httpx.AsyncClient(base_url=service.url) as http:
-        assert (await http.get("/healthz")).json() == {"status": "ok"}
+        alive = (await http.get("/healthz")).json()
+        assert alive == {"status": "ok", "version": build.version(), "commit": build.commit()}
         assert (await http.get("/readyz")).json() == {"status": "ready"}
         assert (await http.get("/")).json()["service"] == "deskwire"
 

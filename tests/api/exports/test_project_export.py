@@ -130,6 +130,80 @@ async def test_a_second_export_of_survey_responses_has_what_was_added_and_what_i
     assert copy.objects == {each["id"]: each for each in (kept, added)}
 
 
+async def test_what_an_import_brings_in_is_in_the_next_export_once_and_in_every_list(
+    service: Service,
+) -> None:
+    conversations, messages = Copy(service, "conversations"), Copy(service, "messages")
+    kept = await service.create(message={"text": "from before"})
+    assert (await conversations.go_on(), await messages.go_on()) == (1, 1)
+    await bring_in(service, "a", 0, 3)
+    await bring_in(service, "b", 0, 120)
+    await bring_in(service, "a", 3, 5)
+    assert (await conversations.go_on(), await messages.go_on()) == (2, 125)
+    await bring_in(service, "a", 0, 5)  # nothing of it is new
+    assert (await conversations.go_on(), await messages.go_on()) == (0, 0)
+    await bring_in(service, "b", 120, 121)
+    await service.say(await imported(service, "b"), "from here")
+    redacted = next(each for each in messages.objects.values() if each["text"] == "a 1")
+    path = f"/s2s/conversations/{redacted['conversationId']}/messages/{redacted['id']}"
+    assert (await service.http.delete(path)).status_code == 200
+    await conversations.go_on()
+    await messages.go_on()
+    there = [kept, await imported(service, "a"), await imported(service, "b")]
+    await check(service, conversations, messages, there)
+    listed = (await service.http.get("/s2s/conversations", params={"sort": "updated"})).json()["items"]
+    assert {each["id"]: each for each in listed} == conversations.objects
+
+
+async def test_an_import_between_two_exports_of_which_the_second_comes_too_late_is_not_missed(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, event_window_s=0.0, retention_interval_s=0.05) as service:
+        await service.create(message={"text": "1"})
+        newest = (await service.events())[-1]["id"]
+        cursors = {kind: (await export(service, kind))[1]["nextCursor"] for kind in KINDS[:2]}
+        await bring_in(service, "a", 0, 3)
+        await service.create(message={"text": "2"})
+        await _pruned(service, newest)
+        lines, last = await export(service, "conversations", cursor=cursors["conversations"])
+        assert not last["deletions"]
+        assert await imported(service, "a") in lines
+        assert len({each["id"] for each in lines}) == len(lines)
+        lines, _ = await export(service, "messages", cursor=cursors["messages"])
+        assert {"a 0", "a 1", "a 2"} <= {each["text"] for each in lines}
+
+
+async def bring_in(service: Service, name: str, first: int, behind: int) -> None:
+    """Import a conversation of long ago, with its messages from `first` up to `behind`, and a note with each."""
+    began = {"externalId": name, "contact": {"userId": name}, "createdAt": "2024-03-01T09:00:00Z"}
+    records: list[dict[str, Any]] = [{"type": "conversation", **began}]
+    for number in range(first, behind):
+        one = {"type": "message", "conversation": name, "createdAt": "2024-03-01T09:00:00Z"}
+        author = {"type": "agent", "name": "Grace"}
+        said = {"externalId": f"{number}", "author": author, "text": f"{name} {number}"}
+        records += [one | said, one | said | {"externalId": f"note {number}", "internal": True}]
+    content = b"".join(json.dumps(each).encode() + b"\n" for each in records)
+    kind = {"Content-Type": "application/x-ndjson"}
+    answer = await service.http.post("/s2s/import", content=content, headers=kind)
+    assert (answer.status_code, answer.json()["refused"]) == (200, 0), answer.text
+
+
+async def imported(service: Service, name: str) -> dict[str, Any]:
+    """The conversation that was imported by this name."""
+    found = await service.http.get("/s2s/import/conversation", params={"externalId": name})
+    return await service.fetch({"id": found.json()["id"]})
+
+
+async def check(service: Service, conversations: Copy, messages: Copy, living: list[dict[str, Any]]) -> None:
+    """The copies are what is there. Raises AssertionError."""
+    assert conversations.objects == {each["id"]: await service.fetch(each) for each in living}
+    expected = {}
+    for each in living:
+        page = await service.http.get(f"/s2s/conversations/{each['id']}/messages", params={"limit": 200})
+        expected.update({message["id"]: message for message in page.json()["items"]})
+    assert messages.objects == expected
+
+
 async def test_hidden_conversations_and_their_messages_come_once_they_are_visible(service: Service) -> None:
     hidden = await service.create(visible=False, message={"text": "hi"})
     copies = [Copy(service, kind) for kind in ("conversations", "messages")]
@@ -220,12 +294,17 @@ async def test_exports_beside_writers_add_up_to_what_is_there(service: Service, 
 
     async def write() -> None:
         for _ in range(60):
-            kind = rng.choice(("create", "say", "say", "close", "delete"))
+            kind = rng.choice(("create", "say", "say", "close", "delete", "import"))
             if kind == "create" or not living:
                 living.append(await service.create(message={"text": "hi"}))
             elif kind == "delete":
                 gone = living.pop(rng.randrange(len(living)))
                 await service.http.delete(f"/s2s/conversations/{gone['id']}")
+            elif kind == "import":
+                name = rng.choice("abc")
+                await bring_in(service, name, 0, rng.randrange(1, 9))
+                there = await imported(service, name)
+                living.extend([] if any(each["id"] == there["id"] for each in living) else [there])
             elif kind == "say":
                 await service.say(rng.choice(living), "more")
             else:
@@ -238,10 +317,5 @@ async def test_exports_beside_writers_add_up_to_what_is_there(service: Service, 
             await messages.go_on()
     await conversations.go_on()
     await messages.go_on()
-    assert conversations.objects == {each["id"]: await service.fetch(each) for each in living}
-    expected = {}
-    for each in living:
-        page = await service.http.get(f"/s2s/conversations/{each['id']}/messages", params={"limit": 200})
-        expected.update({message["id"]: message for message in page.json()["items"]})
-    assert messages.objects == expected
+    await check(service, conversations, messages, living)
     assert (await conversations.go_on(), await messages.go_on()) == (0, 0)

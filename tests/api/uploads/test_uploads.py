@@ -210,6 +210,17 @@ async def test_every_problem_of_a_form_is_named(service: Service) -> None:
     assert on_disk(service) == []
 
 
+async def test_a_file_name_with_u0000_is_refused_however_it_is_written(service: Service) -> None:
+    kind = {"Content-Type": "multipart/form-data; boundary=b"}
+    for name in (b'filename="a\0b.txt"', b"filename*=UTF-8''a%00b.txt"):
+        form = b'--b\r\nContent-Disposition: form-data; name="file"; ' + name + b"\r\n\r\nx\r\n--b--\r\n"
+        answer = await service.http.post("/uploads", content=form, headers=kind)
+        assert answer.status_code == 422, answer.text
+        found = [(each["pointer"], each["code"]) for each in answer.json()["errors"]]
+        assert found == [("/file", "nul_character")]
+    assert on_disk(service) == []
+
+
 async def test_a_form_without_a_file_or_an_end_is_refused(service: Service) -> None:
     kind = {"Content-Type": "multipart/form-data; boundary=b"}
     for content, status, code in (

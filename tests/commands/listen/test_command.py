@@ -68,6 +68,17 @@ def test_every_problem_of_every_header_is_named_and_no_value() -> None:
     assert all(line in done.output for line in str(refused.value).splitlines())
 
 
+def test_every_type_that_the_feed_never_has_is_named_with_its_reason() -> None:
+    done = CliRunner().invoke(
+        cli, ["listen", "--events", "ticket.created,ticket.lost,note.created,agent.typing.started"]
+    )
+    assert done.exit_code == 2
+    assert "no stored event type 'ticket.lost'" in " ".join(done.output.split())
+    assert "note.created is on webhooks alone" in " ".join(done.output.split())
+    assert "'agent.typing.started'" in done.output
+    assert "'ticket.created'" not in done.output
+
+
 @pytest.mark.parametrize("options", [("--secret", "whsec_1"), ("-H", "X-A: 1")])
 def test_what_is_for_a_receiver_has_no_place_without_one(options: tuple[str, ...]) -> None:
     done = CliRunner().invoke(cli, ["listen", *options])

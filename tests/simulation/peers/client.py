@@ -41,6 +41,8 @@ class Client:
         self.requests = 0
         self.conversations: list[str] = []
         self.endpoints: list[str] = []
+        self.messages: list[tuple[str, str]] = []
+        """The path of each message that was answered, with its mark."""
         self._world = world
         self._dice: random.Random = world.dice
         self._made = 0
@@ -94,6 +96,8 @@ class Client:
         shown = orjson.loads(asked.body)
         if wish.path == "/s2s/conversations" and shown["id"] not in self.conversations:
             self.conversations.append(shown["id"])
+        if wish.mark and wish.path.endswith("/messages") and not asked.replayed:
+            self.messages.append((f"{wish.path}/{shown['id']}", wish.mark))
         if wish.path == "/s2s/webhooks" and shown["id"] not in self.endpoints:
             self.endpoints.append(shown["id"])
         if "secret" in shown and "…" not in shown["secret"]:
@@ -149,6 +153,8 @@ class Client:
             if dice.random() < 0.3:
                 return self._new("DELETE", f"/s2s/contacts/{contact}", {})
             return self._new("PUT", f"/s2s/contacts/{contact}", {"name": f"Ada {dice.randrange(9)}"})
+        if self.messages and chance < 0.22:
+            return self._take_away()
         if chance < 0.45:
             return self._change(conversation)
         body = {"author": {"type": dice.choice(("contact", "contact", "bot", "system", "agent"))}}
@@ -182,6 +188,17 @@ class Client:
                 return self._new(
                     "PATCH", at, {"title": f"title {dice.randrange(5)}"}, conversation=conversation
                 )
+
+    def _take_away(self) -> Wish:
+        """Redact one of the newest messages, or delete it: of its mark nothing is left."""
+        path, mark = self._dice.choice(self.messages[-12:])
+        conversation = path.split("/")[3]
+        if self._dice.random() < 0.3:
+            return self._new("DELETE", path, {}, conversation=conversation, takes_away=mark)
+        body = {"text": True}
+        return self._new(
+            "POST", f"{path}/redact", body, conversation=conversation, keyed=True, takes_away=mark
+        )
 
     def _about_endpoints(self) -> Wish:
         dice, world = self._dice, self._world
@@ -217,11 +234,12 @@ class Client:
         conversation: str | None = None,
         keyed: bool = False,
         marked: bool = False,
+        takes_away: str = "",
     ) -> Wish:
         mark = MARK.format(self._made) if marked else ""
         key = f"key-{self._made}" if keyed else None
         self._made += 1
-        wish = Wish(method, path, body, key, mark, conversation)
+        wish = Wish(method, path, body, key, mark, conversation, takes_away)
         self._world.ledger.made(wish)
         return wish
 

@@ -148,6 +148,7 @@ class Consumer:
             channel, event_id = message["channel"], orjson.loads(data)["id"]
             assert self.link is not None
             self._got[channel] = self._world.judge.received(self.link, channel, event_id)
+            self._world.ledger.check_body(event_id, data.encode(), f"a frame on {channel}")
 
     async def _subscribe(self, channel: str) -> None:
         grant = Grant(

@@ -191,8 +191,7 @@ class Mail:
             waited = trio.current_time() - due.published_at
             if waited > PROMPT_S:
                 self._wrong(f"{receiver.host} waited {waited:.1f} s for {delivery}")
-        if body != self._ledger.bodies.get(event_id):
-            self._wrong(f"{delivery} has a body that is not that of {event_id}")
+        self._ledger.check_body(event_id, body, delivery)
         rowid = self._to[delivery].rowid
         if trio.current_time() < self._changed_at.get(rowid, -1) + _UNDER_WAY_S:
             return  # what is under way is cut off, and begins again

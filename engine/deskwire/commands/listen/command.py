@@ -33,7 +33,9 @@ _STARTS: Final = ("now", "beginning")
 )
 @access_options
 @click.option(
-    "--events", metavar="TYPES", help="Event types, separated by commas; without it, all are forwarded."
+    "--events",
+    metavar="TYPES",
+    help="Event types, separated by commas; without it, all of the contract. Extensions must be named.",
 )
 @click.option(
     "--from",
@@ -153,11 +155,17 @@ def _start(start: str | None) -> str | None:
 
 
 def _types(listed: str | None) -> frozenset[str]:
-    """Return the types, all of which the feed has. Raises UsageError that names every other one."""
-    from deskwire.engine.events.types import STORED
+    """Return the types, all of which the feed has for who names them. Raises UsageError that names every other one."""
+    from deskwire.engine.events.types import CONFIDENTIAL, NAMEABLE, STORED
 
     names = [name.strip() for name in listed.split(",")] if listed else []
-    flaws = [f"There is no stored event type {name!r}." for name in names if name not in STORED]
+    flaws = [
+        f"{name} is on webhooks alone: the feed has no notes."
+        if name in CONFIDENTIAL
+        else f"There is no stored event type {name!r}."
+        for name in names
+        if name not in STORED | NAMEABLE
+    ]
     if flaws:
         raise click.UsageError("--events: " + " ".join(flaws))
     return frozenset(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -14,6 +14,7 @@ from deskwire.commands.api_client.service import Refused
 from deskwire.commands.listen.envelope import Event, read_event
 from deskwire.commands.listen.patience import Patient
 from deskwire.engine.core.ids import id_before, id_time_ms
+from deskwire.engine.events.types import STORED
 
 PAGE: Final = 200  # decisions 1: the largest
 WAIT_S: Final = 30  # decisions 4: the longest
@@ -37,13 +38,16 @@ class Feed:
 
     Args:
         note: takes a line for people.
+        types: the types that are wanted. Those beyond the contract are read only if they are among them; all of the
+            contract are read in each case, so that the position moves on.
     """
 
-    def __init__(self, service: Patient, note: Callable[[str], None]) -> None:
+    def __init__(self, service: Patient, note: Callable[[str], None], types: Collection[str] = ()) -> None:
         self.after: str | None = None
         """The event to read behind, None for the oldest that is stored."""
         self._service = service
         self._note = note
+        self._types = sorted({*STORED, *types}) if not STORED.issuperset(types) else []
 
     async def read(self, wait_s: int) -> Page:
         """Return the next page; it is empty if nothing came for `wait_s` seconds.
@@ -102,6 +106,8 @@ class Feed:
 
     async def _page(self, after: str | None, wait_s: int) -> Page:
         params = {"limit": str(PAGE), **({"wait": str(wait_s)} if wait_s else {})}
+        if self._types:
+            params["types"] = ",".join(self._types)
         if after is not None:
             params["after"] = after
         raw = await self._service.get("/s2s/events", params, wait_s)

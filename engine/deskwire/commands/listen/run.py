@@ -49,7 +49,7 @@ class Plan:
         start: `now`, `beginning` or an event id; None goes on at the kept cursor, or begins now.
         cursor: its file; None for the default's place in `state`.
         state: the user's state directory.
-        events: the types to forward; empty for all.
+        events: the types to forward; empty for all of the contract.
         once: whether to end when the feed is drained.
         schedule: when a failed attempt is repeated.
     """
@@ -82,7 +82,7 @@ async def run_listen(plan: Plan, screen: Screen) -> int:
                 project = await _project_id(patient)
                 kind = "listen" if plan.forward is not None else "listen-printing"
                 with CursorFile(plan.cursor or default_path(plan.state, service.url, project, kind)) as file:
-                    listening = Listening(plan, screen, Feed(patient, screen.note), file)
+                    listening = Listening(plan, screen, Feed(patient, screen.note, plan.events), file)
                     await listening.run(project)
                 nursery.cancel_scope.cancel()
         except* (ServiceError, FeedError, CursorError) as group:

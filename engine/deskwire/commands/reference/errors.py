@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Final
 
 from deskwire.commands.reference.tables import markdown_table
+from deskwire.engine.core.http1 import phrase
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.problems import problem_type
 from deskwire.http.pages.errors import error_page
@@ -518,7 +518,7 @@ def _row(each: Code) -> tuple[str, str, str]:
 
 
 def _title(status: int) -> str:
-    return HTTPStatus(status).phrase
+    return phrase(status)
 
 
 def _stream_rows() -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from deskwire.engine.conversations.emit import agent_view, dashboard_message_vie
 from deskwire.engine.events.extensions import (
     contact_changed,
     contact_merged,
+    conversations_imported,
     message_gone,
     response_created,
     response_deleted,
@@ -82,12 +83,18 @@ def _drafts() -> Iterator[Draft]:
     known = whole_view(_CONTACT, Profile({"plan": "pro"}, ("vip",)))
     yield contact_changed(known, ["tags"], _ACTOR)
     yield contact_merged(known, "con_01KZ00000000000000000V1S1T", "visitor-7", _ACTOR)
+    yield _imported()
     disabled = replace(_ENDPOINT, status="disabled", status_reason="by the API")
     held = HeldBack(38, _NOON - 60_000, 0, None)
     yield health_event("circuit.opened", replace(_ENDPOINT, circuit=_OPEN), held, _NOON)
     yield health_event("circuit.closed", _ENDPOINT, NOTHING_HELD, _NOON)
     yield health_event("disabled", disabled, NOTHING_HELD, _NOON)
     yield health_event("enabled", _ENDPOINT, NOTHING_HELD, _NOON)
+
+
+def _imported() -> Draft:
+    part = {"id": _CONVERSATION.id, "sequence": 0, "messages": 3, "imported": 3}
+    return conversations_imported([{**part, "firstMessageId": "msg_01KZ00000000000000000000M1"}])
 
 
 def _of_tickets() -> Iterator[Draft]:

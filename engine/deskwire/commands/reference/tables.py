@@ -19,7 +19,7 @@ def plain(docstring: str | None) -> str:
     """Return a docstring as text for readers of the API: without its sources, and each paragraph on one line."""
     text = _SOURCES.sub("", docstring or "")
     paragraphs = re.split(r"\n\s*\n", text.strip())
-    return "\n\n".join(re.sub(r"\s+", " ", paragraph) for paragraph in paragraphs)
+    return "\n\n".join(re.sub(r"\s+", " ", paragraph).strip() for paragraph in paragraphs)
 
 
 def _line(cells: Sequence[str]) -> str:

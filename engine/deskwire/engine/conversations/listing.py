@@ -40,6 +40,7 @@ class ConversationFilter:
         text: a part of a text, of the title, or of what the contact is known by.
         notes: whether that text may be a note's.
         changed_since, changed_before: bounds (ms) of the last change that a customer can see, as those of the activity.
+        imported_since: the time (ms) since which they were imported.
         unread_by_contact: whether the contact has something to read.
         rating: the lowest and the highest one.
         attributes: all of them.
@@ -61,6 +62,7 @@ class ConversationFilter:
     notes: bool = True
     changed_since: int | None = None
     changed_before: int | None = None
+    imported_since: int | None = None
     unread_by_contact: bool | None = None
     rated: bool | None = None
     rating: tuple[int, int] | None = None

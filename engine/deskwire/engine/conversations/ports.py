@@ -42,7 +42,7 @@ class ConversationReader(Protocol):
         """Return how many conversations a list has, counted up to a bound."""
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
-        """The ids of all conversations of a contact."""
+        """Return the ids of all conversations of a contact, the oldest first."""
 
     def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
         """Return the place of a message, also if it was deleted; a note is found only with `internal`."""

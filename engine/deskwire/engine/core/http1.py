@@ -9,9 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from deskwire.engine.core.record import value
+
+_PHRASES: Final = {
+    413: "Request Entity Too Large",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
+"""The phrases that Python 3.13 writes as RFC 9110 does; here they are the same with every version of Python."""
 
 Header = tuple[bytes, bytes]
 """A header of a response: its name in small letters, and its value."""
@@ -120,3 +128,8 @@ def plain_response(data: bytes) -> tuple[ResponseHead, bytes] | None:
     if (length is None) != (status in _WITHOUT_CONTENT) or len(data) != end + (length or 0):
         return None
     return ResponseHead(status, headers), data[end:]
+
+
+def phrase(status: int) -> str:
+    """Return the reason phrase of a status, such as "Not Found". Raises ValueError for one that nobody has defined."""
+    return _PHRASES.get(status) or HTTPStatus(status).phrase

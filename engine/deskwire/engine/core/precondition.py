@@ -21,7 +21,7 @@ def tag_of(view: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What a change asks of the object before it.
+    """The condition that a change sets on the object before it.
 
     Args:
         tags: those of which the object must have one; None if the change is to be made in any case.

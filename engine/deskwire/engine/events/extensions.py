@@ -63,6 +63,16 @@ def response_deleted(survey_id: str, response_id: str) -> Draft:
     )
 
 
+def conversations_imported(conversations: Sequence[Mapping[str, Any]]) -> Draft:
+    """Return the event of a part of an import that causes no others.
+
+    Args:
+        conversations: of each one that has something new its `id`, its `sequence`, and in `messages` the number of them after
+            this part; in `imported` how many of these this part has stored, and in `firstMessageId` the first of those.
+    """
+    return Draft("conversations.imported", None, {"conversations": [*conversations]})
+
+
 def survey_deleted(survey_id: str) -> Draft:
     """Return the event of a survey that is no more, and none of its responses is."""
     return Draft("survey.deleted", None, {"survey": {"id": survey_id}})

@@ -166,6 +166,13 @@ REGISTRY: Final[Mapping[str, Kind]] = {
             extension=True,
         ),
         Kind(
+            "conversations.imported",
+            "An import without events stored conversations, or messages in them.",
+            numbered=False,
+            audience="named",
+            extension=True,
+        ),
+        Kind(
             "webhook.circuit.opened",
             "Deliveries to another endpoint kept failing; they are held until a probe succeeds.",
             numbered=False,

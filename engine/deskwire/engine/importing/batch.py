@@ -54,7 +54,7 @@ def import_batch(
             batch.take_conversation(record)
     changed = [thread for thread in batch.threads.values() if thread.before is None or thread.additions]
     if show is None:
-        store_silently(tx, project, changed)
+        store_silently(tx, project, changed, at)
     else:
         store_with_events(tx, project, changed, at, show)
     new = batch.outcome.imported

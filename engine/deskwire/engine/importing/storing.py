@@ -1,30 +1,48 @@
 """The rows of a batch, and its events if they are wanted.
 
-Without events a conversation keeps its sequence, 0 for a new one: its next event has number 1, as of every other. With
+Without events a conversation keeps its sequence, 0 for a new one: its next event has number 1, as of every other. One event
+beyond the contract names what the batch has stored, for exports and for those who name its type. With
 events, these are ordinary ones: `conversation.created` shows the conversation as it was imported, and each message that
 the customer may see is a `message.created`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.emit import announce
 from deskwire.engine.conversations.facts import Created, MessagePosted
 from deskwire.engine.core.record import changed
+from deskwire.engine.events.extensions import conversations_imported
 from deskwire.engine.events.types import Draft
 from deskwire.engine.importing.ports import BatchTransaction, ConversationMark, MessageMark, MessageRow
 from deskwire.engine.importing.thread import Addition, Thread, milestones, with_messages
 from deskwire.engine.uploads.links import Shown
-from deskwire.engine.webhooks.publish import append, targets
+from deskwire.engine.webhooks.publish import append, extend, targets
 
 
-def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:
-    """Store the threads, without events."""
+def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thread], at: int) -> None:
+    """Store the threads without events of theirs, and say so to those who ask for it."""
     for thread in threads:
         thread.state = with_messages(thread.state, [addition.record for addition in thread.additions])
     _store(tx, project, threads)
+    told = [_imported(thread) for thread in threads if thread.before is None or thread.shown]
+    if told:
+        extend(tx, project, conversations_imported(told), None, at, lane=None)
+
+
+def _imported(thread: Thread) -> Mapping[str, Any]:
+    """Return what `conversations.imported` says of a thread; notes are no part of it."""
+    shown = [addition.id for addition in thread.additions if not addition.record.internal]
+    return {
+        "id": thread.state.id,
+        "sequence": thread.state.sequence,
+        "messages": thread.state.messages,
+        "imported": len(shown),
+        "firstMessageId": shown[0] if shown else None,
+    }
 
 
 def store_with_events(

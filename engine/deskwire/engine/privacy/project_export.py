@@ -3,14 +3,14 @@
 An export without a mark reads everything, page by page, in an order in which nothing moves. Its last line has the mark
 from which the next one goes on: that reads the events in between, in commit order, and shows each object that they tell
 of as it is stored now, once, or its deletion. A mark from before the events that are stored is a time: what changed since
-then is shown, and what is gone is not told.
+then is shown, or was imported since, and what is gone is not told.
 
 Each page is a short read of its own: a slow reader holds no transaction open, and memory holds one page.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args
@@ -45,9 +45,10 @@ PAGE: Final = 100
 OVERLAP_MS: Final = 600_000
 """The time by which an export that goes by times begins earlier: what was changed then may not have been committed yet."""
 
+_IMPORTED: Final = "conversations.imported"
 _TYPES: Final[Mapping[Kind, frozenset[str]]] = {
-    "conversations": STORED - {"contact.updated"},
-    "messages": frozenset({"message.created", "conversation.updated", "conversation.deleted"}),
+    "conversations": STORED - {"contact.updated"} | {_IMPORTED},
+    "messages": frozenset({"message.created", "conversation.updated", "conversation.deleted", _IMPORTED}),
     "tickets": frozenset({"ticket.created", "ticket.changed", "ticket.deleted"}),
     "survey-responses": frozenset({"survey.response.created", "survey.response.deleted", "survey.deleted"}),
 }
@@ -140,15 +141,21 @@ class ProjectExport:
         events = reader.named_events(self._project.rowid, after, PAGE, types)
         lines: dict[str, Line] = {}
         for event in events:
-            if event.position <= upto:
-                data = orjson.loads(event.body)["data"]
-                for line in _TOLD[self._wanted.kind](self, reader, event.type, data):
-                    lines[str(line.get("id", line))] = line
-        more = len(events) == PAGE and events[-1].position < upto
-        return events[-1].position if more else None, [*lines.values()]
+            if event.position > upto:
+                return None, [*lines.values()]
+            data = orjson.loads(event.body)["data"]
+            for line in _TOLD[self._wanted.kind](self, reader, event.type, data):
+                lines[str(line.get("id", line))] = line
+            if len(lines) >= PAGE:  # an import tells of many at once
+                return event.position, [*lines.values()]
+        return events[-1].position if len(events) == PAGE else None, [*lines.values()]
 
     def _conversations_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
-        """Return the conversation of an event, if that is the newest of it, or its deletion."""
+        """Return the conversation of an event, if that is the newest of it, or its deletion; or those that an import tells of."""
+        if kind == _IMPORTED:
+            return [
+                line for told in data["conversations"] for line in self._conversation_imported(reader, told)
+            ]
         told = data["conversation"]
         if kind == "conversation.deleted":
             return [{"id": told["id"], "deleted": True}]
@@ -157,8 +164,30 @@ class ProjectExport:
             return []  # a later event tells of it, in this export or the next
         return [conversation_view(*found, self._project.id)]
 
+    def _conversation_imported(self, reader: ProjectExportReader, told: Any) -> Iterator[Line]:
+        """Yield a conversation as a part of an import has left it; not if another event or part has changed it since."""
+        found = reader.conversation(self._project.rowid, told["id"])
+        if found is not None and found[0].visible:
+            newest = found[0].sequence, found[0].messages
+            if newest == (told["sequence"], told["messages"]):
+                yield conversation_view(*found, self._project.id)
+
+    def _messages_imported(self, reader: ProjectExportReader, told: Any) -> Iterator[Line]:
+        """Yield the messages that a part of an import has stored in a conversation."""
+        found = reader.conversation(self._project.rowid, told["id"]) if told["imported"] else None
+        if found is None or not found[0].visible:
+            return
+        state = found[0]
+        place = reader.message_rowid(state.rowid, told["firstMessageId"], internal=False)
+        assert place is not None, "a deleted message keeps its place"
+        for message in reader.messages(state.rowid, internal=False, after=place - 1, limit=told["imported"]):
+            if message.index is not None and message.index < told["messages"]:
+                yield message_view(message, state.id, self._wanted.show)
+
     def _messages_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
-        """Return the messages that an event tells of: a new one, those that were redacted, and those that are gone."""
+        """Return the messages that an event tells of: new ones, those that were redacted, and those that are gone."""
+        if kind == _IMPORTED:
+            return [line for told in data["conversations"] for line in self._messages_imported(reader, told)]
         told = data["conversation"]["id"]
         if kind == "conversation.deleted":
             return [{"conversationId": told, "deleted": True}]
@@ -215,12 +244,22 @@ class ProjectExport:
         """Yield the conversations page by page.
 
         By their creation none moves meanwhile. By their change each moves to the end, and behind it: what changes after the
-        beginning is the next export's.
+        beginning is the next export's. What was imported since then may have changed long before.
         """
+        if since is None:
+            pages = self._listed_by(ConversationFilter(visible=True), Sort("created", "asc"))
+        else:
+            changed = ConversationFilter(visible=True, changed_since=since, changed_before=self._now + 1)
+            pages = self._listed_by(changed, Sort("updated", "asc"))
+        async for page in pages:
+            yield page
+        if since is not None:
+            imported = ConversationFilter(visible=True, imported_since=since, changed_before=since)
+            async for page in self._listed_by(imported, Sort("created", "asc")):
+                yield page
+
+    async def _listed_by(self, wanted: ConversationFilter, sort: Sort) -> AsyncIterator[Sequence[Listed]]:
         project, after = self._project.rowid, None
-        before = None if since is None else self._now + 1
-        wanted = ConversationFilter(visible=True, changed_since=since, changed_before=before)
-        sort = Sort("created" if since is None else "updated", "asc")
 
         def read(after: ConversationPlace | None, reader: ProjectExportReader) -> Sequence[Listed]:
             return reader.conversations(project, wanted, sort, after, PAGE)

@@ -59,9 +59,7 @@ def search(reader: SearchReader, project: int, query: str, parts: Collection[Par
         limit: how much of each part is returned at most.
     """
     words, name = asked_words(query), query.strip()
-    behind = (
-        reader.search_behind()
-    )  # first: what is taken in meanwhile must not make an answer without it look complete
+    behind = reader.search_behind()  # first: the index may take in meanwhile what this will not have found
     more: set[Part] = set()
 
     def cut(part: Part, found: list[T]) -> list[T]:

@@ -105,7 +105,7 @@ class Call(Generic[B, Q]):
 
     @property
     def seen(self) -> Precondition:
-        """What the header `If-Match` asks of the object before it is changed.
+        """The condition that the header `If-Match` sets on the object to change.
 
         Tags are compared weakly, for proxies that pack responses make weak ones of ours (ADR 84).
         """

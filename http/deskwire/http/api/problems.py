@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from deskwire.engine.core import errors
 from deskwire.engine.core.errors import PROBLEMS_MAX, DomainError, Problem
+from deskwire.engine.core.http1 import phrase
 from deskwire.http.api.output.headers import missing
 from deskwire.http.api.output.lines import line_of
 
@@ -84,7 +85,7 @@ def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, A
     """Return a problem document."""
     return {
         "type": problem_type(code),
-        "title": HTTPStatus(status).phrase,
+        "title": phrase(status),
         "status": status,
         "detail": cut(detail, _DETAIL_MAX),
         "code": code,

@@ -139,6 +139,7 @@ class Services:
     stream_keys: Keyring
     limits: Limits
     version: str
+    commit: str
     measured: Measurements
     scraping: Scraping
     description: Once[Static]

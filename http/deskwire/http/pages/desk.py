@@ -47,7 +47,7 @@ _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
 class Address(Query):
-    """What stands behind the question mark of a place in the desk: its own, such as the filters of a list."""
+    """The query of a place in the desk: the page reads it, such as the filters of a list; the service does not."""
 
     anything = True
 

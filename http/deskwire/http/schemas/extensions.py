@@ -10,7 +10,16 @@ from pydantic import Field, RootModel
 from deskwire.engine.events.types import EXTENSIONS, NAMEABLE, STORED
 from deskwire.engine.webhooks.retry.circuit import State
 from deskwire.http.schemas.agent_events import DATA as AGENT_DATA
-from deskwire.http.schemas.base import EndpointId, Moment, ResponseId, Shape, SurveyId, Url
+from deskwire.http.schemas.base import (
+    ConversationId,
+    EndpointId,
+    MessageId,
+    Moment,
+    ResponseId,
+    Shape,
+    SurveyId,
+    Url,
+)
 from deskwire.http.schemas.events import ENVELOPES as EVENTS
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.surveys import SurveyResponse, VersionNumber
@@ -56,6 +65,24 @@ class RemovedSurveyData(Shape):
     survey: RemovedSurvey
 
 
+class ImportedPart(Shape):
+    """A conversation in which a part of an import has stored something."""
+
+    id: ConversationId
+    sequence: Annotated[int, Field(ge=0, description="That of its newest event; the import causes none.")]
+    messages: Annotated[int, Field(ge=0, description="The number of its messages after this part.")]
+    imported: Annotated[int, Field(ge=0, description="How many of them this part has stored: the last ones.")]
+    first_message_id: Annotated[
+        MessageId | None, Field(description="The first message of this part; null if it has none.")
+    ]
+
+
+class ImportedData(Shape):
+    """The conversations of a part of an import, of 500 lines at most."""
+
+    conversations: list[ImportedPart]
+
+
 class EndpointHealth(Shape):
     """Another endpoint of the project, as it is after the change."""
 
@@ -87,6 +114,7 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "survey.response.created": ResponseData,
     "survey.response.deleted": RemovedResponseData,
     "survey.deleted": RemovedSurveyData,
+    "conversations.imported": ImportedData,
     "webhook.circuit.opened": EndpointData,
     "webhook.circuit.closed": EndpointData,
     "webhook.disabled": EndpointData,

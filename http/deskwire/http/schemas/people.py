@@ -174,7 +174,7 @@ class CredentialMaker(Shape):
 
 
 class EndpointSummary(Shape):
-    """How a webhook endpoint is, by the name that agents know it by."""
+    """The state of a webhook endpoint, under the name that agents know it by."""
 
     id: EndpointId
     name: Annotated[str, Field(examples=["crm"])]
@@ -188,7 +188,7 @@ class EndpointSummary(Shape):
 
 
 class ConsumerSummary(Shape):
-    """How far the consumer of a channel is: `lag` is the number of events that it has not confirmed."""
+    """The progress of the consumer of a channel: `lag` is the number of events that it has not confirmed."""
 
     channel: Annotated[str, Field(examples=["private-project-prj_01KZ000000000000000000SH0P"])]
     consumer_id: Annotated[str, Field(examples=["crm-1"])]
@@ -211,7 +211,7 @@ class UploadRoom(Shape):
 
 
 class ProjectHealth(Shape):
-    """How a project is. It is `healthy` if every endpoint is enabled and delivered to; what waits says how much is not."""
+    """The health of a project. It is `healthy` if every webhook endpoint is enabled and its circuit is closed."""
 
     healthy: bool
     endpoints: list[EndpointSummary]

@@ -64,9 +64,11 @@ class ProblemDocument(Shape):
 
 
 class Health(Shape):
-    """The process is alive."""
+    """The process is alive, and which build it is. The commit is `unknown` in a build of sources without their history."""
 
     status: Literal["ok"]
+    version: Annotated[str, Field(examples=["0.1.0"])]
+    commit: Annotated[str, Field(examples=["8f2d5f0c8e5f4b7a9f0d6a1c3e2b4d5f6a7b8c9d"])]
 
 
 class Readiness(Shape):

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import structlog
 import trio
 
-from deskwire.engine.core.http1 import END, HEAD_MAX, RequestHead, plain_request
+from deskwire.engine.core.http1 import END, HEAD_MAX, RequestHead, phrase, plain_request
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Quota
 from deskwire.http.api.input.headers import PlainFields, mimetype_of
@@ -289,7 +289,7 @@ def _head(status: int, content_type: str, secure: bool, own: frozenset[str]) -> 
     fields = [field for field in fields if field[0] not in own]
     if content_type:
         fields.append(("content-type", content_type))
-    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{_lines(fields)}"
+    return f"HTTP/1.1 {status} {phrase(status)}\r\n{_lines(fields)}"
 
 
 def _lines(fields: Iterable[tuple[str, str]]) -> str:

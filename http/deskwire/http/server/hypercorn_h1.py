@@ -38,6 +38,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.http1 import phrase
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.output.headers import STRICT_TRANSPORT, missing
 from deskwire.http.api.problems import raw_problem
@@ -159,7 +160,7 @@ class StrictH11(H11Protocol):
         if self.ssl:
             headers.append((STRICT_TRANSPORT[0].lower().encode(), STRICT_TRANSPORT[1].encode()))
         told = [*headers, (b"connection", b"close"), *self.config.response_headers("h11")]
-        reason = HTTPStatus(status).phrase.encode()
+        reason = phrase(status).encode()
         content = () if self._method == b"HEAD" else (h11.Data(data=body),)  # RFC 9110 9.3.2
         parts = (
             h11.Response(status_code=status, headers=told, reason=reason),

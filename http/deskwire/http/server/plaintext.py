@@ -9,6 +9,7 @@ import h11
 import trio
 
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.http1 import phrase
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.problems import raw_problem
 
@@ -31,6 +32,6 @@ def _answer(request_id: str) -> bytes:
     headers, body = raw_problem(status, "tls_required", _DETAIL, request_id)
     headers.append((b"connection", b"close"))
     connection = h11.Connection(h11.SERVER)
-    response = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
+    response = h11.Response(status_code=status, headers=headers, reason=phrase(status).encode())
     parts = (connection.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))
     return b"".join(part or b"" for part in parts)

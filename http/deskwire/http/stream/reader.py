@@ -5,7 +5,6 @@ What the peer sends is bounded (ADR 42). Nothing more is parsed of a peer that h
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final, Protocol
 
 import trio
@@ -64,14 +63,19 @@ class Reader:
 
     async def run(self, handler: MessageHandler) -> None:
         """Read until the peer has closed or gone; `handler` gets each text message, in order."""
-        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-            try:
-                await self._read(handler)
-            except HangUp as cause:
-                self._writer.traffic.flooded += isinstance(cause, TooMuch)
-                self._lifetime.goodbye_s = LINGER_S  # no close frame is looked for (RFC 6455 7.1.1)
-                self._lifetime.end(cause.goodbye)
-                await drain(self._stream)  # has checkpoints, in which the goodbye is said
+        try:  # not `suppress`: from Python 3.12 on that takes groups of these, too, which are a handler's failures
+            await self._read_or_hang_up(handler)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+
+    async def _read_or_hang_up(self, handler: MessageHandler) -> None:
+        try:
+            await self._read(handler)
+        except HangUp as cause:
+            self._writer.traffic.flooded += isinstance(cause, TooMuch)
+            self._lifetime.goodbye_s = LINGER_S  # no close frame is looked for (RFC 6455 7.1.1)
+            self._lifetime.end(cause.goodbye)
+            await drain(self._stream)  # has checkpoints, in which the goodbye is said
 
     async def _read(self, handler: MessageHandler) -> None:
         """Handle what comes, up to the end of the connection. Raises HangUp."""

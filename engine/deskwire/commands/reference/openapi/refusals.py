@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from itertools import groupby
 from typing import Any, Final
 
 from deskwire.commands.reference.errors import CODES, Code
 from deskwire.commands.reference.openapi.parameters import path_parameters
 from deskwire.commands.reference.openapi.schemas import Schema
+from deskwire.engine.core.http1 import phrase
 from deskwire.http.api.problems import problem_type
 from deskwire.http.api.routing import BASE, Route
 
@@ -202,7 +202,7 @@ class Refusals:
 def _example(code: Code) -> Schema:
     document = {
         "type": problem_type(code.code),
-        "title": HTTPStatus(code.status).phrase,
+        "title": phrase(code.status),
         "status": code.status,
         "detail": code.meaning,
         "code": code.code,

@@ -11,13 +11,12 @@ import ssl
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 
 import trio
 
-from deskwire.engine.core.http1 import Header
+from deskwire.engine.core.http1 import Header, phrase
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.connection import Connection, secured
 from deskwire.engine.webhooks.http.dialer import dial_first, judge
@@ -109,6 +108,6 @@ async def _tunnel(stream: trio.abc.Stream, target: Target, headers: Sequence[Hea
 def _phrase(status: int) -> str:
     """Return a status's phrase by the standard, not the proxy's own, which could be anything."""
     try:
-        return f", {HTTPStatus(status).phrase.lower()}"
+        return f", {phrase(status).lower()}"
     except ValueError:
         return ""

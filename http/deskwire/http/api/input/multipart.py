@@ -18,6 +18,7 @@ from werkzeug.sansio.multipart import (
 )
 
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem, TooLarge, UnsupportedMediaType
+from deskwire.engine.core.nul import CODE, NUL
 from deskwire.http.api.input.headers import Fields
 
 FIELD: Final = "file"
@@ -140,6 +141,8 @@ class _Form:
         self._wanted = name == FIELD and filename is not None and self._name is None
         if self._wanted:
             self._name = filename
+            if filename is not None and NUL in filename:
+                self._problems.append(Problem(f"/{FIELD}", CODE, "A file name has no U+0000."))
         elif name != FIELD:
             pointer = f"/{(name or '').replace('~', '~0').replace('/', '~1')}"
             self._problems.append(Problem(pointer, "unknown_field", "There is no such field."))

@@ -34,8 +34,10 @@ effect(() => {
   else root.dataset.theme = theme.value;
 });
 
+// A session that ended may have been replaced here, as by a new password; `begin` tells.
 effect(() => {
-  if (connection.value.state === "ended" && connection.value.reason === "session_ended") signedOut.value = true;
+  if (connection.value.state === "ended" && connection.value.reason === "session_ended")
+    session.begin().then(() => signedOut.peek() || retry(), () => void (signedOut.value = true));
 });
 
 // The other commands come with what they need; these are there at once.

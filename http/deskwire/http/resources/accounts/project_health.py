@@ -1,4 +1,4 @@
-"""How a project is: what is delivered of its events, who waits, and the room for its uploads."""
+"""The health of a project: what is delivered of its events, who waits, and the room for its uploads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HealthReader(ConversationReader, DeliveryReader, UploadReader, Protocol):
 
 @routes.add("GET", f"{projects.ONE}/health", operation_id="getProjectHealth", answer=shapes.ProjectHealth)
 async def get_health(call: Call[Body, Query]) -> Answer:
-    """Fetch how a project is: its endpoints and consumers, who has waited longest for an answer, and the room for uploads.
+    """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the room for uploads.
 
     Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Deliveries that wait
     for an endpoint are counted up to 10,000.

@@ -18,9 +18,9 @@ routes = Routes(
 
 
 @routes.add("GET", "/healthz", operation_id="healthz", answer=shapes.Health)
-async def healthz(_call: Call[Body, Query]) -> Answer:
-    """Check that the process is alive."""
-    return {"status": "ok"}
+async def healthz(call: Call[Body, Query]) -> Answer:
+    """Check that the process is alive, and fetch its version and the commit that it was built from."""
+    return {"status": "ok", "version": call.services.version, "commit": call.services.commit}
 
 
 @routes.add(

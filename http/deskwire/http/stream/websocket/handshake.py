@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import binascii
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs, unquote
 
@@ -16,6 +15,7 @@ import h11
 from wsproto.utilities import generate_accept_token
 
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.http1 import phrase
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.problems import raw_problem
 from deskwire.http.stream import pusher
@@ -120,9 +120,7 @@ class Handshake:
             headers.append((b"sec-websocket-version", _VERSION))
         else:
             headers.append((b"connection", b"close"))
-        response = h11.Response(
-            status_code=status, headers=headers, reason=HTTPStatus(status).phrase.encode()
-        )
+        response = h11.Response(status_code=status, headers=headers, reason=phrase(status).encode())
         fresh = h11.Connection(h11.SERVER)  # the one that read the request may be in its error state
         parts = (fresh.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))
         return NoWebsocket(b"".join(part or b"" for part in parts))

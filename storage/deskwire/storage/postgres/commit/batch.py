@@ -261,13 +261,13 @@ class BatchTransaction(PostgresTransaction):
         return rowid
 
     def _rowid(self, table: str) -> int:
-        """Return the key for a new row."""
+        """Return the key for a new row, larger than those that this node has given to earlier rows."""
         pool = self._fetched.rowids.setdefault(table, [])
         if not pool:
             key = ROWIDS, (table,)
             if key not in self._fetched.rows:
                 raise Wanted(key)
-            pool += [rowid for (rowid,) in self._fetched.rows.pop(key)]
+            pool += sorted((rowid for (rowid,) in self._fetched.rows.pop(key)), reverse=True)
         return pool.pop()
 
     # Kept answers

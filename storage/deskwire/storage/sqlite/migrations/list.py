@@ -50,6 +50,7 @@ from deskwire.storage.sqlite.migrations import (
     m0032_events_for_those_who_name_them,
     m0033_what_reports_count,
     m0035_comments_with_ratings,
+    m0036_moved_conversations_by_their_key,
 )
 
 SCRIPTS: Final = {
@@ -89,6 +90,7 @@ SCRIPTS: Final = {
         m0032_events_for_those_who_name_them,
         m0033_what_reports_count,
         m0035_comments_with_ratings,
+        m0036_moved_conversations_by_their_key,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

@@ -71,8 +71,8 @@ class ConversationReads(Queries):
         return conversation_with_contact((row[0], conversation_id, *row[2:]))  # the id is in memory once
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
-        rows = self.conn.execute("SELECT id FROM conversations WHERE contact = ? ORDER BY rowid", (contact,))
-        return [row[0] for row in rows]
+        sql = "SELECT id FROM conversations WHERE contact = ? ORDER BY created_at, rowid"
+        return [row[0] for row in self.conn.execute(sql, (contact,))]
 
     def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
         row = self.conn.execute(
@@ -166,8 +166,8 @@ class ConversationWrites(Changes):
 
     def note_moved(self, conversation: int, source: int, event_id: str) -> None:
         self.conn.execute(
-            "INSERT INTO moved_conversations SELECT ?1, ?2, coalesce(max(m.upto), ''), ?3 FROM moved_conversations m "
-            "WHERE m.conversation = ?1",
+            "INSERT INTO moved_conversations (conversation, contact, since, upto) "
+            "SELECT ?1, ?2, coalesce(max(m.upto), ''), ?3 FROM moved_conversations m WHERE m.conversation = ?1",
             (conversation, source, event_id),
         )
 

@@ -386,6 +386,8 @@ def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
     if wanted.unread is not None:
         yield f"c.contact_messages {'>' if wanted.unread else '<='} {_SEEN}", (wanted.user,)
     yield from _changed("c.updated_at", wanted)
+    if wanted.imported_since is not None:
+        yield "c.imported_at >= ?", (wanted.imported_since,)
     if wanted.unread_by_contact is not None:
         yield "c.unread = ?", (wanted.unread_by_contact,)
     if wanted.rated is not None:

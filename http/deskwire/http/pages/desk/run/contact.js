@@ -58,7 +58,17 @@ export function One({ id }) {
     setEdits((n) => n + 1);
     say(t.contacts.saved);
   };
-  const actions = of.data && html`${manages && html`<${Button} icon="people" label=${t.contacts.merge} press=${() => setOpen("merge")} />`}${may("conversations.delete") && html`<${Button} icon="close" label=${t.contacts.erase} press=${() => setOpen("erase")} />`}`;
+  const download = async () => {
+    try {
+      const url = URL.createObjectURL(new Blob([JSON.stringify(await call("GET", `contacts/${id}/export`), null, 2)], { type: "application/json" }));
+      Object.assign(document.createElement("a"), { href: url, download: `${id}.json` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+      say(t.contacts.exported);
+    } catch (error) {
+      say(t.contacts.exportFailed(/** @type {Error} */ (error).message), { bad: true });
+    }
+  };
+  const actions = of.data && html`${manages && html`<${Button} icon="file" label=${t.contacts.export} press=${download} /><${Button} icon="people" label=${t.contacts.merge} press=${() => setOpen("merge")} />`}${may("conversations.delete") && html`<${Button} icon="close" label=${t.contacts.erase} press=${() => setOpen("erase")} />`}`;
   const title = of.data ? called(of.data) : t.contacts.one;
   return html`<${Frame} title=${title} face=${html`<bdi>${title}</bdi>`} up=${{ to: "contacts", label: t.pages.contacts }} actions=${actions} calls=${[of.call, conversations.call]}>
     <${States} of=${of}>${(/** @type {any} */ contact) => html`<div class="columns">

@@ -15,5 +15,7 @@ export const PAGES = [
   { path: "settings/projects", group: "settings", title: t.pages.projects, icon: "gear", permission: "conversations.read", load: () => import("./projects.js") },
   { path: "settings/keys", group: "settings", title: t.pages.keys, icon: "lock", permission: "projects.manage", load: () => import("./keys.js") },
   { path: "settings/credentials", group: "settings", title: t.pages.credentials, icon: "bot", permission: "projects.manage", load: () => import("./credentials.js") },
+  { path: "settings/audit", group: "settings", title: t.pages.audit, icon: "clock", permission: "members.manage", load: () => import("./audit.js") },
+  { path: "settings/account", group: "settings", title: t.pages.account, icon: "person", permission: null, load: () => import("./account.js") },
   { path: "settings/sessions", group: "settings", title: t.pages.sessions, icon: "out", permission: null, load: () => import("./sessions.js") },
 ];

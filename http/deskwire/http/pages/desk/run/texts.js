@@ -9,7 +9,7 @@ export const t = {
   actionsFor: (/** @type {string} */ name) => `Actions for ${name}`,
   pages: {
     tickets: "Tickets", contacts: "Contacts", members: "Members", roles: "Roles", teams: "Teams", projects: "Projects", keys: "Server keys",
-    credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health",
+    credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health", account: "Your account", audit: "Audit trail",
   },
 
   tickets: {
@@ -39,7 +39,7 @@ export const t = {
     noneFound: (/** @type {string} */ q) => `No contact has “${q}”`,
     identity: "Contact", about: "Ids and times", conversations: "Conversations", noConversations: "There is no conversation.", noTickets: "There is no ticket.", untitled: "No title",
     statuses: { OPEN: "Open", PENDING: "Pending", CLOSED: "Closed" }, saved: "The contact is changed.",
-    merge: "Merge …", mergeWhich: "Which contact is the same person? Name, e-mail or your id", mergeIt: "Merge them", merged: "The contacts are one now.",
+    merge: "Merge …", export: "Export", exported: "The export is in your downloads.", exportFailed: (/** @type {string} */ why) => `The export failed: ${why}`, mergeWhich: "Which contact is the same person? Name, e-mail or your id", mergeIt: "Merge them", merged: "The contacts are one now.",
     mergeText: (/** @type {string} */ from, /** @type {string} */ into) => `Everything of ${from} will belong to ${into}. This can't be taken back.`,
     losesContact: (/** @type {string} */ name) => `The contact ${name}: its id leads to the other one from then on`, losesValues: "Its name, e-mail, attributes and memory where the other one has a value of its own",
     mergeStays: ["All conversations, tickets and survey responses of both"],
@@ -116,6 +116,17 @@ export const t = {
     losesOne: (/** @type {string} */ client) => [`The session of ${client}: its next call is refused, and it asks for the password.`],
     losesOthers: ["Every session but this one: each asks for the password again."],
     stays: ["What was written there and not sent is kept in that browser until you sign in there again.", "Access tokens that programs use."],
+  },
+
+  account: {
+    you: "You", email: "E-mail", name: "Name", nameHint: "Colleagues and customers see it.", nameSaved: "Your name is changed.", sessions: "Sessions", seeSessions: "Where you are signed in", password: "Password", present: "Present password", new: "New password",
+    again: "New password once more", changePassword: "Change the password", passwordSaved: "The password is changed.", notTheSame: "This is not the same as the new password.",
+    passwordText: "A new password ends all of your other sessions and revokes all of your access tokens.",
+  },
+
+  audit: {
+    at: "When", actor: "Who", action: "What", object: "To what", details: "Details", since: "Since", until: "Until", anybody: "Anybody", none: "Nothing is recorded yet", noneFound: "No record fits these filters",
+    actors: { server_key: "Server key", machine: "Machine credential", operator: "Operator", system: "Deskwire", anonymous: "Nobody signed in", user: "User" },
   },
 
   rewrite: {

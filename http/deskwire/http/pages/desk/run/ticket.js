@@ -40,12 +40,12 @@ export function One({ id }) {
   const [clash, setClash] = useState(/** @type {{theirs: any, tag: string|null, mine: any}|null} */ (null));
   const manages = may("tickets.manage");
   const path = `tickets/${id}`;
-  const change = async (/** @type {any} */ body, /** @type {string|null} */ ifMatch) => {
+  const change = async (/** @type {any} */ body, /** @type {string|null} */ ifMatch, anew = true) => {
     /** @type {string|null} */
     let tag = null;
     const made = await call("PATCH", path, { body, ifMatch, answered: (headers) => (tag = headers.get("etag")) });
     of.put(made, tag);
-    setEdits((n) => n + 1);
+    if (anew) setEdits((n) => n + 1);
     say(t.tickets.saved);
     await log.reload();
   };
@@ -63,7 +63,8 @@ export function One({ id }) {
       setClash({ theirs, tag, mine: body });
     }
   };
-  const snooze = (/** @type {string|null} */ until) => change({ snoozedUntil: until }, null).catch((error) => say(error.message, { bad: true }));
+  // What is written in the fields stays: only a ticket that nobody else has changed is snoozed from here.
+  const snooze = (/** @type {string|null} */ until) => change({ snoozedUntil: until }, of.tag, false).catch((error) => say(error.message, { bad: true }));
   const remove = async () => {
     await call("DELETE", path);
     say(t.tickets.deleted);

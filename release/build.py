@@ -1,0 +1,100 @@
+"""Builds everything that a version hands out, of a commit and nothing else, in a folder of its own."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import platform
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from release.binary import shared
+from release.image import image_context
+from release.parts import executable, libraries, scripts
+from release.sbom import contents
+
+
+class NotReproducible(Exception):
+    """Two builds that must be the same differ; the text says in what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What is built, and of what.
+
+    Args:
+        repository: a checkout, whose commits are built.
+        snapshot: the commit to build: `commit`, or a nameless one that has what is changed besides.
+        commit: in full, as everything that is built tells it.
+        made: when it was committed.
+        source: the repository's address.
+    """
+
+    repository: Path
+    snapshot: str
+    commit: str
+    version: str
+    made: datetime
+    source: str
+
+    def build(self, work: Path) -> Path:
+        """Build it in an empty folder and return the one in it that has the results.
+
+        Raises:
+            NotReproducible: the source distribution makes another wheel than the commit.
+            CalledProcessError: a tool failed, and has said why.
+        """
+        tree, out, again = work / "tree", work / "out", work / "again"
+        for folder in (tree, out, again):
+            folder.mkdir(parents=True)
+        archive = subprocess.run(
+            ["git", "archive", "--format=tar", self.snapshot],
+            cwd=self.repository,
+            capture_output=True,
+            check=True,
+        )
+        _unpack(io.BytesIO(archive.stdout), tree)
+        (tree / "SOURCE").write_text(f"{self.commit}\n")
+        _python(tree, "build", "--no-isolation", "--sdist", "--outdir", out)
+        _python(tree, "build", "--no-isolation", "--wheel", "--outdir", out)
+        (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+        with gzip.open(sdist) as unzipped:
+            _unpack(unzipped, again)
+        (unpacked,) = again.iterdir()
+        _python(unpacked, "build", "--no-isolation", "--wheel", "--outdir", again)
+        if (again / wheel.name).read_bytes() != wheel.read_bytes():
+            raise NotReproducible(f"{sdist.name} makes another wheel than the commit that it is made of")
+        _python(tree, "release.binary", wheel, out)
+        self._describe(out)
+        image_context(unpacked, out / f"deskwire-{self.version}-image-context.tar.gz")
+        return out
+
+    def _describe(self, out: Path) -> None:
+        binary = (out / "deskwire").rename(out / f"deskwire-{self.version}-{sys.platform}-{_machine()}")
+        told = subprocess.run([binary, "--notices"], capture_output=True, check=True).stdout
+        (out / "THIRD-PARTY-NOTICES.txt").write_bytes(told)
+        parts = [*libraries(self.repository), *scripts(self.repository), *executable(shared(binary))]
+        text = contents(parts, self.version, self.commit, self.made, self.source)
+        (out / f"deskwire-{self.version}.cdx.json").write_text(text, "utf-8")
+
+
+def _unpack(archive: io.IOBase | gzip.GzipFile, folder: Path) -> None:
+    with tarfile.open(fileobj=archive) as members:
+        members.extractall(folder, filter="data")
+
+
+def _python(folder: Path, module: str, *arguments: str | Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.stderr.write(done.stdout + done.stderr)
+        done.check_returncode()
+
+
+def _machine() -> str:
+    return platform.machine()

@@ -1,0 +1,26 @@
+"""The images, and the files to deploy with, as the programs read them that they are for.
+
+`make containers` installs those programs and fails where something is missing. All other commands leave out the tests that
+build the image or run Litestream, and skip each one whose program is not here.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.deploy.container import Image, build, unable
+from tests.deploy.tools import missing
+
+_ASKED = os.environ.get("CONTAINERS") == "required"
+if _ASKED and (gone := [*missing(), *filter(None, [unable()])]):
+    raise pytest.UsageError(f"The files to deploy with can't be tried: {'; '.join(gone)}.")
+
+collect_ignore = [] if _ASKED else ["test_container.py", "test_litestream.py"]
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    """The image that the Dockerfile makes."""
+    return build(tmp_path_factory.mktemp("image"), VERSION="1.2.3", COMMIT="abc")

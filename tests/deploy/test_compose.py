@@ -1,0 +1,184 @@
+"""The compose files: valid by the specification, and right about the image and the files that they mount."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deskwire.config.settings import Config
+from tests.deploy.compose import DEPLOY, FILES, Compose
+from tests.deploy.dockerfile import DOCKERFILE, stages
+from tests.deploy.tools import needs, program
+from tests.support.root import ROOT
+
+IMAGE = stages()[-1]
+LOG_AND_WEBHOOKS_S = 3.0
+"""What a stop may take beyond DESKWIRE_SHUTDOWN_S."""
+ENGINE_S = 10.0
+"""What an engine leaves a container to stop, where nothing else is said."""
+TLS = Compose(DEPLOY / "compose.tls.yaml")
+NODES = Compose(DEPLOY / "compose.nodes.yaml")
+
+every_file = pytest.mark.parametrize(
+    "compose", [Compose(path) for path in FILES], ids=[path.name for path in FILES]
+)
+
+
+@needs("compose_spec")
+@every_file
+def test_a_file_is_what_the_specification_of_compose_allows(compose: Compose) -> None:
+    from compose_spec import PyCompose
+
+    PyCompose.from_json(json.dumps(compose.whole)).validate()
+    wrong = json.loads(json.dumps(compose.whole))
+    next(iter(wrong["services"].values()))["restrat"] = "always"
+    with pytest.raises(ValueError, match="restrat"):
+        PyCompose.from_json(json.dumps(wrong))
+
+
+@every_file
+def test_a_file_says_what_has_to_be_set_before_and_names_itself(compose: Compose) -> None:
+    assert all(name in compose.comment for name in compose.required | compose.optional)
+    assert f"docker compose -f docs/deploy/{compose.path.name} up" in compose.comment
+
+
+@every_file
+def test_the_services_of_a_file_are_started_with_settings_that_go_together(compose: Compose) -> None:
+    assert compose.ours()
+    for each in compose.ours().values():
+        assert (each["build"]["context"], ROOT / each["build"]["dockerfile"]) == ("../..", DOCKERFILE)
+        assert "command" not in each
+        config = Config.load({**IMAGE.environment({}), **each["environment"]}, {})
+        grace = float(each.get("stop_grace_period", f"{ENGINE_S}s").removesuffix("s"))
+        assert config.shutdown_s + LOG_AND_WEBHOOKS_S < grace
+        if config.database_url is None:
+            assert IMAGE.only("VOLUME") in [mount.target for mount in compose.mounts("deskwire")]
+
+
+@every_file
+def test_the_services_of_a_file_may_do_no_more_than_they_need(compose: Compose) -> None:
+    for each in compose.ours().values():
+        assert each["read_only"] is True
+        assert each["tmpfs"] == ["/tmp"]
+        assert each["cap_drop"] == ["ALL"]
+        assert each["security_opt"] == ["no-new-privileges:true"]
+        assert "user" not in each, "the image's own is nobody in particular"
+
+
+@every_file
+def test_what_a_file_mounts_is_there_and_nothing_is_open_to_all_but_the_proxy(compose: Compose) -> None:
+    for name in compose.services:
+        for mount in compose.mounts(name):
+            if mount.path is None:
+                assert mount.source in compose.whole["volumes"]
+            else:
+                assert mount.path.is_file()
+                assert mount.mode == "ro"
+        for address, outside, _ in compose.ports(name):
+            assert address == "127.0.0.1" or (name, outside) in {("caddy", "80"), ("caddy", "443")}
+
+
+@pytest.mark.parametrize("compose", [TLS, NODES], ids=["tls", "nodes"])
+def test_only_the_network_of_the_proxy_is_believed_about_addresses(compose: Compose) -> None:
+    (subnet,) = compose.whole["networks"]["front"]["ipam"]["config"]
+    for each in compose.ours().values():
+        assert each["environment"]["DESKWIRE_TRUSTED_PROXIES"] == subnet["subnet"]
+        assert ipaddress.ip_network(subnet["subnet"]).is_private
+    inside = {name for name, each in compose.services.items() if "front" in each["networks"]}
+    assert len(inside - compose.ours().keys()) == 1
+
+
+@needs("caddy")
+@pytest.mark.parametrize(("compose", "service"), [(TLS, "caddy"), (NODES, "balancer")], ids=["tls", "nodes"])
+def test_caddy_accepts_the_file_that_is_mounted_and_finds_the_nodes_by_it(
+    compose: Compose, service: str
+) -> None:
+    (file,) = [mount.path for mount in compose.mounts(service) if mount.target == "/etc/caddy/Caddyfile"]
+    caddy = program("caddy")
+    assert caddy is not None
+    assert file is not None
+    done = subprocess.run(
+        [caddy, "adapt", "--validate", "--config", str(file), "--adapter", "caddyfile"],
+        env={**compose.services[service]["environment"], "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(re.findall(r'"dial":"([^"]+)"', done.stdout)) == {
+        f"{name}:{IMAGE.only('EXPOSE')}" for name in compose.ours()
+    }
+    listens = set(re.findall(r'"listen":\["([^"]*)"\]', done.stdout))
+    assert {f":{inside}" for _, _, inside in compose.ports(service)} >= listens
+
+
+@needs("caddy")
+@pytest.mark.parametrize("name", ["Caddyfile", "Caddyfile.nodes"])
+def test_a_caddyfile_is_formatted_as_caddy_itself_would(name: str) -> None:
+    caddy = program("caddy")
+    assert caddy is not None
+    done = subprocess.run([caddy, "fmt", str(DEPLOY / name)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, (DEPLOY / name).read_text())
+
+
+def mounted(target: str, service: str) -> Path:
+    """The file of this repository that a service sees at a path."""
+    (path,) = [mount.path for mount in TLS.mounts(service) if mount.target == target]
+    assert path is not None
+    return path
+
+
+def test_prometheus_finds_what_its_file_names_in_the_compose_file() -> None:
+    config: dict[str, Any] = yaml.safe_load(
+        mounted("/etc/prometheus/prometheus.yml", "prometheus").read_text()
+    )
+    (job,) = config["scrape_configs"]
+    (targets,) = job["static_configs"]
+    assert targets["targets"] == [f"deskwire:{IMAGE.only('EXPOSE')}"]
+    assert TLS.services["prometheus"]["networks"] == ["back"]
+    assert "back" in TLS.services["deskwire"]["networks"]
+    (secret,) = TLS.services["prometheus"]["secrets"]
+    assert job["authorization"]["credentials_file"] == f"/run/secrets/{secret}"
+    variable = TLS.whole["secrets"][secret]["environment"]
+    assert variable == "DESKWIRE_METRICS_TOKEN"
+    (rules,) = config["rule_files"]
+    assert mounted(rules, "prometheus") == ROOT / "docs/monitoring/alerts.yml"
+
+
+@needs("promtool")
+def test_promtool_accepts_the_file_with_the_alerts(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a token")
+    text = mounted("/etc/prometheus/prometheus.yml", "prometheus").read_text()
+    text = text.replace("/run/secrets/metrics-token", str(tmp_path / "token"))
+    alerts = "/etc/prometheus/alerts.yml"
+    text = text.replace(alerts, str(mounted(alerts, "prometheus")))
+    (tmp_path / "prometheus.yml").write_text(text)
+    promtool = program("promtool")
+    assert promtool is not None
+    command = [promtool, "check", "config", str(tmp_path / "prometheus.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"SUCCESS: [1-9]\d* rules found", done.stdout)
+
+
+def test_grafana_finds_the_dashboard_and_a_data_source_that_it_can_ask() -> None:
+    places = "/etc/grafana/provisioning"
+    sources = yaml.safe_load(mounted(f"{places}/datasources/deskwire.yaml", "grafana").read_text())
+    (source,) = sources["datasources"]
+    assert source["url"] == "http://prometheus:9090"
+    assert set(TLS.services["prometheus"]["networks"]) & set(TLS.services["grafana"]["networks"])
+    providers = yaml.safe_load(mounted(f"{places}/dashboards/deskwire.yaml", "grafana").read_text())
+    (provider,) = providers["providers"]
+    folder = provider["options"]["path"]
+    dashboard = mounted(f"{folder}/deskwire.json", "grafana")
+    assert dashboard == ROOT / "docs/monitoring/dashboard.json"
+    asked = json.loads(dashboard.read_text())["templating"]["list"]
+    assert [each["query"] for each in asked if each["type"] == "datasource"] == [source["type"]]
+    assert source["isDefault"] is True

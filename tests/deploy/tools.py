@@ -1,0 +1,43 @@
+"""The programs and libraries that read the files to deploy with, of which some are installed by `make containers` alone."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+PROGRAMS: Final = {
+    "caddy": "the group `containers`",
+    "hadolint": "the group `containers`",
+    "litestream": "the group `containers`",
+    "docker": "the system, whose daemon need not run",
+    "kubectl": "the system",
+    "promtool": "Debian's package prometheus",
+}
+"""Where each program comes from."""
+LIBRARIES: Final = {"compose_spec": "the group `containers`", "kubernetes_validate": "the group `containers`"}
+"""Where each library comes from."""
+OPTIONAL: Final = {"docker", "kubectl"}
+"""What `make containers` can do without: the other tests look at the same files."""
+
+
+def program(name: str) -> str | None:
+    """Return the path of a program, looked for beside Python first; None if it is not here."""
+    return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+
+
+def missing() -> list[str]:
+    """Return what is not here, and where it comes from."""
+    lacking = {**{name: of for name, of in PROGRAMS.items() if program(name) is None}}
+    lacking |= {name: of for name, of in LIBRARIES.items() if find_spec(name) is None}
+    return [f"needs {name}, of {of}" for name, of in lacking.items() if name not in OPTIONAL]
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Return the mark that skips a test where a program or library is not here."""
+    here = find_spec(name) if name in LIBRARIES else program(name)
+    return pytest.mark.skipif(here is None, reason=f"needs {name}, of {({**PROGRAMS, **LIBRARIES})[name]}")

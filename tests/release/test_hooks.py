@@ -1,0 +1,177 @@
+"""What a build tells: its commit, in wheel and sdist, and a long description that is right away from the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Final
+
+import pytest
+from release.hooks import absolute, commit
+
+from tests.support.root import ROOT
+
+SHA: Final = "0123456789abcdef0123456789abcdef01234567"
+OFFLINE: Final = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "1"}
+
+
+def run(*command: str | Path, cwd: Path, **environ: str) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, env={**os.environ, **environ}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+    return run("git", *who, *arguments, cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist of this tree and the wheel that is made of it, both without a network."""
+    out = tmp_path_factory.mktemp("built")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT, cwd=out, **OFFLINE)
+    return out
+
+
+def test_the_commit_is_the_one_that_the_sources_name(tmp_path: Path) -> None:
+    (tmp_path / "SOURCE").write_text(f"{SHA}-dirty\n")
+    assert commit(tmp_path) == f"{SHA}-dirty"
+
+
+def test_the_commit_of_a_checkout_says_when_something_is_not_committed(tmp_path: Path) -> None:
+    (tmp_path / "SOURCE").write_text("$Format:%H$\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "SOURCE")
+    git(tmp_path, "commit", "-qm", "first")
+    git(tmp_path, "tag", "-a", "v1", "-m", "a tag is not a commit")
+    made = git(tmp_path, "rev-parse", "HEAD")
+    assert commit(tmp_path) == made
+    (tmp_path / "SOURCE").write_text("$Format:%H$\n\n")
+    assert commit(tmp_path) == f"{made}-dirty"
+
+
+def test_the_commit_of_an_image_without_the_history_comes_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_COMMIT", SHA)
+    assert commit(tmp_path) == SHA
+    monkeypatch.setenv("SOURCE_COMMIT", "main")
+    assert commit(tmp_path) == "unknown"
+
+
+def test_links_and_pictures_become_absolute_and_nothing_else_does() -> None:
+    text = "[a](docs/a.md#b) ![c](d.png) [e](https://x.example/) [f](#g) `[h](i)`[j](mailto:k@l.example)"
+    assert absolute(text, "https://r.example", "1.2") == (
+        "[a](https://r.example/blob/v1.2/docs/a.md#b) ![c](https://r.example/raw/v1.2/d.png) "
+        "[e](https://x.example/) [f](#g) `[h](https://r.example/blob/v1.2/i)`[j](mailto:k@l.example)"
+    )
+
+
+def test_all_links_of_the_long_description_lead_to_files_of_the_repository(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        described = archive.read(name).decode()
+    source = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Source"]
+    targets = re.findall(r"\]\(([^)]+)\)", described)
+    assert targets
+    for target in targets:
+        place, _, path = target.partition("/v0.1.0/")
+        assert place in (f"{source}/blob", f"{source}/raw"), target
+        assert (ROOT / path.partition("#")[0]).exists(), target
+
+
+def test_all_addresses_of_the_project_are_of_one_repository() -> None:
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    assert all(url.startswith(urls["Source"]) for url in urls.values())
+
+
+def test_the_sdist_makes_the_same_wheel_as_the_tree_and_both_tell_the_same_commit(
+    built: Path, tmp_path: Path
+) -> None:
+    (wheel,) = built.glob("*.whl")
+    (sdist,) = built.glob("*.tar.gz")
+    run(
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        tmp_path,
+        ROOT,
+        cwd=tmp_path,
+        **OFFLINE,
+    )
+    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
+    with zipfile.ZipFile(wheel) as archive, tarfile.open(sdist) as sources:
+        told = archive.read("deskwire/program/commit")
+        source = sources.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/SOURCE")
+        assert source is not None
+        assert source.read() == told
+    assert told.decode() == f"{commit(ROOT)}\n"
+
+
+def test_the_sdist_has_tests_documents_and_the_locks(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as sources:
+        names = {name.partition("/")[2] for name in sources.getnames()}
+    assert {
+        "requirements/build.txt",
+        "release/hooks.py",
+        "tests/conftest.py",
+        "docs/index.md",
+        "Makefile",
+    } <= names
+
+
+@pytest.mark.thorough
+def test_code_that_imports_an_installed_wheel_is_checked_with_its_types(built: Path, tmp_path: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    installed = tmp_path / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    (tmp_path / "importer.py").write_text(
+        "from deskwire.config.settings import Config\n"
+        "from deskwire.engine.core.errors import DomainError\n"
+        "from deskwire.http.api.routing import Routes\n"
+        "from deskwire.program.build import commit\n"
+        "reveal_type(commit())\n"
+        "reveal_type(Config.load({}, {}).port)\n"
+        "reveal_type(Routes)\n"
+        "commit(1)\n"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--config-file=",
+            "--cache-dir",
+            tmp_path / "cache",
+            "importer.py",
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = [line for line in done.stdout.splitlines() if line.startswith("importer.py")]
+    assert [line.partition(": ")[2] for line in said][:2] == [
+        'note: Revealed type is "str"',
+        'note: Revealed type is "int"',
+    ]
+    assert [line for line in said if "error" in line] == [
+        'importer.py:8: error: Argument 1 to "commit" has incompatible type "int"; expected "Path"  [arg-type]'
+    ]
