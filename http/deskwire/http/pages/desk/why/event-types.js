@@ -10,7 +10,7 @@ export const CONTRACT = [
 export const TYPING = ["agent.typing.started", "agent.typing.stopped"];
 /** Beyond the contract, for those that list them. */
 export const EXTENSIONS = [
-  "ticket.created", "ticket.changed", "ticket.deleted", "message.redacted", "message.deleted", "contact.changed", "contact.merged",
+  "conversations.imported", "ticket.created", "ticket.changed", "ticket.deleted", "message.redacted", "message.deleted", "contact.changed", "contact.merged",
   "survey.response.created", "survey.response.deleted", "survey.deleted",
   "webhook.circuit.opened", "webhook.circuit.closed", "webhook.disabled", "webhook.enabled",
 ];
