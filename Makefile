@@ -125,7 +125,7 @@ format: $(DEV_STAMP)
 # The reference that the program writes about itself, and the outline of its API; tests fail when they are out of date.
 docs: $(DEV_STAMP)
 	$(BIN)/deskwire config --markdown > docs/reference/settings.md
-	for page in api events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
+	for page in api cli events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
 	$(BIN)/python -m tests.api.description.outline
 
 # docs/ as a site in build/site, whose pages need nothing from elsewhere.

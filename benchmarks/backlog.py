@@ -20,7 +20,8 @@ from benchmarks.scale import Scale
 from benchmarks.service import deskwire
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
-from deskwire.storage.sqlite.database import FILE_NAME, connect_writer
+from deskwire.storage.sqlite.database import connect_writer
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import open_store
 
 _CONVERSATIONS: Final = 1_000

@@ -21,7 +21,7 @@ from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from benchmarks.taking import Taken, in_turn, middle, ratio, take
 from deskwire.engine.core.secret import derived_key
-from deskwire.program.first_start import installation_secrets
+from deskwire.program.secret_file import installation_secrets
 
 _SPREAD: Final = 64
 _CONNECTIONS: Final = 64

@@ -20,7 +20,7 @@ from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from deskwire.engine.core.secret import derived_key
-from deskwire.program.first_start import installation_secrets
+from deskwire.program.secret_file import installation_secrets
 
 _ALLOWED_MB: Final = 150.0
 _STAY: Final = {"actor_idle_s": "3600", "idle_connection_s": "3600", "stream_unsubscribed_s": "3600"}

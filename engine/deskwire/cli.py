@@ -1,84 +1,123 @@
-"""The command line: `deskwire serve`, `deskwire config`, and the commands of other modules.
+"""The command line: `deskwire serve`, `deskwire config`, and where all other commands are.
 
 What a command needs is loaded when it is called. A start of the server takes its port before it loads the rest.
 """
 
-import json
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from deskwire.config.parsers import Setting
-from deskwire.config.settings import SETTINGS, Config
-from deskwire.program.port import Port, take
-from deskwire.program.systemd import HandedOverError, ServiceManager
+from deskwire.commands.shell.help import Command, Elsewhere, Program
+from deskwire.commands.shell.options import settings_options
+from deskwire.config.settings import Config
+
+if TYPE_CHECKING:
+    from deskwire.program.port import Port
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
 STDERR: Final = 2
-ELSEWHERE: Final = {
-    "audit": "deskwire.commands.admin.audit:audit",
-    "backup": "deskwire.commands.backup.command:backup",
-    "check": "deskwire.commands.backup.command:check",
-    "copy": "deskwire.commands.database.copy:copy",
-    "deliveries": "deskwire.commands.deliveries.command:deliveries",
-    "demo": "deskwire.commands.demo.command:demo",
-    "import": "deskwire.commands.import_.command:import_command",
-    "credential": "deskwire.commands.admin.credential:credential",
-    "key": "deskwire.commands.admin.key:key",
-    "listen": "deskwire.commands.listen.command:listen",
-    "migrate": "deskwire.commands.database.command:migrate",
-    "openapi": "deskwire.commands.reference.command:openapi_command",
-    "org": "deskwire.commands.admin.org:org",
-    "project": "deskwire.commands.admin.project:project",
-    "redeliver": "deskwire.commands.deliveries.command:redeliver_command",
-    "reference": "deskwire.commands.reference.command:reference_command",
-    "restore": "deskwire.commands.backup.command:restore",
-    "restored": "deskwire.commands.database.command:restored",
-    "scrub": "deskwire.commands.database.command:scrub",
-    "secret": "deskwire.commands.admin.secret:secret",
-    "token": "deskwire.commands.admin.key:token",
-    "user": "deskwire.commands.admin.user:user",
+_COMMANDS: Final = "deskwire.commands"
+SECTIONS: Final[Mapping[str, Mapping[str, Elsewhere]]] = {
+    "Service": {
+        "serve": Elsewhere("deskwire.cli:serve", "Run the server until SIGTERM or SIGINT"),
+        "config": Elsewhere(
+            "deskwire.cli:show_config",
+            "List every setting with its variable, its value, the origin of the value, and its meaning",
+        ),
+        "demo": Elsewhere(
+            f"{_COMMANDS}.demo.command:demo",
+            "Replay support chats through the API, and check every event on webhook, stream and feed",
+        ),
+    },
+    "Organisations and people": {
+        "org": Elsewhere(f"{_COMMANDS}.admin.org:org", "Create, list, rename and delete organisations"),
+        "project": Elsewhere(f"{_COMMANDS}.admin.project:project", "Create, list, show and change projects"),
+        "user": Elsewhere(
+            f"{_COMMANDS}.admin.user:user",
+            "Create, list and delete users, set passwords, and add, change and remove memberships",
+        ),
+        "key": Elsewhere(f"{_COMMANDS}.admin.key:key", "Create, list and revoke server keys"),
+        "credential": Elsewhere(
+            f"{_COMMANDS}.admin.credential:credential", "Create, list, rotate and revoke machine credentials"
+        ),
+        "token": Elsewhere(f"{_COMMANDS}.admin.key:token", "Issue access tokens"),
+        "audit": Elsewhere(
+            f"{_COMMANDS}.admin.audit:audit", "Show the audit trail: who did what, when and from where"
+        ),
+    },
+    "A project through its API": {
+        "webhook": Elsewhere(
+            f"{_COMMANDS}.webhook.command:webhook",
+            "Create, list, test, change and delete the webhook endpoints of a project",
+        ),
+        "deliveries": Elsewhere(
+            f"{_COMMANDS}.deliveries.command:deliveries",
+            "Show the log of webhook deliveries: list them with `deskwire deliveries [ENDPOINT]`, or show one with its attempts",
+        ),
+        "redeliver": Elsewhere(
+            f"{_COMMANDS}.deliveries.command:redeliver_command",
+            "Send a delivery again; with --endpoint and --since, send all that were dropped or skipped",
+        ),
+        "listen": Elsewhere(
+            f"{_COMMANDS}.listen.command:listen",
+            "Forward the project's events to a receiver on your machine, signed like webhooks, for development",
+        ),
+        "event": Elsewhere(f"{_COMMANDS}.event.command:event", "Follow the events of a project"),
+        "contact": Elsewhere(
+            f"{_COMMANDS}.contact.command:contact", "Export or erase all that is stored about a contact"
+        ),
+        "import": Elsewhere(
+            f"{_COMMANDS}.import_.command:import_command",
+            "Import conversations with their messages from FILE (NDJSON); - reads the standard input",
+        ),
+    },
+    "Operation": {
+        "backup": Elsewhere(f"{_COMMANDS}.backup.command:backup", "Back up the database and uploads to FILE"),
+        "restore": Elsewhere(
+            f"{_COMMANDS}.backup.command:restore",
+            "Restore the backup FILE to a data directory that is empty or does not exist, completely or not at all",
+        ),
+        "check": Elsewhere(f"{_COMMANDS}.backup.command:check", "Check a data directory or a database"),
+        "secret": Elsewhere(f"{_COMMANDS}.admin.secret:secret", "Replace the installation's secret"),
+    },
+    "PostgreSQL": {
+        "migrate": Elsewhere(
+            f"{_COMMANDS}.database.command:migrate",
+            "Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so",
+        ),
+        "copy": Elsewhere(
+            f"{_COMMANDS}.database.copy:copy",
+            "Copy a whole installation into an empty PostgreSQL database: ids, order, keys and secret stay the same",
+        ),
+        "scrub": Elsewhere(
+            f"{_COMMANDS}.database.command:scrub",
+            "Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased before",
+        ),
+        "restored": Elsewhere(
+            f"{_COMMANDS}.database.command:restored",
+            "Make a PostgreSQL database ready that was restored to an earlier moment, before the first node starts on it",
+        ),
+    },
+    "Reference": {
+        "reference": Elsewhere(
+            f"{_COMMANDS}.reference.command:reference_command",
+            "Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, or survey rules",
+        ),
+        "openapi": Elsewhere(
+            f"{_COMMANDS}.reference.command:openapi_command",
+            "Print the description of the API, an OpenAPI 3.1 document, as JSON",
+        ),
+        "completion": Elsewhere(
+            f"{_COMMANDS}.shell.completion:completion", "Print the script that completes commands in a shell"
+        ),
+    },
 }
-"""Commands of other modules, by name; each is loaded when it is asked for."""
-
-
-class Commands(click.Group):
-    """The commands of this module, and those from elsewhere."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, sorted."""
-        return sorted({*super().list_commands(ctx), *ELSEWHERE})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name."""
-        if cmd_name not in ELSEWHERE:
-            return super().get_command(ctx, cmd_name)
-        module, _, name = ELSEWHERE[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(module), name)
-        return command
-
-
-def settings_options(command: CommandT) -> CommandT:
-    """Give a command the option of every setting that has one; it receives them as keywords by field name.
-
-    The values stay text, so that `Config.load` reports what is wrong with them together with everything else.
-    """
-    for each in reversed(tuple(SETTINGS.values())):
-        if each.option is not None:
-            command = _option(each, each.option)(command)
-    return command
-
-
-def _option(each: Setting, option: str) -> Callable[[CommandT], CommandT]:
-    if isinstance(each.default, bool):
-        opposite = "false" if each.default else "true"
-        return click.option(option, each.name, flag_value=opposite, type=str, default=None, help=each.meaning)
-    return click.option(option, each.name, type=str, metavar="TEXT", help=each.meaning)
+"""All commands, by heading and name, each with the first sentence of its help."""
 
 
 def _answer(option: str, answer: Callable[[], str], meaning: str) -> Callable[[CommandT], CommandT]:
@@ -104,18 +143,34 @@ def _notices() -> str:
     return build.notices()
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Program,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    epilog="`deskwire COMMAND --help` shows a command's options with their defaults, and examples. The exit status is 0 "
+    "when all is well, 1 when something could not be done or is wrong, and 2 for a command line or settings that can't be used.",
+)
 @_answer("--version", _version, "Print the version and the commit that it was built from.")
 @_answer("--notices", _notices, "Print the licences of the libraries in the executable.")
 def cli() -> None:
     """Deskwire: self-hosted customer support. Every setting is also an environment variable; see `deskwire config`."""
 
 
-@cli.command()
+@click.command(
+    "serve",
+    cls=Command,
+    examples=[
+        "deskwire serve",
+        "deskwire serve --data /var/lib/deskwire --no-demo",
+        "DESKWIRE_PORT=8443 deskwire serve --tls-cert cert.pem --tls-key key.pem",
+    ],
+)
 @settings_options
 @click.pass_context
 def serve(ctx: click.Context, /, **options: object) -> None:
     """Run the server until SIGTERM or SIGINT. The exit status is 0 after an orderly stop."""
+    from deskwire.program.systemd import HandedOverError, ServiceManager
+
     config = Config.load(os.environ, options)
     try:
         manager = ServiceManager.of(os.environ, os.getpid())
@@ -137,37 +192,42 @@ def serve(ctx: click.Context, /, **options: object) -> None:
 
 def _early(config: Config) -> Port | None:
     """Return the port, if it can be had; if not, the program says why later, or what else is wrong."""
+    from deskwire.program.port import take
+
     try:
         return take(config.host, config.port)
     except OSError:
         return None
 
 
-@cli.command("config")
-@click.option("--json", "form", flag_value="json", help="Print JSON for scripts.")
+@click.command(
+    "config",
+    cls=Command,
+    examples=[
+        "deskwire config",
+        "deskwire config --json",
+        "DESKWIRE_PORT=81 deskwire config | grep -A2 PORT",
+    ],
+)
+@click.option("--json", "form", flag_value="json", show_default=False, help="Print JSON for scripts.")
 @click.option(
-    "--markdown", "form", flag_value="markdown", help="Print the reference page, with the defaults."
+    "--markdown",
+    "form",
+    flag_value="markdown",
+    show_default=False,
+    help="Print the reference page, with the defaults.",
 )
 @settings_options
 def show_config(form: str | None, **options: object) -> None:
     """List every setting with its variable, its value, the origin of the value, and its meaning."""
-    from deskwire.commands import reference
+    from deskwire.commands.reference import settings as reference
+    from deskwire.commands.shell.output import print_json
 
     if form == "markdown":
         click.echo(reference.markdown(), nl=False)
         return
     config = Config.load(os.environ, options)
     if form == "json":
-        click.echo(json.dumps(reference.document(config), indent=2))
+        print_json(reference.document(config))
     else:
-        _print_table(config)
-
-
-def _print_table(config: Config) -> None:
-    import rich.console
-
-    from deskwire.commands import reference
-
-    console = rich.console.Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
-    console.print(reference.table(config))
-    console.print(reference.client_table())
+        click.echo("\n".join(reference.lines(config)))

@@ -23,9 +23,10 @@ from typing import Final
 import httpx
 import trio
 
-from deskwire.program.first_start import DEMO_FILE, SecretError, present_secrets
+from deskwire.program.first_start import DEMO_FILE
+from deskwire.program.secret_file import SecretError, present_secrets
 from deskwire.storage.check.check import check
-from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError
+from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
 from deskwire.storage.sqlite.store import open_store
 from tests.crash.client import Client
 from tests.crash.disk import ALL_SPARED, BYTES_SPARED, NAMES_SPARED, NOTHING_SPARED, Disk, Loss, torn

@@ -9,7 +9,7 @@ from typing import Final
 import trio
 from sqlite_utils import Database
 
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.store import open_store
 
 STEPS: Final = (

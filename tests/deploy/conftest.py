@@ -7,11 +7,13 @@ build the image or run Litestream, and skip each one whose program is not here.
 from __future__ import annotations
 
 import os
+import subprocess
 
 import pytest
 
 from tests.deploy.container import Image, build, unable
 from tests.deploy.tools import missing
+from tests.support.root import ROOT
 
 _ASKED = os.environ.get("CONTAINERS") == "required"
 if _ASKED and (gone := [*missing(), *filter(None, [unable()])]):
@@ -22,5 +24,7 @@ collect_ignore = [] if _ASKED else ["test_container.py", "test_litestream.py"]
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
-    """The image that the Dockerfile makes."""
-    return build(tmp_path_factory.mktemp("image"), VERSION="1.2.3", COMMIT="abc")
+    """The image that the Dockerfile makes, with the commit that `make image` names."""
+    command = ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude", "*"]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return build(tmp_path_factory.mktemp("image"), COMMIT=commit)

@@ -192,7 +192,13 @@ class Container:
 
 @contextmanager
 def container(
-    image: Image, folder: Path, volume: Path, log: IO[str], command: Sequence[str] = (), **environ: str
+    image: Image,
+    folder: Path,
+    volume: Path,
+    log: IO[str],
+    command: Sequence[str] = (),
+    at_mnt: Path | None = None,
+    **environ: str,
 ) -> Iterator[Container]:
     """Yield a container of the image; it is killed at the end if it still runs.
 
@@ -200,6 +206,7 @@ def container(
         volume: the folder that is mounted where VOLUME says.
         log: where its output goes.
         command: in place of CMD.
+        at_mnt: a folder that is mounted at /mnt, to be read only.
         environ: as of `--env`.
     """
     stage = image.stage
@@ -212,6 +219,7 @@ def container(
     script = [
         _ROOT,
         f'mount --bind {shlex.quote(str(volume))} "$root{stage.only("VOLUME")}"',
+        f'mount --bind -o ro {shlex.quote(str(at_mnt))} "$root/mnt"' if at_mnt else "",
         'mount -t tmpfs tmpfs "$root/tmp"',
         'mount -t proc proc "$root/proc"',
         'mount -o remount,ro,bind "$root"',

@@ -30,7 +30,13 @@ PIPE_BYTES: Final = 4096
 
 @contextmanager
 def started(
-    image: Image, folder: Path, log: IO[str], *command: str, of_group: bool = False, **environ: str
+    image: Image,
+    folder: Path,
+    log: IO[str],
+    *command: str,
+    of_group: bool = False,
+    at_mnt: Path | None = None,
+    **environ: str,
 ) -> Iterator[tuple[Container, str, Path]]:
     """Yield a container, the URL at which it answers once it is ready, and its volume, its user's or its group's."""
     volume = folder / "volume"
@@ -39,7 +45,7 @@ def started(
     os.chown(volume, 0 if of_group else user, group)
     volume.chmod(0o2770 if of_group else 0o700)
     port = free_port()
-    with container(image, folder, volume, log, command, DESKWIRE_PORT=str(port), **environ) as box:
+    with container(image, folder, volume, log, command, at_mnt, DESKWIRE_PORT=str(port), **environ) as box:
         yield box, f"http://127.0.0.1:{port}", volume
 
 
@@ -95,6 +101,7 @@ async def test_a_container_serves_with_a_read_only_root_and_stops_at_once(
         made = box.execute(["deskwire", "org", "create", "Example"])
         assert (made.returncode, made.stdout[:4]) == (0, "org_")
         assert box.execute(["touch", "/opt/deskwire/written"]).returncode != 0
+        assert box.execute(["python", "-c", "import obstore, psycopg"]).returncode == 0
         assert box.execute(["id", "-u"]).stdout == "10001\n"
         backup = box.execute(["deskwire-backup", "/var/lib/deskwire/kept"])
         assert backup.returncode == 0, backup.stderr
@@ -103,6 +110,25 @@ async def test_a_container_serves_with_a_read_only_root_and_stops_at_once(
     assert {path.stat().st_uid for path in volume.rglob("*")} == {10001}
     log.seek(0)
     assert "Traceback" not in log.read()
+
+
+async def test_a_container_restores_a_backup_to_an_empty_volume(
+    image: Image, tmp_path: Path, log: IO[str]
+) -> None:
+    """The volume is a place where something is mounted: nothing can take its place, only be in it."""
+    found, first, second = tmp_path / "found", tmp_path / "first", tmp_path / "second"
+    for folder in (found, first, second):
+        folder.mkdir()
+    with started(image, first, log) as (box, url, volume):
+        await healthy(url)
+        assert box.execute(["deskwire", "org", "create", "Example"]).returncode == 0
+        made = box.execute(["deskwire", "backup", "/var/lib/deskwire/support.tar", "--with-secret"])
+        assert made.returncode == 0, made.stderr
+        (volume / "support.tar").rename(found / "support.tar")
+    with started(image, second, log, "restore", "/mnt/support.tar", at_mnt=found) as (box, _, volume):
+        assert await trio.to_thread.run_sync(box.process.wait, READY_S) == 0
+    assert (volume / "deskwire.sqlite3").exists()
+    assert (volume / "secret").stat().st_uid == 10001
 
 
 async def test_a_container_is_content_with_a_volume_that_kubernetes_has_opened_to_its_group(

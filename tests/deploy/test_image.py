@@ -54,6 +54,18 @@ def test_the_image_runs_the_program_as_nobody_in_particular() -> None:
     assert all(f" {each} " in done.output for each in command if each.startswith("--"))
 
 
+def test_the_image_is_labelled_with_what_the_build_was_told() -> None:
+    labels = dict(pair.split("=", 1) for pair in shlex.split(LAST.only("LABEL")))
+    told = {name: value for name, value in labels.items() if "$" in value}
+    assert told == {
+        "org.opencontainers.image.version": "${VERSION}",
+        "org.opencontainers.image.revision": "${COMMIT}",
+    }
+    assert defaults(LAST) == {"VERSION": "unknown", "COMMIT": "unknown"}
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert labels["org.opencontainers.image.licenses"] == project["license"]
+
+
 def test_the_image_is_built_with_locked_libraries_and_no_tool_of_developers() -> None:
     named = {each for rest in FIRST.every("COPY") for each in re.findall(r"requirements/([\w-]+\.txt)", rest)}
     assert named == LOCKS

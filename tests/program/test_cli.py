@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import structlog
 from click.testing import CliRunner, Result
 
 from deskwire.cli import cli
-from deskwire.commands import reference
+from deskwire.commands.reference import settings as reference
 from deskwire.config.settings import SETTINGS, Config
 from deskwire.program import build
 from deskwire.program.port import Port
@@ -110,14 +111,18 @@ def test_serve_with_bad_settings_names_them_all_and_never_starts(served: list[Co
 
 def test_config_lists_every_setting_with_value_and_origin() -> None:
     answer = invoke("config", "--host", "[::1]", DESKWIRE_PORT="81")
-    rows = {
-        cells[1].strip(): cells
-        for line in answer.stdout.splitlines()
-        if len(cells := line.split("\u2502")) > 5
-    }
-    assert rows.keys() == SETTINGS.keys()
-    assert [cell.strip() for cell in rows["port"][2:5]] == ["DESKWIRE_PORT", "81", "environment"]
-    assert [cell.strip() for cell in rows["host"][3:5]] == ["[::1]", "option"]
+    lines = answer.stdout.splitlines()
+    for each in SETTINGS.values():
+        (line,) = [line for line in lines if line.startswith(f"{each.variable} = ")]
+        assert re.search(r"  \((default|environment|option)\)$", line)
+    assert "DESKWIRE_PORT = 81  (environment)" in lines
+    assert "DESKWIRE_HOST = [::1]  (option)" in lines
+    below = lines[lines.index("DESKWIRE_PORT = 81  (environment)") + 1]
+    assert below == f"    {SETTINGS['port'].meaning} Option: --port."
+
+
+def test_config_fits_a_terminal_of_80_columns() -> None:
+    assert all(len(line) < 80 for line in invoke("config").stdout.splitlines())
 
 
 def test_config_as_json_has_every_setting_in_json_types() -> None:

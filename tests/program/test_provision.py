@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.program.first_start import exposed, installation_secrets, write_private
+from deskwire.program.first_start import exposed
+from deskwire.program.secret_file import installation_secrets, write_private
 from tests.support.sockets.server_process import environment
 
 

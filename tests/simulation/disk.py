@@ -22,7 +22,8 @@ import trio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Commit, Reader, Transaction
-from deskwire.storage.sqlite.database import FILE_NAME, migrate
+from deskwire.storage.sqlite.database import migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.search.file import prepared
 from deskwire.storage.sqlite.store import SqliteStore
 from deskwire.storage.sqlite.transaction import SqliteTransaction

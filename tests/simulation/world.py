@@ -17,7 +17,8 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
+from deskwire.storage.sqlite.database import connect_reader
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.simulation.disk import Disk, End, new_disk
 from tests.simulation.judge import Judge
 from tests.simulation.ledger import Ledger

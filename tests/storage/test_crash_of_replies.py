@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.support.root import ROOT
 
 ROUNDS = 6

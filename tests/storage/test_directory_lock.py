@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.storage.sqlite.database import DataDirectoryError, DirectoryLock
+from deskwire.storage.sqlite.database import DirectoryLock
+from deskwire.storage.sqlite.directory import DataDirectoryError
 
 HOLDER = """
 import sys

@@ -21,7 +21,8 @@ from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
+from deskwire.storage.sqlite.database import connect_reader
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.support.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running
 from tests.support.seeing import seen
 

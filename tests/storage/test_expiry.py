@@ -10,8 +10,9 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader, connect_writer, migrate
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.database import connect_reader, connect_writer, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
+from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.transaction import SqliteReader, SqliteTransaction
 from deskwire.storage.tables.conversations import columns, expiry
 from tests.support.builders import CONTACT, NOON, PROJECT, found_projects
@@ -125,7 +126,9 @@ def test_what_was_archived_before_the_time_was_noted_counts_from_its_last_change
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         before = "m0010_what_has_passed_its_retention"
         migrations.apply(Database(connection, execute_plugins=False), stop_before=before)
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"

@@ -15,9 +15,10 @@ from sqlite_utils import Database, Migrations
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.webhooks.retry.circuit import Circuit
 from deskwire.storage.sqlite import database
-from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
+from deskwire.storage.sqlite.database import connect_reader, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
 from deskwire.storage.sqlite.migrations import list as list_
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.transaction import SqliteReader
 from tests.support.shortcuts import migrated_step_by_step
 
@@ -87,6 +88,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0033_what_reports_count",
         "m0035_comments_with_ratings",
         "m0036_moved_conversations_by_their_key",
+        "m0037_deleted_organisations",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names
@@ -116,7 +118,9 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(
     path = tmp_path / FILE_NAME
     migrate(path)
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
+        )
     monkeypatch.setattr(database, "migrations", later("CREATE TABLE added (x)"))
     migrate(path)
     assert "added" in tables(path)
@@ -221,7 +225,9 @@ def test_teams_that_were_there_before_tickets_are_kept_and_can_be_listed(tmp_pat
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(Database(connection, execute_plugins=False), stop_before="m0005_tickets_and_teams")
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
@@ -239,7 +245,9 @@ def test_endpoints_and_deliveries_from_before_circuits_held_go_on(tmp_path: Path
     before = "m0013_what_an_outage_keeps_waiting"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(Database(connection, execute_plugins=False), stop_before=before)
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
@@ -294,7 +302,8 @@ def test_accounts_from_before_homes_are_at_home_where_they_were_first_members(
         )
         for number in range(1, organisations + 1):
             connection.execute(
-                "INSERT INTO organisations VALUES (?, ?, 'Acme', 0)", (number, f"org_{number}")
+                "INSERT INTO organisations (rowid, id, name, created_at) VALUES (?, ?, 'Acme', 0)",
+                (number, f"org_{number}"),
             )
         for user in (1, 2, 3):
             connection.execute(
@@ -328,7 +337,9 @@ def test_conversations_from_before_say_since_when_their_contact_waits_and_when_l
     }
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(Database(connection, execute_plugins=False), stop_before=_BEFORE_NOTES)
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
@@ -377,7 +388,9 @@ def test_conversations_from_before_count_what_their_contact_wrote_and_know_their
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(Database(connection, execute_plugins=False), stop_before="m0019_the_agents_inbox")
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
@@ -410,7 +423,9 @@ def test_conversations_from_before_reports_have_the_milestones_that_can_be_told(
     user, team = '{"type":"user","id":"usr_1","name":"Ada"}', '{"type":"team","id":"team_1","name":"Returns"}'
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(Database(connection, execute_plugins=False), stop_before="m0033_what_reports_count")
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (7, 'prj_1', 1, 'Shop', 'key', 0)"

@@ -16,7 +16,8 @@ from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader
-from deskwire.storage.sqlite.database import FILE_NAME, connect_writer
+from deskwire.storage.sqlite.database import connect_writer
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 from deskwire.storage.sqlite.transaction import SqliteReader
 from tests.support.builders import PROJECT, create, post, running

@@ -18,7 +18,8 @@ from trio.testing import wait_all_tasks_blocked
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Commit, Transaction
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader, migrate
+from deskwire.storage.sqlite.database import connect_reader, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.transaction import SqliteReader, SqliteTransaction
 from deskwire.storage.sqlite.writer import Writer
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, found_projects

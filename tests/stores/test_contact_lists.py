@@ -16,8 +16,9 @@ from sqlite_utils import Database
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.listing import ContactFilter, Listed, Sort
 from deskwire.engine.contacts.words import terms_of, words_of
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader, migrate
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.database import connect_reader, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
+from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.transaction import SqliteReader
 from deskwire.storage.tables.contacts import lists
 from tests.support.builders import OTHER_PROJECT, PROJECT
@@ -88,7 +89,9 @@ def test_contacts_from_before_there_were_words_can_be_found(tmp_path: Path) -> N
     path = tmp_path / FILE_NAME
     with migrated_step_by_step(), closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(Database(connection, execute_plugins=False), stop_before="m0021_finding_contacts")
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"

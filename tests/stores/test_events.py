@@ -29,7 +29,8 @@ from deskwire.engine.events.types import (
     StoredEvent,
     Topic,
 )
-from deskwire.storage.sqlite.migrations.list import SCRIPTS, execute_script
+from deskwire.storage.sqlite.migrations.apply import execute_script
+from deskwire.storage.sqlite.migrations.list import SCRIPTS
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
 from tests.support.stores import Transactions, chosen, forget_directories
 

@@ -24,7 +24,7 @@ from deskwire.engine.surveys.insights.refresh import RUNNING_MAX, Refreshes
 from deskwire.engine.surveys.removal import BATCH, Removals, put_out_of_sight
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
 from deskwire.engine.surveys.validation.rules import SOUND
-from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.storage.test_erasure import left_in, mark, scrubbed
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, Running, running
 from tests.support.seeing import seen

@@ -16,7 +16,7 @@ from typing import Any
 import certifi
 from sqlite_utils import Database, Migrations
 
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.migrations.apply import migrations
 
 
 def trust_nobody() -> None:

@@ -16,8 +16,8 @@ from hypercorn.config import Config
 from hypercorn.typing import ASGIFramework
 from trio_websocket import ConnectionClosed, WebSocketConnection, connect_websocket
 
-from deskwire.engine.accounts.credentials import hash_server_key
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.server_keys import hash_server_key
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog
@@ -30,7 +30,8 @@ from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.server.connections import Connections
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.database import connect_writer, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import open_store
 from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.support.seeing import seen

@@ -11,7 +11,7 @@ from deskwire.config.parsers import PREFIX
 
 CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "DESKWIRE_URL": "Base URL of the service that `listen`, `deliveries` and `redeliver` talk to.",
+        "DESKWIRE_URL": "Base URL of the service that commands about a project talk to, such as `webhook` and `listen`.",
         "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
         "DESKWIRE_CACERT": "File with the authorities that they verify the service with; unset: the public ones.",
     }

@@ -75,6 +75,12 @@ def files_place(text: str) -> str:
     return text
 
 
+def place_of(files: str) -> str:
+    """Return where uploads are, without what may be another for each node, as the way to a bucket."""
+    parts = urlsplit(files)
+    return files if parts.scheme != "s3" else f"s3://{parts.netloc}{parts.path.rstrip('/')}"
+
+
 def node_name(text: str) -> str:
     """Parse a node's name, which stands in logs, metrics, and PostgreSQL's list of sessions."""
     if _NODE.fullmatch(text) is None:

@@ -48,6 +48,8 @@ class Setting:
         secret: whether the value may never be shown.
         masked: what of a secret value may be shown all the same; None for nothing.
         parse: text to value; raises ValueError.
+        metavar: what stands for the value in the help of the option.
+        off: what an option says of itself that turns off what is on by default.
     """
 
     name: str
@@ -58,6 +60,13 @@ class Setting:
     secret: bool
     masked: Callable[[str], str] | None
     parse: Parser[object]
+    metavar: str = "TEXT"
+    off: str | None = None
+
+    @property
+    def of_option(self) -> str:
+        """The meaning of the option."""
+        return self.off or self.meaning
 
     def shown(self, value: object) -> str:
         """Say `value` in text that the variable would take back; of a secret only what may be shown."""
@@ -75,10 +84,13 @@ def setting(
     option: str | None = None,
     secret: bool = False,
     masked: Callable[[str], str] | None = None,
+    metavar: str = "TEXT",
+    off: str | None = None,
 ) -> T:
     """Make a dataclass field that carries its own documentation; typed as its value for the class body."""
     facts = {"parse": parse, "meaning": meaning, "variable": variable, "option": option, "masked": masked}
-    made: Any = field(default=default, metadata={**facts, "secret": secret}, repr=not secret)
+    shape = {"secret": secret, "metavar": metavar, "off": off}
+    made: Any = field(default=default, metadata={**facts, **shape}, repr=not secret)
     value: T = made
     return value
 

@@ -81,12 +81,14 @@ class Config:
         "Directory of the database and the generated secret.",
         variable="DESKWIRE_DATA",
         option="--data",
+        metavar="DIRECTORY",
     )
     database_url: str | None = setting(  # ADR 63
         None,
         optional(database_url),
         "URL of the PostgreSQL database that one or more nodes share; unset means an SQLite file in the data directory.",
         option="--database-url",
+        metavar="URL",
         secret=True,
         masked=shown_database,
     )
@@ -100,24 +102,36 @@ class Config:
         optional(node_name),
         "Name of this node among those that share the database; unset: the host's name with a random ending.",
     )
-    host: str = setting("127.0.0.1", words, "Address or host name to listen on.", option="--host")
+    host: str = setting(
+        "127.0.0.1", words, "Address or host name to listen on.", option="--host", metavar="HOST"
+    )
     port: int = setting(
-        8080, integer(0, 65_535), "TCP port to listen on; 0 takes any free one.", option="--port"
+        8080,
+        integer(0, 65_535),
+        "TCP port to listen on; 0 takes any free one.",
+        option="--port",
+        metavar="PORT",
     )
     public_url: str | None = setting(  # decisions 8
         None,
         optional(http_url),
         "Base URL by which clients reach this server; unset means the address it listens on.",
         option="--public-url",
+        metavar="URL",
     )
     tls_cert: Path | None = setting(  # ADR 25
         None,
         optional(path),
         "File with the server's certificate and what leads to its authority (PEM), for https; unset: plain http.",
         option="--tls-cert",
+        metavar="FILE",
     )
     tls_key: Path | None = setting(
-        None, optional(path), "File with that certificate's private key (PEM).", option="--tls-key"
+        None,
+        optional(path),
+        "File with that certificate's private key (PEM).",
+        option="--tls-key",
+        metavar="FILE",
     )
     trusted_proxies: tuple[Network, ...] = setting(  # ADR 25
         (),
@@ -134,12 +148,14 @@ class Config:
         optional(path),
         "Folder to read the desk's files from at each request, for those who change them; unset: the package's own.",
         option="--web",
+        metavar="DIRECTORY",
     )
     demo: bool = setting(  # decisions 2
         True,
         flag,
-        "Gives an empty data directory a demo organisation, project, user and key; the option: does not.",
+        "Whether an empty data directory is given a demo organisation, project, user and key; `--no-demo`: false.",
         option="--no-demo",
+        off="Leave an empty data directory empty: make no demo organisation, project, user and key.",
     )
     secret: str | None = setting(  # decisions 2
         None,
@@ -208,12 +224,14 @@ class Config:
         choice("auto", "text", "json"),
         "Form of the log: text, json, or auto, which is text on a terminal and json otherwise.",
         option="--log-format",
+        metavar="FORMAT",
     )
     log_level: LogLevel = setting(
         "info",
         choice("debug", "info", "warning", "error"),
         "Least severity that is logged: debug, info, warning or error.",
         option="--log-level",
+        metavar="LEVEL",
     )
 
     # Requests

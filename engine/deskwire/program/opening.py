@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Final, Protocol
-from urllib.parse import urlsplit
 
 import structlog
 import trio
 
+from deskwire.config.locations import place_of
 from deskwire.config.settings import Config
 from deskwire.engine import ports
 from deskwire.engine.cluster.bus import Bus, NoBus
@@ -223,9 +223,3 @@ def node_name(config: Config) -> str:
         each for each in socket.gethostname()[:_HOST] if each.isascii() and (each.isalnum() or each in "-.")
     )
     return f"{host.strip('-.') or 'node'}-{secrets.token_hex(3)}"
-
-
-def place_of(files: str) -> str:
-    """Return where uploads are, without what may be another for each node, as the way to a bucket."""
-    parts = urlsplit(files)
-    return files if parts.scheme != "s3" else f"s3://{parts.netloc}{parts.path.rstrip('/')}"

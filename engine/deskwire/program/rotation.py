@@ -18,7 +18,7 @@ from deskwire.engine.core.errors import Conflict, Unavailable
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Store
-from deskwire.program.first_start import SECRET_FILE, new_secret, write_private
+from deskwire.program.secret_file import SECRET_FILE, new_secret, write_private
 
 log: Final = structlog.get_logger(__name__)
 

@@ -41,9 +41,7 @@ from deskwire.program.errors import StartError
 from deskwire.program.first_start import (
     DEMO_FILE,
     Demo,
-    SecretError,
     exposed,
-    installation_secrets,
     keep_demo,
     plan_demo,
     provision_demo,
@@ -55,10 +53,11 @@ from deskwire.program.memory import calm_collector
 from deskwire.program.opening import leased, opened
 from deskwire.program.parts import Parts, assemble, services_of
 from deskwire.program.port import Port
+from deskwire.program.secret_file import SecretError, installation_secrets
 from deskwire.program.signing import SigningError
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.sqlite.database import DataDirectoryError
+from deskwire.storage.sqlite.directory import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)
 

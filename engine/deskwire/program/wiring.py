@@ -71,7 +71,7 @@ from deskwire.logs import setup as logs
 from deskwire.program import descriptors
 from deskwire.program.opening import Opened, RunningStore
 from deskwire.storage.sqlite.backup.copies import run_copies
-from deskwire.storage.sqlite.database import DataDirectoryError
+from deskwire.storage.sqlite.directory import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)
 

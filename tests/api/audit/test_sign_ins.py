@@ -125,7 +125,7 @@ async def test_every_organisation_of_a_member_sees_its_sign_ins_and_no_other_doe
     seen = {
         name: [
             each["action"]
-            for each in await whole(service, organisation=name, object=hired["id"])
+            for each in await whole(service, organisation=name, target=hired["id"])
             if each["action"].startswith("sign_in")
         ]
         for name in ("Demo organisation", "Second", "Third")

@@ -226,11 +226,13 @@ async def test_a_foreign_project_sees_nothing_of_ours(tmp_path: Path) -> None:
 
 async def foreign_key(directory: Path) -> str:
     """Put a server key of another project into the database beside the running service."""
-    from deskwire.engine.accounts.credentials import hash_server_key, new_server_key
+    from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key
 
     key = new_server_key()
     with beside(directory) as connection:
-        connection.execute("INSERT INTO organisations VALUES (77, 'org_x', 'Other', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (77, 'org_x', 'Other', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (77, 'prj_x', 77, 'Other', 'otherstream', 0)"

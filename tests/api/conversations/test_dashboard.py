@@ -8,7 +8,7 @@ import pytest
 
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.core.clock import wall_clock
-from deskwire.program.first_start import installation_secrets
+from deskwire.program.secret_file import installation_secrets
 from tests.support.api.service import Service
 from tests.support.stores import beside
 

@@ -208,7 +208,9 @@ async def test_another_tenants_conversations_contacts_and_tags_look_like_none(se
     conversation = await service.create()
     await patch(service, conversation, tags=["vip"])
     with beside(service.directory) as connection:
-        connection.execute("INSERT INTO organisations VALUES (9, 'org_9', 'Other', 0)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (9, 'org_9', 'Other', 0)"
+        )
         connection.execute(
             "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
             "VALUES (9, 'prj_9', 9, 'Other', 'other', 0)"

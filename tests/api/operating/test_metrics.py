@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.metric import PREFIX
 from deskwire.http.metrics.nodes import NODE_METRICS
-from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.api.conversations.test_typing import type_in
 from tests.api.events.test_channels_agree import Consumer, consuming, receiving, register
 from tests.support.api.service import Service, running

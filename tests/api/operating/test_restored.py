@@ -10,7 +10,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.program.first_start import installation_secrets
+from deskwire.program.secret_file import installation_secrets
 from deskwire.storage.check.check import check
 from deskwire.storage.sqlite.backup.make import Order, back_up
 from deskwire.storage.sqlite.backup.restore import Order as RestoreOrder

@@ -12,12 +12,12 @@ import orjson
 import pytest
 import trio
 
-from deskwire.commands.admin.socket import ask
+from deskwire.commands.admin.client import ask
 from deskwire.commands.demo.clients.signature import objection
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
-from deskwire.program.first_start import installation_secrets
+from deskwire.program.secret_file import installation_secrets
 from deskwire.storage.check.check import check
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
@@ -29,7 +29,9 @@ DAY_S = 86_400
 
 async def rotate(directory: Path, overlap_s: int = DAY_S) -> dict[str, Any]:
     """Order a rotation from the running service."""
-    said = await ask(directory, "secret.rotate", orjson.dumps({"overlapS": overlap_s}))
+    said = await trio.to_thread.run_sync(
+        ask, directory, "secret.rotate", orjson.dumps({"overlapS": overlap_s})
+    )
     assert said is not None
     assert "answer" in said, said
     answer: dict[str, Any] = said["answer"]
@@ -151,7 +153,7 @@ async def test_a_secret_of_the_settings_is_rotated_by_the_settings(tmp_path: Pat
         async with running(tmp_path, secret=old) as service:
             endpoint = await register(service, receiver.url, events=["message.created"])
             link = await uploaded(service)
-            said = await ask(tmp_path, "secret.rotate", b'{"overlapS": 60}')
+            said = await trio.to_thread.run_sync(ask, tmp_path, "secret.rotate", b'{"overlapS": 60}')
             if chosen() == "postgres":
                 assert said is None, "a node takes no orders"
             else:

@@ -17,7 +17,7 @@ from wsproto.events import TextMessage
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.secret import derived_key
 from deskwire.engine.stream.token import Grant, issue
-from deskwire.program.first_start import installation_secrets
+from deskwire.program.secret_file import installation_secrets
 from tests.support.api.service import Service, running
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.server_process import environment

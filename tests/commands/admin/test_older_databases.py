@@ -1,26 +1,40 @@
-"""Commands that only look, on a data directory that an older program has written."""
+"""Commands that only look: they leave the bytes of every database as they are, and say what an older one needs."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from contextlib import closing
-from importlib import import_module
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from sqlite_utils import Database, Migrations
 
-from deskwire.commands.admin.context import LOOKS
-from deskwire.storage.sqlite.database import FILE_NAME
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.commands.admin.looks import LOOKS
+from deskwire.storage.sqlite.directory import FILE_NAME
+from deskwire.storage.sqlite.migrations.apply import migrations
+from deskwire.storage.sqlite.migrations.list import SCRIPTS
 from tests.commands.admin.conftest import Deskwire, good, listed
 
 LACKING = "m0012_imports"
+LOOKING = [
+    ("org", "list"),
+    ("org", "delete", "Acme"),
+    ("project", "list"),
+    ("project", "show"),
+    ("user", "list"),
+    ("user", "delete", "ada@example.com"),
+    ("key", "list"),
+    ("credential", "list"),
+    ("audit", "list"),
+]
+OF_COMMANDS = {"org.delete": "org.show", "user.delete": "user.show"}
 
 
 @pytest.fixture
 def older(deskwire: Deskwire, tmp_path: Path) -> Path:
-    """Return the database of a program that knew one migration less, with an organisation in it."""
+    """Return the database of a program that knew fewer migrations, with an organisation in it."""
     with closing(Database(memory=True)) as empty:
         known = migrations.pending(empty)
     before = Migrations("deskwire")
@@ -32,49 +46,113 @@ def older(deskwire: Deskwire, tmp_path: Path) -> Path:
         connection.execute("PRAGMA journal_mode = WAL")
         before.apply(Database(connection, execute_plugins=False))
         connection.execute(
-            "INSERT INTO organisations VALUES (1, 'org_01JZZZZZZZZZZZZZZZZZZZZZZZ', 'Acme', 0)"
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_01JZZZZZZZZZZZZZZZZZZZZZZZ', 'Acme', 0)"
         )
     (path.parent / "secret").write_text("s" * 43)
     return path
 
 
-LOOKING = [
-    ("org", "list"),
-    ("project", "list"),
-    ("project", "show"),
-    ("user", "list"),
-    ("key", "list"),
-    ("credential", "list"),
-    ("audit", "list"),
-]
+@contextmanager
+def unchanged(directory: Path) -> Iterator[None]:
+    """Make sure that what is in a directory stays as it is, names and bytes."""
+    before = {path.name: path.read_bytes() for path in directory.iterdir()}
+    yield
+    assert {path.name: path.read_bytes() for path in directory.iterdir()} == before
 
 
 def test_the_commands_that_look_are_tried_here() -> None:
-    import_module("deskwire.commands.admin.operations")  # where they are registered
-    assert {".".join(each[:2]) for each in LOOKING} == LOOKS
+    names = [".".join(each[:2]) for each in LOOKING]
+    assert {OF_COMMANDS.get(name, name) for name in names} == LOOKS.keys()
 
 
 @pytest.mark.parametrize("command", LOOKING, ids=" ".join)
 def test_a_command_that_only_looks_says_that_the_database_is_older_and_leaves_it_alone(
     deskwire: Deskwire, older: Path, command: tuple[str, ...]
 ) -> None:
-    before = older.read_bytes()
-    refused = deskwire(*command)
+    with unchanged(older.parent):
+        refused = deskwire(*command)
+    newest = list(SCRIPTS)[-1]
     assert refused.exit_code == 1
-    assert f"written by an older Deskwire (it lacks {LACKING})" in refused.stderr
+    assert (
+        f"is of version 11, and this Deskwire needs version {int(newest[1:5])} (it lacks {LACKING})"
+        in refused.stderr
+    )
     assert "`deskwire serve`" in refused.stderr
-    assert older.read_bytes() == before
-    assert not (older.parent / "backups").exists()
+
+
+@pytest.mark.parametrize("command", LOOKING, ids=" ".join)
+def test_a_command_that_only_looks_makes_nothing_where_nothing_is(
+    deskwire: Deskwire, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    refused = deskwire(*command)
+    assert (refused.exit_code, "There is no Deskwire" in refused.stderr) == (1, True)
+    assert not (tmp_path / "data").exists()
+    (tmp_path / "data").mkdir()
+    assert "There is no Deskwire" in deskwire(*command).stderr
+    assert [*(tmp_path / "data").iterdir()] == []
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all" * 100], ids=["empty", "something else"])
+def test_a_file_that_is_no_database_of_ours_is_said_to_be_none_and_left_alone(
+    deskwire: Deskwire, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / FILE_NAME).write_bytes(content)
+    with unchanged(tmp_path / "data"):
+        refused = deskwire("org", "list")
+    assert (refused.exit_code, FILE_NAME in refused.stderr) == (1, True)
+
+
+def test_a_database_of_a_newer_program_is_left_alone_and_its_migration_named(
+    deskwire: Deskwire, tmp_path: Path
+) -> None:
+    good(deskwire("org", "create", "Acme"))
+    path = tmp_path / "data" / FILE_NAME
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('deskwire', 'm9999_later', '')"
+        )
+    with unchanged(path.parent):
+        refused = deskwire("org", "list")
+    assert (refused.exit_code, "m9999_later" in refused.stderr) == (1, True)
+
+
+def test_a_look_leaves_every_byte_as_it_is_after_a_stop_and_after_a_crash(
+    deskwire: Deskwire, tmp_path: Path
+) -> None:
+    good(deskwire("org", "create", "Acme"))
+    with unchanged(tmp_path / "data"):
+        good(deskwire("org", "list"))
+    path = tmp_path / "data" / FILE_NAME
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        with connection:
+            connection.execute("UPDATE organisations SET name = 'Renamed'")
+        left = {each.name: each.read_bytes() for each in path.parent.iterdir() if "-shm" not in each.name}
+    for name, content in left.items():  # as a process that was killed leaves them
+        (path.parent / name).write_bytes(content)
+    assert len(left[f"{FILE_NAME}-wal"]) > 0
+    assert [each["name"] for each in listed(deskwire("org", "list", "--json"))] == ["Renamed"]
+    assert {each.name: each.read_bytes() for each in path.parent.iterdir() if "-shm" not in each.name} == left
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_can_not_be_written_can_be_looked_at(deskwire: Deskwire, tmp_path: Path) -> None:
+    good(deskwire("org", "create", "Acme"))
+    (tmp_path / "data").chmod(0o500)
+    try:
+        assert "Acme" in good(deskwire("org", "list"))
+    finally:
+        (tmp_path / "data").chmod(0o700)
 
 
 def test_check_and_backup_take_it_as_it_is(deskwire: Deskwire, older: Path, tmp_path: Path) -> None:
-    before = older.read_bytes()
-    checked = deskwire("check")
-    assert checked.exit_code == 0
-    assert f"The next start brings the database up to date ({LACKING}" in checked.stderr
-    good(deskwire("backup", str(tmp_path / "copy")))
-    good(deskwire("config"))
-    assert older.read_bytes() == before
+    with unchanged(older.parent):
+        checked = deskwire("check")
+        assert checked.exit_code == 0
+        assert f"The next start brings the database up to date ({LACKING}" in checked.stderr
+        good(deskwire("backup", str(tmp_path / "copy")))
+        good(deskwire("config"))
 
 
 def test_a_command_that_changes_something_brings_it_up_to_date_and_keeps_a_copy(

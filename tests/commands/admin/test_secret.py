@@ -11,7 +11,7 @@ import pytest
 
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.core.clock import milliseconds
-from deskwire.program.first_start import installation_secrets
+from deskwire.program.secret_file import installation_secrets
 from tests.commands.admin.conftest import Deskwire, good, listed
 
 

@@ -18,7 +18,8 @@ import pytest
 import trio
 
 from deskwire.commands.admin import socket as admin
-from deskwire.commands.admin.socket import AT_ONCE, ORDER_BYTES_MAX, SOCKET_FILE, Unanswered, ask
+from deskwire.commands.admin.client import SOCKET_FILE, Unanswered, ask
+from deskwire.commands.admin.socket import AT_ONCE, ORDER_BYTES_MAX
 from tests.support.api.service import Service, running
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.server_process import Server, environment
@@ -99,7 +100,7 @@ async def test_another_user_is_not_answered_even_if_the_file_lets_it_in(service:
         peer = socket.socket(socket.AF_UNIX)
         peer.connect("admin.sock")
         try:
-            peer.sendall(b'{"operation": "org.list", "arguments": {}}\\n')
+            peer.sendall(b'{"operation": "org.rename", "arguments": {}}\\n')
             print(len(peer.recv(100)))
         except (BrokenPipeError, ConnectionResetError):
             print(0)
@@ -121,9 +122,9 @@ async def test_another_user_is_not_answered_even_if_the_file_lets_it_in(service:
         b"\n",
         b"nonsense\n",
         b"[]\n",
-        b'{"operation": "org.list"}\n',
+        b'{"operation": "org.rename"}\n',
         b'{"operation": "rm", "arguments": {}}\n',
-        b'{"operation": "org.list", "arguments": {"x": 1}}\n',
+        b'{"operation": "org.rename", "arguments": {"x": 1}}\n',
         b'{"operation": "org.create", "arguments": 5}\n',
         b"x" * ORDER_BYTES_MAX,
     ],
@@ -131,7 +132,7 @@ async def test_another_user_is_not_answered_even_if_the_file_lets_it_in(service:
 async def test_nonsense_is_refused_and_the_next_order_is_carried_out(service: Service, line: bytes) -> None:
     said = await talk(service, line, end=True)
     assert not said or "refusal" in json.loads(said)
-    assert len((await operate(service, "org.list"))["items"]) == 1
+    assert (await operate(service, "org.rename", name="Acme"))["name"] == "Acme"
 
 
 async def test_an_order_that_is_too_long_is_not_read_to_its_end(service: Service) -> None:
@@ -149,7 +150,7 @@ async def test_peers_that_say_nothing_do_not_lock_the_operator_out(
     silent = [await trio.open_unix_socket(service.directory / SOCKET_FILE) for _ in range(AT_ONCE + 2)]
     await trio.testing.wait_all_tasks_blocked(0.05)  # they have been let in, with that little time
     monkeypatch.setattr(admin, "ORDER_S", 30.0)
-    assert len((await operate(service, "org.list"))["items"]) == 1
+    assert (await operate(service, "org.rename", name="Acme"))["name"] == "Acme"
     for stream in silent:
         await stream.aclose()
 
@@ -167,7 +168,7 @@ async def test_an_order_without_an_answer_is_said_to_be_open(tmp_path: Path) -> 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(hang_up)
         with pytest.raises(Unanswered, match="look whether"):
-            await ask(tmp_path, "org.list", b"{}")
+            await trio.to_thread.run_sync(ask, tmp_path, "org.rename", b"{}")
     listener.close()
 
 
@@ -176,14 +177,14 @@ async def test_a_path_that_is_too_long_for_a_socket_works_all_the_same(tmp_path:
     directory = tmp_path / ("d" * 100) / ("e" * 100)
     directory.mkdir(parents=True)
     async with running(directory) as service:
-        assert len((await operate(service, "org.list"))["items"]) == 1
+        assert (await operate(service, "org.rename", name="Acme"))["name"] == "Acme"
 
 
 async def test_a_directory_that_can_hold_no_socket_is_served_without_one(tmp_path: Path) -> None:
     (tmp_path / SOCKET_FILE).mkdir()
     async with running(tmp_path) as service:
         assert (await service.http.get("/s2s/project")).status_code == 200
-        assert await ask(tmp_path, "org.list", b"{}") is None
+        assert await trio.to_thread.run_sync(ask, tmp_path, "org.rename", b"{}") is None
 
 
 async def test_the_command_line_reaches_a_server_and_after_a_crash_does_without(tmp_path: Path) -> None:

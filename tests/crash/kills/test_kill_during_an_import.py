@@ -16,7 +16,8 @@ import pytest
 import trio
 
 from deskwire.storage.check.check import check
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader
+from deskwire.storage.sqlite.database import connect_reader
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.support.api.import_lines import counts, ndjson, threads
 from tests.support.sockets.server_process import LOOK_S, Server, environment
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from deskwire.program.first_start import present_secrets
+from deskwire.program.secret_file import present_secrets
 from deskwire.storage.check.check import check
 from tests.crash.shim import Shim, missing
 from tests.crash.shimmed import made, service

@@ -17,7 +17,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.check import check
 from deskwire.storage.sqlite.backup.copies import FOLDER, copy_before_upgrade
 from deskwire.storage.sqlite.backup.unpack import read_archive
-from deskwire.storage.sqlite.database import FILE_NAME, RESTORING
+from deskwire.storage.sqlite.directory import FILE_NAME, RESTORING
 from tests.crash.disk import NOTHING_SPARED, Disk
 from tests.crash.powerloss import Moment, Recorded, moments, recorded
 from tests.crash.shim import Shim, missing, shim_environment_works
@@ -139,7 +139,7 @@ second.discard()
 SECRET_MADE = """
 import sys
 from pathlib import Path
-from deskwire.program.first_start import write_private
+from deskwire.program.secret_file import write_private
 
 write_private(Path(sys.argv[1]) / "secret", "the same bytes")
 """

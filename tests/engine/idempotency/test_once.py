@@ -23,7 +23,8 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.idempotency.once import Answers, Repeats, hashed
 from deskwire.engine.ports import Transaction
-from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.database import connect_writer, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.support.builders import NOON, found_projects
 

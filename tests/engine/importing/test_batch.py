@@ -30,7 +30,8 @@ from deskwire.engine.importing.records import (
 from deskwire.engine.uploads.links import nowhere
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.storage.check.rules import broken_rules
-from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.database import connect_writer, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, found_projects
 from tests.support.seeing import seen

@@ -19,6 +19,7 @@ REMEMBERED_BY_NOBODY = {
     "member.added": "what a member may do is read for each call",
     "organisation.changed": "it is read for each call",
     "organisation.created": "nothing is known of it yet",
+    "organisation.deleted": "its members and projects have records of their own",
     "project.created": "nothing is known of it yet",
     "secret.rotated": "nodes are started with their secret",
     "sign_in.failed": "it changes nothing",

@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.accounts.credentials import hash_server_key
+from deskwire.engine.accounts.server_keys import hash_server_key
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.ports import Commit, Reader, Transaction

@@ -17,7 +17,8 @@ from deskwire.storage.files import DiskFiles
 from deskwire.storage.sqlite.backup import make as backups
 from deskwire.storage.sqlite.backup.snapshot import CopyError
 from deskwire.storage.sqlite.backup.unpack import read_archive
-from deskwire.storage.sqlite.database import FILE_NAME, DirectoryLock
+from deskwire.storage.sqlite.database import DirectoryLock
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, back_up, fill, left, restore
 from tests.support.builders import PROJECT, post, running
 

@@ -14,7 +14,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.check import check
 from deskwire.storage.check.rules import RULES
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError
+from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
 from tests.support.builders import PROJECT, post, running
 
@@ -88,7 +88,7 @@ BROKEN = {
     "response_count": "INSERT INTO surveys (id, project, name, status, version, responses, created_at, updated_at) "
     "VALUES ('srv_1', 1, 'S', 'OPEN', 1, 3, 0, 0)",
     "contact_words": "UPDATE contact_words SET project = 99",
-    "audit_missing": "INSERT INTO organisations VALUES (9, 'org_9', 'Made by hand', 9000000000000)",
+    "audit_missing": "INSERT INTO organisations (rowid, id, name, created_at) VALUES (9, 'org_9', 'Made by hand', 9000000000000)",
     "audit_of_nothing": "UPDATE audit SET organisation = 99",
     "database_damaged": "UPDATE conversations SET contact = 99",
 }

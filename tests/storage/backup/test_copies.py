@@ -15,8 +15,8 @@ from sqlite_utils import Database, Migrations
 from deskwire.storage.sqlite import database
 from deskwire.storage.sqlite.backup import copies
 from deskwire.storage.sqlite.backup.copies import copy_before_upgrade, run_copies
-from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
+from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.store import open_store
 from tests.storage.backup.conftest import fill
 

@@ -11,7 +11,7 @@ import pytest
 
 from deskwire.storage.sqlite.backup.copies import copy_before_upgrade
 from deskwire.storage.sqlite.backup.snapshot import CopyError
-from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError
+from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
 from tests.storage.backup.conftest import back_up, left, restore
 
 

@@ -18,13 +18,8 @@ from hypothesis import strategies as st
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.sqlite.backup.archive import Member, members
 from deskwire.storage.sqlite.backup.snapshot import CopyError
-from deskwire.storage.sqlite.database import (
-    FILE_NAME,
-    RESTORING,
-    DataDirectoryError,
-    DirectoryInUseError,
-    DirectoryLock,
-)
+from deskwire.storage.sqlite.database import DirectoryLock
+from deskwire.storage.sqlite.directory import FILE_NAME, RESTORING, DataDirectoryError, DirectoryInUseError
 from deskwire.storage.sqlite.store import open_store
 from tests.storage.backup.conftest import (
     CONTENT,

@@ -8,7 +8,7 @@ import pytest
 
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.secret import Secrets
-from deskwire.program.first_start import installation_secrets, secrets_in
+from deskwire.program.secret_file import installation_secrets, secrets_in
 from deskwire.storage.check.check import check
 from deskwire.storage.sqlite.backup import make as backups
 from deskwire.storage.sqlite.backup import restore as restores

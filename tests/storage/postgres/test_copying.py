@@ -28,7 +28,7 @@ from deskwire.storage.postgres.operating.check import check
 from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.store import open_postgres
 from deskwire.storage.sqlite.backup.snapshot import CopyError
-from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
 from tests.support.builders import CONTACT, NOON, PROJECT, post, running
 from tests.support.postgres import fresh_database

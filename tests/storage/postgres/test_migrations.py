@@ -13,7 +13,7 @@ from sqlite_utils import Database
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate, require_migrated
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, TABLES, Migration
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.migrations.apply import migrations
 from tests.support.postgres import shared_server
 
 TABLE_NAMES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"

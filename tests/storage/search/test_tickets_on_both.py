@@ -19,7 +19,8 @@ from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.transaction import PostgresTransaction
-from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.database import connect_writer, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.storage.search.test_both import TEXTS
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects

@@ -10,8 +10,9 @@ import pytest
 from sqlite_utils import Database
 
 from deskwire.engine.accounts.people import DEFAULT_SETTINGS
-from deskwire.storage.sqlite.database import FILE_NAME, connect_reader, migrate
-from deskwire.storage.sqlite.migrations.list import migrations
+from deskwire.storage.sqlite.database import connect_reader, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
+from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.transaction import SqliteReader
 
 
@@ -20,7 +21,9 @@ def test_projects_and_users_from_before_get_the_defaults(tmp_path: Path) -> None
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         before = "m0004_people_and_what_projects_choose"
         migrations.apply(Database(connection, execute_plugins=False), stop_before=before)
-        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 5)")
+        connection.execute(
+            "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 5)"
+        )
         connection.execute("INSERT INTO projects VALUES (1, 'prj_1', 1, 'Shop', 'stream', 6)")
         connection.execute("INSERT INTO users VALUES (1, 'usr_1', 'a@b.example', 'Ada', 'hash', 7)")
     migrate(path)

@@ -19,7 +19,8 @@ from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import change_ticket, create_ticket, remove_ticket
 from deskwire.engine.tickets.ports import Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
-from deskwire.storage.sqlite.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.sqlite.database import connect_writer, migrate
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.scrub import Scrubber
 from deskwire.storage.sqlite.ticket_search import SearchMerge
 from deskwire.storage.sqlite.transaction import SqliteTransaction

@@ -12,7 +12,7 @@ from typing import Any, Final
 import trio
 
 from deskwire.engine.events.types import LISTABLE
-from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.api.events.test_channels_agree import consuming, receiving, register
 from tests.api.operating.test_metrics import scrape
 from tests.engine.workflows.building import FORM, buttons, workflow

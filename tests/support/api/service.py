@@ -20,7 +20,7 @@ from deskwire.config.settings import Config
 from deskwire.program import opening
 from deskwire.program import serve as program
 from deskwire.storage.postgres.store import open_postgres
-from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import open_store
 from tests.support.api.openapi_check import caller, described
 from tests.support.stores import AnyStore, settings_of

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from deskwire.commands.admin.reach import _reach
-from deskwire.commands.admin.socket import ask
+import trio
+
+from deskwire.commands.admin.asking import reading
+from deskwire.commands.admin.client import ask
+from deskwire.commands.admin.looks import LOOKS
+from deskwire.commands.admin.reach import reach
 from deskwire.config.settings import Config
+from deskwire.engine.core.clock import wall_clock
 from tests.support.stores import chosen, settings_of
 
 
@@ -23,12 +29,19 @@ class HasDirectory(Protocol):
 async def operate(service: HasDirectory, operation: str, /, **arguments: Any) -> dict[str, Any]:
     """The answer to an order, which is not refused."""
     order = json.dumps(arguments).encode()
+    config = Config(data_dir=service.directory, **settings_of(service.directory))
+    if operation in LOOKS:  # which the command does itself
+        return await trio.to_thread.run_sync(partial(_looked, config, operation, arguments))
     if chosen() == "postgres":  # the command itself carries it out, beside the nodes
-        config = Config(data_dir=service.directory, **settings_of(service.directory))
-        said: dict[str, Any] | None = await _reach(config, operation, order, False)
+        said: dict[str, Any] | None = await reach(config, operation, order, False)
     else:
-        said = await ask(service.directory, operation, order)
+        said = await trio.to_thread.run_sync(ask, service.directory, operation, order)
     assert said is not None, "no server listens"
     assert "answer" in said, said
     answer: dict[str, Any] = said["answer"]
     return answer
+
+
+def _looked(config: Config, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    with reading(config) as reader:
+        return dict(LOOKS[operation](reader, wall_clock(), **arguments))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
@@ -11,7 +10,12 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, order, show
+from deskwire.commands.admin.asking import look
+from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.options import data_option, json_option
+from deskwire.commands.shell.output import Columns, print_lines, show
+from deskwire.commands.shell.progress import shown_progress
+from deskwire.engine.core.progress import Tell
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 PAGE: Final = 500
@@ -39,6 +43,17 @@ COLUMNS: Final[Columns] = {
 }
 
 
+def _known_action(ctx: click.Context, param: click.Parameter, action: str | None) -> str | None:
+    """Return an action that there is. Raises BadParameter that names similar ones."""
+    from deskwire.engine.audit.actions import ACTIONS
+
+    if action is None or action in ACTIONS:
+        return action
+    family = action.partition(".")[0]
+    near = [name for name in ACTIONS if name.partition(".")[0] == family] or list(ACTIONS)
+    raise click.BadParameter(f"There is no action {action!r}. There is {', '.join(near)}.", ctx, param)
+
+
 def filter_options(command: CommandT) -> CommandT:
     """Give a command the options that choose records."""
     for option in reversed(
@@ -48,7 +63,9 @@ def filter_options(command: CommandT) -> CommandT:
                 "--actor",
                 help="Only records of this actor: a user (id or address), a key (id), operator or anonymous.",
             ),
-            click.option("--action", help="Only records of this action, such as key.created."),
+            click.option(
+                "--action", callback=_known_action, help="Only records of this action, such as key.created."
+            ),
             click.option(
                 "--object", "target", help="Only records about this object (an id, or a user's address)."
             ),
@@ -64,12 +81,14 @@ def filter_options(command: CommandT) -> CommandT:
     return command
 
 
-@click.group("audit")
+@click.group("audit", cls=Group)
 def audit() -> None:
     """Show the audit trail: who did what, when and from where."""
 
 
-@audit.command("list")
+@audit.command(
+    "list", examples=["deskwire audit list --since 7d", "deskwire audit list --action key.created --json"]
+)
 @filter_options
 @click.option(
     "--limit",
@@ -78,56 +97,54 @@ def audit() -> None:
     show_default=True,
     help="Show at most this many, the newest.",
 )
-@common_options
+@data_option
+@json_option("one JSON object per line")
 def list_records(limit: int, data: Path | None, as_json: bool, **chosen: str | None) -> None:
-    """List records, newest first. With --json, print one JSON object per line."""
+    """List records, newest first."""
     records = list(islice(_records(data, chosen, "before", None, min(limit, PAGE)), limit))
     if as_json:
-        _write(iter(records))
+        print_lines(records)
     else:
         show({"items": records}, as_json, COLUMNS)
 
 
-@audit.command("export")
+@audit.command("export", examples=["deskwire audit export --org Acme > audit.ndjson"])
 @filter_options
-@click.option("--data", type=click.Path(path_type=Path), help="Data directory of the server (DESKWIRE_DATA).")
+@data_option
 def export(data: Path | None, **chosen: str | None) -> None:
     """Print all records, oldest first, one JSON object per line."""
-    _write(_records(data, chosen, "after", 0, PAGE))
+    with shown_progress(beside=True) as tell:
+        print_lines(_counted(_records(data, chosen, "after", 0, PAGE), tell))
+
+
+def _counted(records: Iterator[dict[str, Any]], tell: Tell) -> Iterator[dict[str, Any]]:
+    """Yield the records, and tell how many there were."""
+    for number, record in enumerate(records, 1):
+        if number % PAGE == 0:
+            tell(f"Exporting: {number:,} records")
+        yield record
 
 
 def _records(
     data: Path | None, chosen: Mapping[str, str | None], direction: str, place: int | None, page: int
 ) -> Iterator[dict[str, Any]]:
     """Record after record, a page of them at a time."""
-    arguments: dict[str, Any] = {
-        "organisation": chosen["organisation"],
-        "actor": chosen["actor"],
-        "action": chosen["action"],
-        "object": chosen["target"],
+    criteria: dict[str, Any] = {
+        **chosen,
         "since": _time("--since", chosen["since"]),
         "until": _time("--until", chosen["until"]),
-        "limit": page,
     }
     while True:
-        arguments[direction] = place
-        result = order(data, "audit.list", **arguments)
+        result = look(data, "audit.list", limit=page, **criteria, **{direction: place})
         yield from result["items"]
         place = result["position"]
         if len(result["items"]) < page:
             return
 
 
-def _write(records: Iterator[dict[str, Any]]) -> None:
-    for record in records:
-        click.echo(json.dumps(record))
+def _time(option: str, text: str | None) -> int | None:
+    from deskwire.commands.deliveries.when import time_of
+    from deskwire.engine.core.clock import milliseconds
 
-
-def _time(name: str, text: str | None) -> str | None:
-    from deskwire.commands.deliveries.when import moment
-    from deskwire.engine.core.clock import wall_clock
-
-    try:
-        return None if text is None else moment(text, wall_clock())
-    except ValueError as error:
-        raise click.UsageError(f"{name}: {error}.") from None
+    time = time_of(option, text)
+    return None if time is None else milliseconds(time)

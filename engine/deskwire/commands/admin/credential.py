@@ -8,7 +8,10 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
+from deskwire.commands.admin.asking import look, order
+from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.options import common_options
+from deskwire.commands.shell.output import Columns, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -24,12 +27,18 @@ _DAY_S: Final = 86_400
 _PROJECT: Final = click.option("--project", help="Project (id or name); needed if there are several.")
 
 
-@click.group("credential")
+@click.group("credential", cls=Group)
 def credential() -> None:
     """Create, list, rotate and revoke machine credentials."""
 
 
-@credential.command("create")
+@credential.command(
+    "create",
+    examples=[
+        "deskwire credential create CRM --permission tickets.read",
+        "deskwire credential create CRM --permission tickets.manage --expires-at 2027-01-31T00:00:00Z",
+    ],
+)
 @click.argument("name")
 @click.option(
     "--permission",
@@ -64,15 +73,17 @@ def create(
     show_created(result, as_json, "secret", words)
 
 
-@credential.command("list")
+@credential.command("list", examples=["deskwire credential list --project Shop"])
 @_PROJECT
 @common_options
 def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
     """List a project's machine credentials, newest first, masked, with the time of their last use."""
-    show(order(data, "credential.list", project=project), as_json, COLUMNS)
+    show(look(data, "credential.list", project=project), as_json, COLUMNS)
 
 
-@credential.command("rotate")
+@credential.command(
+    "rotate", examples=["deskwire credential rotate mcr_01JC4T2V9QZ6D3M8W5N7R1XKPH --overlap 3600"]
+)
 @click.argument("credential", metavar="mcr_...")
 @click.option(
     "--overlap",
@@ -92,7 +103,7 @@ def rotate(credential: str, overlap: int, data: Path | None, as_json: bool) -> N
     show_created(result, as_json, "secret", words)
 
 
-@credential.command("revoke")
+@credential.command("revoke", examples=["deskwire credential revoke mcr_01JC4T2V9QZ6D3M8W5N7R1XKPH"])
 @click.argument("credential", metavar="mcr_...")
 @common_options
 def revoke(credential: str, data: Path | None, as_json: bool) -> None:

@@ -8,7 +8,10 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
+from deskwire.commands.admin.asking import look, order
+from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.options import common_options
+from deskwire.commands.shell.output import Columns, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -22,12 +25,15 @@ HOUR_S: Final = 3_600
 _PROJECT: Final = click.option("--project", help="Project (id or name); needed if there are several.")
 
 
-@click.group("key")
+@click.group("key", cls=Group)
 def key() -> None:
     """Create, list and revoke server keys."""
 
 
-@key.command("create")
+@key.command(
+    "create",
+    examples=["KEY=$(deskwire key create --label backend)", "deskwire key create --project Shop --json"],
+)
 @click.option("--label", default="made by deskwire key", show_default=True, help="What the key is for.")
 @_PROJECT
 @common_options
@@ -39,15 +45,15 @@ def create(label: str, project: str | None, data: Path | None, as_json: bool) ->
     )
 
 
-@key.command("list")
+@key.command("list", examples=["deskwire key list --project Shop"])
 @_PROJECT
 @common_options
 def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
     """List a project's keys, newest first, masked, with the time of their last use."""
-    show(order(data, "key.list", project=project), as_json, COLUMNS)
+    show(look(data, "key.list", project=project), as_json, COLUMNS)
 
 
-@key.command("revoke")
+@key.command("revoke", examples=["deskwire key revoke key_01JC4T2V9QZ6D3M8W5N7R1XKPH"])
 @click.argument("key", metavar="key_...")
 @common_options
 def revoke(key: str, data: Path | None, as_json: bool) -> None:
@@ -55,12 +61,12 @@ def revoke(key: str, data: Path | None, as_json: bool) -> None:
     show(order(data, "key.revoke", key=key), as_json, COLUMNS)
 
 
-@click.group("token")
+@click.group("token", cls=Group)
 def token() -> None:
     """Issue access tokens."""
 
 
-@token.command("create")
+@token.command("create", examples=["TOKEN=$(deskwire token create --user ada@example.com --ttl 600)"])
 @click.option("--user", required=True, help="User (id or e-mail address) that the token is issued for.")
 @click.option(
     "--ttl",

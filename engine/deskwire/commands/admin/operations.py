@@ -2,48 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import trio
 
 from deskwire.commands.admin import orders
-from deskwire.commands.admin.context import (
-    ALL,
-    OPERATIONS,
-    AdminContext,
-    Result,
-    operation,
-    organisation_named,
-    project_named,
-    refusal,
-    user_named,
-)
-from deskwire.engine.accounts import machines, members, projects
-from deskwire.engine.accounts.credentials import hash_server_key, new_server_key, random_base62
+from deskwire.commands.admin.context import OPERATIONS, AdminContext, Result, operation, refusal
+from deskwire.commands.admin.looks import account_view, organisation_view
+from deskwire.commands.admin.naming import organisation_named, project_named, user_named
+from deskwire.engine.accounts import machines, members, organisations, projects
 from deskwire.engine.accounts.identity.guessable import hash_chosen
 from deskwire.engine.accounts.machines import machine_view, new_secret
 from deskwire.engine.accounts.members import Newcomer, member_view, user_view, with_password
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.projects import key_view, project_view
+from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.audit.deeds import secret_rotated, token_issued
-from deskwire.engine.audit.trail import AuditFilter, record_view
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Transaction
 from deskwire.http.api.input.validation import parse_body
 from deskwire.http.resources.accounts.credentials import check_end, new_machine
 from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
 from deskwire.http.resources.accounts.projects import new_project, patch_project
-
-V = TypeVar("V")
-
-
-def organisation_view(organisation: Organisation) -> dict[str, Any]:
-    """Return the organisation as the operator sees it."""
-    return {"id": organisation.id, "name": organisation.name, "createdAt": iso(organisation.created_at)}
 
 
 @operation("org.create", orders.OrganisationName)
@@ -60,12 +43,6 @@ async def create_organisation(context: AdminContext, order: orders.OrganisationN
     return organisation_view(await context.store.write(make))
 
 
-@operation("org.list", orders.Nothing, looks=True)
-async def list_organisations(context: AdminContext, order: orders.Nothing) -> Result:
-    """List all organisations, oldest first."""
-    return _items(await context.store.read(lambda reader: reader.organisations()), organisation_view)
-
-
 @operation("org.rename", orders.OrganisationName)
 async def rename_organisation(context: AdminContext, order: orders.OrganisationName) -> Result:
     """Give an organisation another name."""
@@ -78,39 +55,32 @@ async def rename_organisation(context: AdminContext, order: orders.OrganisationN
     return organisation_view(await context.store.write(rename))
 
 
+@operation("org.delete", orders.OrganisationEnd)
+async def delete_organisation(context: AdminContext, order: orders.OrganisationEnd) -> Result:
+    """Delete an organisation; one whose projects hold data stays as it is."""
+    now = context.clock()
+
+    def delete(tx: Transaction) -> Result:
+        tx.one_node_at_a_time()
+        organisation = organisation_named(tx, order.organisation)
+        gone = organisations.delete_organisation(tx, organisation, now, with_accounts=order.with_accounts)
+        return {**organisation_view(organisation), "deletedUserIds": gone}
+
+    return await context.store.write(delete)
+
+
 @operation("project.create", orders.NewProject)
 async def create_project(context: AdminContext, order: orders.NewProject) -> Result:
     """Make a project."""
     now = context.clock()
-    organisation = await context.store.read(lambda reader: organisation_named(reader, order.organisation))
-    project = new_project(order.project, organisation, now)
-    created = await context.store.write(lambda tx: projects.make_project(tx, organisation.rowid, project))
-    return project_view(created, organisation)
 
+    def make(tx: Transaction) -> Result:
+        tx.one_node_at_a_time()
+        organisation = organisation_named(tx, order.organisation)
+        project = new_project(order.project, organisation, now)
+        return project_view(projects.make_project(tx, organisation.rowid, project), organisation)
 
-@operation("project.list", orders.InOrganisation, looks=True)
-async def list_projects(context: AdminContext, order: orders.InOrganisation) -> Result:
-    """List the projects of one organisation or of all, newest first."""
-
-    def query(reader: Reader) -> list[Result]:
-        organisation = (
-            None if order.organisation is None else organisation_named(reader, order.organisation).rowid
-        )
-        found = reader.projects(organisation, None, ALL, ALL)
-        return [project_view(project, reader.organisation_of(project.organisation)) for project in found]
-
-    return _items(await context.store.read(query), lambda view: view)
-
-
-@operation("project.show", orders.InProject, looks=True)
-async def show_project(context: AdminContext, order: orders.InProject) -> Result:
-    """Show one project."""
-
-    def query(reader: Reader) -> Result:
-        project = project_named(reader, order.project)
-        return project_view(project, reader.organisation_of(project.organisation))
-
-    return await context.store.read(query)
+    return await context.store.write(make)
 
 
 @operation("project.set", orders.ProjectChange)
@@ -138,22 +108,9 @@ async def create_user(context: AdminContext, order: orders.NewUser) -> Result:
         user = members.make_user(tx, newcomer, now)
         if order.role is not None:
             members.join(tx, organisation_named(tx, order.organisation).rowid, user, order.role, now)
-        return _user(tx, user)
+        return account_view(tx, user)
 
     return {**await context.store.write(make), **_shown(password, order.password)}
-
-
-@operation("user.list", orders.InOrganisation, looks=True)
-async def list_users(context: AdminContext, order: orders.InOrganisation) -> Result:
-    """List the users of one organisation or of all, oldest first."""
-
-    def query(reader: Reader) -> list[Result]:
-        if order.organisation is None:
-            return [_user(reader, user) for user in reader.users()]
-        organisation = organisation_named(reader, order.organisation)
-        return [_user(reader, member.user) for member in reader.members(organisation.rowid, 0, ALL)]
-
-    return _items(await context.store.read(query), lambda view: view)
 
 
 @operation("user.password", orders.NewPasswordFor)
@@ -165,7 +122,7 @@ async def set_password(context: AdminContext, order: orders.NewPasswordFor) -> R
     def change(tx: Transaction) -> Result:
         user = with_password(user_named(tx, order.user), password_hash, temporary=order.password is None)
         tx.save_user(user)
-        return _user(tx, user)
+        return account_view(tx, user)
 
     return {**await context.store.write(change), **_shown(password, order.password)}
 
@@ -234,15 +191,6 @@ async def create_key(context: AdminContext, order: orders.NewKey) -> Result:
     return key_view(key, secret)
 
 
-@operation("key.list", orders.InProject, looks=True)
-async def list_keys(context: AdminContext, order: orders.InProject) -> Result:
-    """List a project's server keys, newest first, masked."""
-    keys = await context.store.read(
-        lambda reader: reader.keys(project_named(reader, order.project).rowid, ALL, ALL)
-    )
-    return _items(keys, key_view)
-
-
 @operation("key.revoke", orders.KeyName)
 async def revoke_key(context: AdminContext, order: orders.KeyName) -> Result:
     """Let a key be used no more."""
@@ -261,16 +209,6 @@ async def create_credential(context: AdminContext, order: orders.NewCredential) 
         )
     )
     return machine_view(machine, now, secret)
-
-
-@operation("credential.list", orders.InProject, looks=True)
-async def list_credentials(context: AdminContext, order: orders.InProject) -> Result:
-    """List a project's machine credentials, newest first, masked."""
-    now = context.clock()
-    listed = await context.store.read(
-        lambda reader: reader.machines(project_named(reader, order.project).rowid, ALL, ALL)
-    )
-    return _items(listed, lambda machine: machine_view(machine, now))
 
 
 @operation("credential.rotate", orders.CredentialRotation)
@@ -322,28 +260,6 @@ async def create_token(context: AdminContext, order: orders.NewToken) -> Result:
     return {"token": token, "userId": user.id, "expiresAt": iso(now + order.ttl_s * 1000)}
 
 
-@operation("audit.list", orders.AuditRecords, looks=True)
-async def list_audit_records(context: AdminContext, order: orders.AuditRecords) -> Result:
-    """Return a page of the audit trail of one organisation or all: the newest, or with `after` those behind that position."""
-
-    def query(reader: Reader) -> Result:
-        organisation = (
-            None if order.organisation is None else organisation_named(reader, order.organisation).rowid
-        )
-        actor, target = (_id_of(reader, handle) for handle in (order.actor, order.object))
-        criteria = AuditFilter(actor, order.action, target, order.since, order.until)
-        if order.after is None:
-            records = reader.audit_records(organisation, criteria, order.before, order.limit)
-        else:
-            records = reader.audit_records_after(organisation, criteria, order.after, order.limit)
-        return {
-            "items": [record_view(record) for record in records],
-            "position": records[-1].position if records else None,
-        }
-
-    return await context.store.read(query)
-
-
 async def carry_out(context: AdminContext, name: str, arguments: bytes) -> dict[str, Any]:
     """Carry out an order; `{"answer": …}`, or `{"refusal": …}` if it is not right or not possible."""
     try:
@@ -353,11 +269,6 @@ async def carry_out(context: AdminContext, name: str, arguments: bytes) -> dict[
         return {"answer": await operation(context, parse_body(order, arguments))}
     except DomainError as error:
         return {"refusal": refusal(error)}
-
-
-def _id_of(reader: Reader, handle: str | None) -> str | None:
-    """Return the handle itself; of an e-mail address the user's id."""
-    return user_named(reader, handle).id if handle is not None and "@" in handle else handle
 
 
 async def _password(
@@ -374,17 +285,3 @@ async def _password(
 
 def _shown(password: str, chosen: str | None) -> dict[str, str]:
     return {} if chosen is not None else {"password": password}
-
-
-def _user(reader: Reader, user: User) -> dict[str, Any]:
-    found = reader.memberships(user.rowid, (-1, -1), ALL)
-    memberships = [
-        {"organisationId": each.organisation.id, "name": each.organisation.name, "role": each.role}
-        for each in found
-    ]
-    home = None if user.home is None else reader.organisation_of(user.home).id
-    return {**user_view(user), "homeOrganisationId": home, "memberships": memberships}
-
-
-def _items(rows: Sequence[V], view: Callable[[V], Result]) -> Result:
-    return {"items": [view(row) for row in rows]}

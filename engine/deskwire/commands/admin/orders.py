@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from deskwire.engine.accounts.members import Handover
 from deskwire.engine.accounts.people import Role
-from deskwire.engine.core.clock import milliseconds
 from deskwire.http.api.input.validation import Body
-from deskwire.http.resources.accounts.audit import ActionName
 from deskwire.http.resources.accounts.credentials import CredentialBody, RotateBody
 from deskwire.http.resources.accounts.projects import ProjectBody, ProjectPatch
 from deskwire.http.resources.accounts.requests import Email, Name, NewPassword
 
 DAY_S = 86_400
-AUDIT_PAGE = 500
 Handle = Annotated[str, Field(min_length=1, max_length=254)]
 """An id; or the name of an organisation or project if only one has it, or a user's e-mail address."""
-
-
-Moment = Annotated[int, BeforeValidator(milliseconds)]
-
-
-class Nothing(Body):
-    """No arguments."""
 
 
 class OrganisationName(Body):
@@ -35,10 +25,11 @@ class OrganisationName(Body):
     name: Name
 
 
-class InOrganisation(Body):
-    """An order about everything in one organisation, or in all."""
+class OrganisationEnd(Body):
+    """An organisation that is deleted, perhaps with the accounts that are members of no other."""
 
-    organisation: Handle | None = None
+    organisation: Handle
+    with_accounts: bool = False
 
 
 class NewProject(Body):
@@ -53,12 +44,6 @@ class ProjectChange(Body):
 
     project: Handle | None = None
     change: ProjectPatch
-
-
-class InProject(Body):
-    """An order about a project; the project can be left out if there is only one."""
-
-    project: Handle | None = None
 
 
 class NewUser(Body):
@@ -128,24 +113,6 @@ class CredentialRotation(RotateBody):
     """A new secret for a machine credential."""
 
     credential: Handle
-
-
-class AuditRecords(Body):
-    """A page of the audit trail.
-
-    Actors and objects are named by their ids, users by their e-mail addresses, too. Positions are those of the answer
-    before: `before` for older ones, `after` for newer ones in their order.
-    """
-
-    organisation: Handle | None = None
-    actor: Handle | None = None
-    action: ActionName | None = None
-    object: Handle | None = None
-    since: Moment | None = None
-    until: Moment | None = None
-    before: int | None = None
-    after: int | None = None
-    limit: Annotated[int, Field(ge=1, le=AUDIT_PAGE)]
 
 
 class KeyName(Body):

@@ -8,7 +8,10 @@ from typing import Any, Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
+from deskwire.commands.admin.asking import look, order
+from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.options import common_options
+from deskwire.commands.shell.output import Columns, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -29,12 +32,14 @@ DETAILS: Final[Columns] = {
 }
 
 
-@click.group("project")
+@click.group("project", cls=Group)
 def project() -> None:
     """Create, list, show and change projects."""
 
 
-@project.command("create")
+@project.command(
+    "create", examples=["deskwire project create Shop", "deskwire project create Shop --org Acme"]
+)
 @click.argument("name")
 @click.option("--org", "organisation", help="Organisation (id or name); needed if there are several.")
 @common_options
@@ -44,23 +49,29 @@ def create(name: str, organisation: str | None, data: Path | None, as_json: bool
     show_created(result, as_json, "id", f"The project {name} was created.")
 
 
-@project.command("list")
+@project.command("list", examples=["deskwire project list --org Acme"])
 @click.option("--org", "organisation", help="Only projects of this organisation (id or name).")
 @common_options
 def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None:
     """List projects, newest first."""
-    show(order(data, "project.list", organisation=organisation), as_json, COLUMNS)
+    show(look(data, "project.list", organisation=organisation), as_json, COLUMNS)
 
 
-@project.command("show")
+@project.command("show", examples=["deskwire project show Shop"])
 @click.argument("project", required=False)
 @common_options
 def show_one(project: str | None, data: Path | None, as_json: bool) -> None:
     """Show a PROJECT (id or name) with its settings. PROJECT is optional if there is only one."""
-    show(order(data, "project.show", project=project), as_json, DETAILS)
+    show(look(data, "project.show", project=project), as_json, DETAILS)
 
 
-@project.command("set")
+@project.command(
+    "set",
+    examples=[
+        "deskwire project set Shop --archived-days 90 --no-memory",
+        "deskwire project set Shop --languages en,de --primary-language de",
+    ],
+)
 @click.argument("project", required=False)
 @click.option("--name", help="New name.")
 @click.option("--memory/--no-memory", default=None, help="Whether contacts have memory entries.")

@@ -1,21 +1,20 @@
-"""Gets an order to whoever has the data directory: the server, or this process if there is none."""
+"""Carries out an order in this process, which no server does: on a data directory, or beside the nodes of a database."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from secrets import token_hex
 from typing import Any, Final
 
-import orjson
 import structlog
 import trio
 
-from deskwire.commands.admin.context import LOOKS, AdminContext
+from deskwire.commands.admin.client import Unanswered, ask
+from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.operations import carry_out
-from deskwire.commands.admin.socket import Unanswered, ask
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.core.clock import wall_clock
@@ -24,12 +23,10 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Store
 from deskwire.logs import setup as logs
 from deskwire.program.errors import StartError, driver_needed
-from deskwire.program.first_start import SecretError, installation_secrets
-from deskwire.program.opening import place_of
 from deskwire.program.rotation import Rotation
+from deskwire.program.secret_file import SecretError, installation_secrets
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.sqlite.backup.manifest import secret_id
-from deskwire.storage.sqlite.database import FILE_NAME, DataDirectoryError, DirectoryInUseError
+from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, DirectoryInUseError, no_deskwire
 from deskwire.storage.sqlite.store import open_store
 
 log: Final = structlog.get_logger(__name__)
@@ -44,83 +41,69 @@ _NOT_TOLD: Final = (
 
 
 class OrderError(Exception):
-    """The order was refused or could not be carried out; the text says why, and `code` the reason of a refusal."""
-
-    def __init__(self, text: str, code: str | None = None) -> None:
-        super().__init__(text)
-        self.code = code
+    """The order could not be carried out; the text says why."""
 
 
-def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool = False) -> dict[str, Any]:
-    """Carry out an order, and return its result.
+def order(config: Config, name: str, arguments: bytes, *, make: bool = False) -> dict[str, Any]:
+    """Carry out an order, and return the response: its result or a refusal.
 
     Args:
-        arguments: by their names in the order; None means left out.
+        arguments: by their names in the order, as JSON.
         make: whether a data directory is made if there is none.
 
     Raises OrderError.
     """
     logs.configure(config.log_format, "error", sys.stderr)
-    body = orjson.dumps({key: value for key, value in arguments.items() if value is not None})
     try:
-        response = trio.run(partial(_reach, config, name, body, make))
+        return trio.run(partial(reach, config, name, arguments, make))
     except (DatabaseUnusableError, DataDirectoryError, SecretError, StartError, Unanswered) as error:
         raise OrderError(str(error)) from error
     except OSError as error:  # most often a directory of another user
         raise OrderError(f"The data directory {config.data_dir} can't be used: {error}") from error
-    if "refusal" in response:
-        words = response["refusal"]
-        raise OrderError("\n".join(words["problems"] or [words["detail"]]), words["code"])
-    result: dict[str, Any] = response["answer"]
-    return result
 
 
-async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
+async def reach(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
+    """Carry out an order as `order` does, with what it raises as it is."""
     if config.database_url is not None:
         return await _beside_nodes(config, config.database_url, name, arguments)
     directory = config.data_dir
     if not make and not (directory / FILE_NAME).exists():
-        raise DataDirectoryError(
-            f"There is no Deskwire in the data directory {directory}: `deskwire org create` or `deskwire serve` "
-            "makes one, --data names another."
-        )
+        raise DataDirectoryError(no_deskwire(directory))
     give_up = trio.current_time() + PATIENCE_S
     while True:
-        response = await ask(directory, name, arguments)
-        if response is not None:
-            return response
         try:
             return await _here(config, name, arguments)
         except DirectoryInUseError:
             if trio.current_time() >= give_up:
                 raise
         await trio.sleep(_AGAIN_S)
+        response = ask(directory, name, arguments)
+        if response is not None:
+            return response
 
 
 async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -> dict[str, Any]:
     """Carry it out in this process, on a database on which nodes may run; returns when these know of it."""
     with driver_needed():
+        from deskwire.commands.database.identity import identity_of
         from deskwire.storage.postgres.migrations.apply import migrate
-        from deskwire.storage.postgres.operating.installation import Identity, belongs, claim, told_to_all
+        from deskwire.storage.postgres.operating.installation import claim, told_to_all
         from deskwire.storage.postgres.operating.preflight import examine
         from deskwire.storage.postgres.store import open_postgres
     secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
-    identity = Identity([secret_id(each) for each in secrets.known], place_of(config.uploads_at))
+    identity = identity_of(config, secrets)
 
     def prepare() -> None:
         examine(url)
-        if name in LOOKS:
-            belongs(url, identity)
-        else:
-            migrate(url)
-            claim(url, identity, None)
+        migrate(url)
+        claim(url, identity, None)
 
     await trio.to_thread.run_sync(prepare)
     node = f"command-{os.getpid()}-{token_hex(3)}"
     async with open_postgres(url, node=node, batch=1, readers=1, on_commit=lambda _: None) as store:
         context = _context(config, store, lambda: secrets)
         response = await carry_out(context.signed(os.geteuid()), name, arguments)
-    if name not in LOOKS and not await trio.to_thread.run_sync(told_to_all, url):
+    if not await trio.to_thread.run_sync(told_to_all, url):
         logs.say(_NOT_TOLD, sys.stderr)
     return response
 
@@ -154,7 +137,6 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         readers=1,
         on_commit=lambda _: None,
         upgrade_copies=config.upgrade_copies,
-        looking=name in LOOKS,
     ) as store:
         context = _context(config, store, secrets)
         return await carry_out(context.signed(os.geteuid()), name, arguments)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from deskwire.commands.admin.terminal import common_options, order
+from deskwire.commands.admin.asking import order
+from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.options import common_options
+from deskwire.commands.shell.output import print_json
 
 DAY_S = 86_400
 
 
-@click.group("secret")
+@click.group("secret", cls=Group)
 def secret() -> None:
     """Replace the installation's secret."""
 
 
-@secret.command("rotate")
+@secret.command("rotate", examples=["deskwire secret rotate", "deskwire secret rotate --overlap 0"])
 @click.option(
     "--overlap",
     type=click.IntRange(0, 366 * DAY_S),
@@ -34,7 +36,7 @@ def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
     """
     result = order(data, "secret.rotate", overlapS=overlap)
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        print_json(result)
         return
     click.echo(
         f"The secret has been replaced, and the secrets of {result['sealedAnew']} webhooks are sealed with the new one. "

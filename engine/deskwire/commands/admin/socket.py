@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ import orjson
 import structlog
 import trio
 
+from deskwire.commands.admin.client import ORDER_S, SOCKET_FILE, address_of
 from deskwire.commands.admin.context import AdminContext, refusal
 from deskwire.commands.admin.operations import carry_out
 from deskwire.engine.core.errors import BadRequest
@@ -26,19 +26,10 @@ from deskwire.engine.core.tasks.failure import contained
 
 log: Final = structlog.get_logger(__name__)
 
-SOCKET_FILE: Final = "admin.sock"
 ORDER_BYTES_MAX: Final = 64 * 1024
-ORDER_S: Final = 30.0
-"""The time that an order may take, its arrival and its response included."""
 AT_ONCE: Final = 8
 WAITING: Final = 128
 """Orders that are carried out side by side, and connections that wait for their turn."""
-_PATH_MAX: Final = 100
-"""Bytes of a socket's path, a few less than the least that systems take."""
-
-
-class Unanswered(Exception):
-    """The connection ended before the response came: it is not known whether the order was carried out."""
 
 
 async def serve_orders(
@@ -48,7 +39,7 @@ async def serve_orders(
     path = directory / SOCKET_FILE
     try:
         path.unlink(missing_ok=True)  # a crash's; the directory's lock says that nobody serves it
-        with _address(directory) as address:
+        with address_of(directory) as address:
             listening = _bound(address)
     except OSError as error:  # a file system without sockets, or a path too long for one: all the rest works
         log.warning("admin.no_socket", reason=str(error))
@@ -62,63 +53,6 @@ async def serve_orders(
         await trio.serve_listeners(serve, [listener])
     finally:
         path.unlink(missing_ok=True)
-
-
-async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
-    """Send an order to the server of this directory. Return its response; None if no server listens there.
-
-    Raises Unanswered.
-    """
-    async with _connected(directory) as stream:
-        if stream is None:
-            return None
-        line = orjson.dumps({"operation": name, "arguments": orjson.Fragment(arguments)}) + b"\n"
-        said = bytearray()
-        with trio.move_on_after(ORDER_S):
-            try:
-                await stream.send_all(line)
-            except trio.BrokenResourceError:  # it is stopping, or too many wait: a line cut short is no order
-                return None
-        with trio.move_on_after(ORDER_S), suppress(trio.BrokenResourceError):
-            async for data in stream:
-                said += data
-        if not said.endswith(b"\n"):
-            raise Unanswered("The server's answer did not come: look whether the order was carried out.")
-        response: dict[str, Any] = orjson.loads(said)
-        return response
-
-
-@asynccontextmanager
-async def _connected(directory: Path) -> AsyncIterator[trio.SocketStream | None]:
-    sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        with _address(directory) as address:
-            await sock.connect(address)
-    except OSError as error:
-        sock.close()
-        if (
-            isinstance(error, FileNotFoundError | ConnectionRefusedError)
-            or not (directory / SOCKET_FILE).exists()
-        ):
-            yield None
-            return
-        raise
-    async with trio.SocketStream(sock) as stream:
-        yield stream
-
-
-@contextmanager
-def _address(directory: Path) -> Iterator[str]:
-    """The socket's address; a short one by way of the open directory if its path is too long for a socket."""
-    path = str(directory / SOCKET_FILE)
-    if len(os.fsencode(path)) <= _PATH_MAX or not Path("/proc/self/fd").exists():
-        yield path
-        return
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{handle}/{SOCKET_FILE}"
-    finally:
-        os.close(handle)
 
 
 def _bound(address: str) -> socket.socket:

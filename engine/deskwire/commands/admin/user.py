@@ -9,18 +9,13 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.terminal import (
-    ROLES,
-    Columns,
-    Refused,
-    common_options,
-    confirm_new_password,
-    new_password,
-    order,
-    password_options,
-    show,
-    show_created,
-)
+from deskwire.commands.admin.asking import look, order
+from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.options import common_options, yes_option
+from deskwire.commands.shell.output import Columns, show, show_created
+from deskwire.commands.shell.questions import confirm, confirm_new_password, new_password, password_options
+from deskwire.commands.shell.refusals import Refused
+from deskwire.engine.accounts.people import ROLES
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -44,12 +39,18 @@ _ROLE: Final = click.option(
 )
 
 
-@click.group("user")
+@click.group("user", cls=Group)
 def user() -> None:
     """Create, list and delete users, set passwords, and add, change and remove memberships."""
 
 
-@user.command("create")
+@user.command(
+    "create",
+    examples=[
+        "deskwire user create ada@example.com --role owner",
+        "deskwire user create bob@example.com --org Acme --role agent --one-time",
+    ],
+)
 @click.argument("email")
 @click.option("--name", help="Name that customers and colleagues see; default: the address.")
 @click.option("--org", "organisation", help="Organisation (id or name) to join; needs --role.")
@@ -80,15 +81,18 @@ def create(
         show_created(result, as_json, "id", f"{words}.")
 
 
-@user.command("list")
+@user.command("list", examples=["deskwire user list --org Acme"])
 @click.option("--org", "organisation", help="Only members of this organisation (id or name).")
 @common_options
 def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None:
     """List users with their memberships, oldest first."""
-    show(order(data, "user.list", organisation=organisation), as_json, COLUMNS)
+    show(look(data, "user.list", organisation=organisation), as_json, COLUMNS)
 
 
-@user.command("password")
+@user.command(
+    "password",
+    examples=["deskwire user password ada@example.com", "deskwire user password ada@example.com --one-time"],
+)
 @click.argument("user")
 @password_options
 @common_options
@@ -105,7 +109,7 @@ def password(user: str, password_stdin: bool, one_time: bool, data: Path | None,
     )
 
 
-@user.command("add")
+@user.command("add", examples=["deskwire user add ada@example.com --org Acme --role admin"])
 @click.argument("user")
 @_ORG
 @_ROLE
@@ -149,7 +153,7 @@ def add(
         show(result, as_json, MEMBER)
 
 
-@user.command("role")
+@user.command("role", examples=["deskwire user role ada@example.com --role admin"])
 @click.argument("user")
 @_ORG
 @_ROLE
@@ -159,7 +163,7 @@ def change_role(user: str, organisation: str | None, role: str, data: Path | Non
     show(order(data, "user.role", user=user, organisation=organisation, role=role), as_json, MEMBER)
 
 
-@user.command("remove")
+@user.command("remove", examples=["deskwire user remove ada@example.com --org Acme"])
 @click.argument("user")
 @_ORG
 @common_options
@@ -168,13 +172,23 @@ def remove(user: str, organisation: str | None, data: Path | None, as_json: bool
     show(order(data, "user.remove", user=user, organisation=organisation), as_json, MEMBER)
 
 
-@user.command("delete")
+@user.command(
+    "delete", examples=["deskwire user delete ada@example.com", "deskwire user delete ada@example.com --yes"]
+)
 @click.argument("user")
+@yes_option("Delete the account")
 @common_options
-def delete(user: str, data: Path | None, as_json: bool) -> None:
+def delete(user: str, yes: bool, data: Path | None, as_json: bool) -> None:
     """Delete a USER (id or e-mail address) for good, with all memberships.
 
-    The user's messages stay, with the name that they were sent under. The last owner of an organisation can't be deleted.
+    Sessions and access tokens end at once, also beside a running server, and nothing of the person is left in the database's
+    files. The user's messages stay, with the name that they were sent under. The last owner of an organisation can't be deleted.
     """
-    result = order(data, "user.delete", user=user)
+    found = look(data, "user.show", user=user)
+    within = ", ".join(f"{each['name']} ({each['role']})" for each in found["memberships"])
+    confirm(
+        f"The account {found['email']} will be deleted for good{f', and is then no member of {within}' if within else ''}.",
+        yes,
+    )
+    result = order(data, "user.delete", user=found["id"])
     show_created(result, as_json, "id", f"The user {result['email']} has been deleted.")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-import orjson
 
 from deskwire.config.parsers import http_url
+
+if TYPE_CHECKING:
+    import ssl
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -37,20 +39,32 @@ class Access:
 cacert_option = click.option(
     "--cacert",
     envvar="DESKWIRE_CACERT",
+    show_envvar=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="CA certificates (PEM) to verify the service's certificate with (DESKWIRE_CACERT).",
+    metavar="FILE",
+    help="CA certificates (PEM) to verify the service's certificate with.",
 )
 
 
 def access_options(command: CommandT) -> CommandT:
     """Give a command `--url`, `--key`, `--cacert` and `--data`; it receives them for `find_access`."""
     options = (
-        click.option("--url", envvar="DESKWIRE_URL", help="Base URL of the service (DESKWIRE_URL)."),
-        click.option("--key", envvar="DESKWIRE_KEY", help="Server key of the project (DESKWIRE_KEY)."),
+        click.option(
+            "--url", envvar="DESKWIRE_URL", show_envvar=True, metavar="URL", help="Base URL of the service."
+        ),
+        click.option(
+            "--key",
+            envvar="DESKWIRE_KEY",
+            show_envvar=True,
+            metavar="sk_...",
+            help="Server key of the project.",
+        ),
         cacert_option,
         click.option(
             "--data",
             envvar="DESKWIRE_DATA",
+            show_envvar=True,
+            metavar="DIRECTORY",
             type=click.Path(path_type=Path),
             default="data",
             show_default=True,
@@ -60,6 +74,18 @@ def access_options(command: CommandT) -> CommandT:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def with_access(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command those options; it receives what `find_access` makes of them, as `access`."""
+
+    @wraps(command)
+    def run(
+        *arguments: Any, url: str | None, key: str | None, data: Path, cacert: Path | None, **more: Any
+    ) -> Any:
+        return command(*arguments, access=find_access(url, key, data, cacert), **more)
+
+    return access_options(run)
 
 
 def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> Access:
@@ -74,6 +100,8 @@ def find_access(url: str | None, key: str | None, data: Path, cacert: Path | Non
 
 def trust(cacert: Path | None) -> ssl.SSLContext | None:
     """Return a TLS context that trusts these authorities, None without any. Raises click.UsageError."""
+    import ssl
+
     try:
         return None if cacert is None else ssl.create_default_context(cafile=cacert)
     except OSError as error:  # ssl.SSLError is one
@@ -116,6 +144,8 @@ def _usable(key: str) -> str:
 
 
 def _read_demo(path: Path) -> Access | None:
+    import orjson
+
     try:
         said = orjson.loads(path.read_bytes())
         return Access(base_url(said["baseUrl"]), _usable(said["serverKey"]))

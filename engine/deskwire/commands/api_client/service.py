@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
@@ -30,11 +30,13 @@ class Away(ServiceError):
 
     Args:
         retry_after_s: when, if the service said so.
+        code: the problem's code, "" without one.
     """
 
-    def __init__(self, words: str, retry_after_s: float | None = None) -> None:
+    def __init__(self, words: str, retry_after_s: float | None = None, code: str = "") -> None:
         super().__init__(words)
         self.retry_after_s: Final = retry_after_s
+        self.code: Final = code
 
 
 class Refused(ServiceError):
@@ -43,12 +45,14 @@ class Refused(ServiceError):
     Args:
         status: the answer's status.
         code: the problem's code, "" without one.
+        problems: what is wrong with the call's body, each as `pointer: message`.
     """
 
-    def __init__(self, status: int, code: str, words: str) -> None:
+    def __init__(self, status: int, code: str, words: str, problems: Sequence[str] = ()) -> None:
         super().__init__(words)
         self.status: Final = status
         self.code: Final = code
+        self.problems: Final = problems
 
 
 class Content(httpx.AsyncByteStream):
@@ -111,9 +115,29 @@ class Service:
         content = b"" if body is None else orjson.dumps(body)
         return _json(await self._call("POST", path, {}, content, wait_s))
 
+    async def patch(self, path: str, body: Any) -> Any:
+        """Return the JSON of the response to a PATCH below `/v3`. Raises Away and Refused."""
+        return _json(await self._call("PATCH", path, {}, orjson.dumps(body), 0))
+
+    async def delete(self, path: str, wait_s: float = 0) -> Any:
+        """Return the JSON of the response to a DELETE below `/v3`. Raises Away and Refused."""
+        return _json(await self._call("DELETE", path, {}, b"", wait_s))
+
     async def post_lines(self, path: str, content: bytes, params: Mapping[str, str], wait_s: float) -> Any:
         """Post a body of lines (NDJSON), as `post` does."""
         return _json(await self._call("POST", path, params, content, wait_s, _NDJSON))
+
+    async def pieces(self, path: str) -> AsyncIterator[bytes]:
+        """Yield the body of the response to a GET below `/v3` piece by piece, however long it is. Raises Away and Refused."""
+        try:
+            async with self._client.stream("GET", path) as answer:
+                if answer.status_code != HTTPStatus.OK:
+                    await answer.aread()
+                    raise _failure(answer)
+                async for piece in answer.aiter_bytes():
+                    yield piece
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise Away(f"{self.url} can't be reached: {reason_in_words(error)}") from error
 
     async def _call(
         self,
@@ -143,9 +167,14 @@ def problem_in_words(status: int, body: Any) -> str:
     """Return the content of a problem document (RFC 9457) in one line."""
     if not isinstance(body, dict):
         return f"HTTP {status}"
-    problems = body.get("errors")
-    named = [f"{each['pointer']}: {each['message']}" for each in problems] if problems else []
-    return f"HTTP {status} {body.get('code', '')}: {'; '.join(named) or body.get('detail', '')}"
+    named = "; ".join(_problems(body))
+    return f"HTTP {status} {body.get('code', '')}: {named or body.get('detail', '')}"
+
+
+def _problems(body: Any) -> list[str]:
+    """Return the problems that a problem document names."""
+    problems = body.get("errors") if isinstance(body, dict) else None
+    return [f"{each['pointer']}: {each['message']}" for each in problems or ()]
 
 
 def _failure(answer: httpx.Response) -> ServiceError:
@@ -155,12 +184,12 @@ def _failure(answer: httpx.Response) -> ServiceError:
     except orjson.JSONDecodeError:
         body = None
     words = problem_in_words(status, body)
+    code = str(body.get("code") or "") if isinstance(body, dict) else ""
     if status in _LATER:
-        return Away(f"{answer.request.url.host} is not well: {words}", _seconds(answer.headers))
+        return Away(f"{answer.request.url.host} is not well: {words}", _seconds(answer.headers), code)
     if status == HTTPStatus.UNAUTHORIZED:
         words = f"The server key is not accepted; check --key, DESKWIRE_KEY or demo.json ({words})"
-    code = body.get("code") if isinstance(body, dict) else None
-    return Refused(status, str(code or ""), words)
+    return Refused(status, code, words, _problems(body))
 
 
 def _seconds(headers: httpx.Headers) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from dataclasses import asdict
 from importlib.metadata import version
@@ -11,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from deskwire.commands.admin.terminal import common_options, place
 from deskwire.commands.database.access import refusals
+from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.options import common_options, place
+from deskwire.commands.shell.output import print_json
+from deskwire.commands.shell.progress import shown_progress
 from deskwire.config.settings import Config
-from deskwire.engine.core.secret import Secrets
-from deskwire.program.first_start import SecretError, installation_secrets, present_secrets, secrets_in
 
 if TYPE_CHECKING:
+    from deskwire.engine.core.progress import Tell
+    from deskwire.engine.core.secret import Secrets
     from deskwire.storage.check.check import Report
     from deskwire.storage.check.rules import Problem
     from deskwire.storage.sqlite.backup.make import Backup
@@ -28,7 +30,14 @@ _SHOWN: Final = 10
 """Problems that a backup or restore names; `deskwire check` names all."""
 
 
-@click.command("backup")
+@click.command(
+    "backup",
+    cls=Command,
+    examples=[
+        "deskwire backup /backups/deskwire-2026-11-21.tar",
+        "deskwire backup /backups/latest.tar --force --json",
+    ],
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--with-secret", is_flag=True, help="Include the installation's secret.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
@@ -40,16 +49,18 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     can't be signed and every token becomes invalid.
     """
     from deskwire.engine.core.clock import iso, wall_clock
+    from deskwire.program.secret_file import present_secrets
     from deskwire.storage.sqlite.backup.make import Order, back_up
 
     config = place(data)
     _require_directory(
         config, "Back it up with what PostgreSQL or its provider has for that, such as pg_dump or snapshots"
     )
-    with refusals():
+    with refusals(), shown_progress() as tell:
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
+        now = iso(wall_clock())
         finished = back_up(
-            Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), iso(wall_clock()))
+            Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), now, tell)
         )
     _warn(finished.problems, "The data has problems, which are in the backup, too")
     if missing := finished.manifest.missing_files:
@@ -58,14 +69,21 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
             err=True,
         )
     if as_json:
-        click.echo(json.dumps(_backup_document(finished), indent=2))
+        print_json(_backup_document(finished))
         return
     click.echo(f"The backup {finished.path} is complete and verified: {_size(finished)}.")
     if not with_secret:
         click.echo("The installation's secret is not in it: keep a copy of it apart.", err=True)
 
 
-@click.command("restore")
+@click.command(
+    "restore",
+    cls=Command,
+    examples=[
+        "deskwire restore backup.tar --data ./restored --secret-file secret.txt",
+        "deskwire restore backup.tar --skip-pending",
+    ],
+)
 @click.argument("file", type=_FILE)
 @click.option(
     "--secret-file", type=_FILE, help="File with the installation's secret, if the backup lacks it."
@@ -100,13 +118,13 @@ def restore(
         "Restore it with what PostgreSQL or its provider has for that, and run `deskwire restored`; a backup of a data directory "
         "goes into an empty database with `deskwire copy --from FILE`",
     )
-    with refusals():
+    with refusals(), shown_progress() as tell:
         secrets = _given(secret_file, config)
         keep, now = secret_file is not None, wall_clock()
-        done = put_in_place(Order(file, config.data_dir, secrets, keep, new_secret, skip_pending, now))
+        done = put_in_place(Order(file, config.data_dir, secrets, keep, new_secret, skip_pending, now, tell))
     _warn(done.problems, "The data had problems already in the backup")
     if as_json:
-        click.echo(json.dumps(_restored_document(done), indent=2))
+        print_json(_restored_document(done))
         return
     head = done.contents.head
     click.echo(f"{config.data_dir} is restored to its state at {head.created_at} (Deskwire {head.version}).")
@@ -120,26 +138,30 @@ def restore(
         )
 
 
-@click.command("check")
+@click.command("check", cls=Command, examples=["deskwire check", "deskwire check --files --json"])
 @click.option("--files", "contents", is_flag=True, help="Also read all uploads and compare their checksums.")
 @common_options
 @click.pass_context
 def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) -> None:
-    """Check a data directory. The server may be running; the exit status is 1 if there are problems.
+    """Check a data directory or a database. The server may be running; the exit status is 1 if there are problems.
 
     Checks the database file, the numbering of events, the deliveries, the uploads and their files, and the secret.
     """
+    from deskwire.program.secret_file import present_secrets
     from deskwire.storage.check.check import check as looked_at
 
     config = place(data)
-    with refusals():
+    with refusals(), shown_progress() as tell:
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         if config.database_url is None:
-            report, what = looked_at(config.data_dir, secrets, contents=contents), str(config.data_dir)
+            report, what = (
+                looked_at(config.data_dir, secrets, contents=contents, tell=tell),
+                str(config.data_dir),
+            )
         else:
-            report, what = _database_report(config, config.database_url, secrets, contents=contents)
+            report, what = _database_report(config, config.database_url, secrets, tell, contents=contents)
     if as_json:
-        click.echo(json.dumps({"ok": not report.problems, **asdict(report)}, indent=2))
+        print_json({"ok": not report.problems, **asdict(report)})
     else:
         _print_report(what, report)
     ctx.exit(1 if report.problems else 0)
@@ -154,7 +176,7 @@ def _require_directory(config: Config, advice: str) -> None:
 
 
 def _database_report(
-    config: Config, url: str, secrets: Secrets | None, *, contents: bool
+    config: Config, url: str, secrets: Secrets | None, tell: Tell, *, contents: bool
 ) -> tuple[Report, str]:
     """Return the report on a database, and what to call that."""
     from deskwire.config.locations import shown_database
@@ -162,11 +184,13 @@ def _database_report(
     from deskwire.storage.postgres.operating.check import check as looked_at
 
     with closing(open_files(config.uploads_at, config.data_dir, url)) as files:
-        return looked_at(url, secrets, files, contents=contents), shown_database(url)
+        return looked_at(url, secrets, files, contents=contents, tell=tell), shown_database(url)
 
 
 def _given(file: Path | None, config: Config) -> Secrets | None:
     """Return the secrets in the file, else those of the settings, None without either."""
+    from deskwire.program.secret_file import SecretError, installation_secrets, secrets_in
+
     if file is None:
         if config.secret is None:
             return None

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from deskwire.commands.shell.options import SettingOption
 from deskwire.config.parsers import source_of
 from deskwire.config.settings import SETTINGS
 
@@ -21,7 +22,10 @@ def url_option(command: CommandT) -> CommandT:
     return click.option(
         "--database-url",
         "url",
-        help="URL of the PostgreSQL database (DESKWIRE_DATABASE_URL, where nobody else on the machine sees it).",
+        cls=SettingOption,
+        setting=SETTINGS["database_url"],
+        metavar="URL",
+        help="URL of the PostgreSQL database; in the variable nobody else on the machine sees it.",
     )(command)
 
 
@@ -52,10 +56,10 @@ def given(name: str, option: str | None, flag: str) -> str | None:
 def refusals() -> Iterator[None]:
     """Turn what can't be done into a message and exit status 1."""
     from deskwire.program.errors import StartError, driver_needed
-    from deskwire.program.first_start import SecretError
+    from deskwire.program.secret_file import SecretError
     from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
     from deskwire.storage.sqlite.backup.snapshot import CopyError
-    from deskwire.storage.sqlite.database import DataDirectoryError
+    from deskwire.storage.sqlite.directory import DataDirectoryError
 
     try:
         with driver_needed():

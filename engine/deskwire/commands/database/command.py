@@ -5,11 +5,15 @@ from __future__ import annotations
 import click
 
 from deskwire.commands.database.access import given_url, refusals, url_option
+from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.options import json_option
+from deskwire.commands.shell.output import print_json
 
 
-@click.command("migrate")
+@click.command("migrate", cls=Command, examples=["deskwire migrate"])
 @url_option
-def migrate(url: str | None) -> None:
+@json_option("JSON")
+def migrate(url: str | None, as_json: bool) -> None:
     """Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so.
 
     Nodes may be running: an update that they can't stand says so, and changes nothing.
@@ -21,12 +25,16 @@ def migrate(url: str | None) -> None:
         address = given_url(url)
         examine(address)
         names = applied(address)
+    if as_json:
+        print_json({"applied": names})
+        return
     click.echo("\n".join(f"Applied {name}." for name in names) or "The database is up to date.")
 
 
-@click.command("scrub")
+@click.command("scrub", cls=Command, examples=["deskwire scrub"])
 @url_option
-def scrub(url: str | None) -> None:
+@json_option("JSON")
+def scrub(url: str | None, as_json: bool) -> None:
     """Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased before.
 
     Fails if a transaction that began before goes on, as PostgreSQL keeps what was erased for it, and names its session.
@@ -37,17 +45,23 @@ def scrub(url: str | None) -> None:
     with refusals():
         from deskwire.storage.postgres.operating.scrub import rewrite
 
+        sizes: dict[str, int] = {}
         for table, size in rewrite(given_url(url)):
             click.echo(f"{table}: {size:,} bytes", err=True)
+            sizes[table] = size
+    if as_json:
+        print_json({"bytes": sizes})
+        return
     click.echo("No table's file has a byte of what was erased before the command began.")
 
 
-@click.command("restored")
+@click.command("restored", cls=Command, examples=["deskwire restored --skip-pending"])
 @url_option
 @click.option(
     "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending at that moment."
 )
-def restored(url: str | None, skip_pending: bool) -> None:
+@json_option("JSON")
+def restored(url: str | None, skip_pending: bool, as_json: bool) -> None:
     """Make a PostgreSQL database ready that was restored to an earlier moment, before the first node starts on it.
 
     Forgets the nodes of that moment and what they were at. Deliveries that were pending are sent when a node starts, some of
@@ -58,6 +72,9 @@ def restored(url: str | None, skip_pending: bool) -> None:
         from deskwire.storage.postgres.operating.restored import begin_anew
 
         skipped = begin_anew(given_url(url), skip_pending=skip_pending, now=wall_clock())
+    if as_json:
+        print_json({"skippedDeliveries": skipped})
+        return
     click.echo("The database is ready: start the nodes.")
     if skip_pending:
         click.echo(f"{skipped:,} pending deliveries are skipped; `deskwire redeliver` sends them after all.")

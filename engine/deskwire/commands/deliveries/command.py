@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
-import trio
 
-from deskwire.commands.api_client.access import access_options, find_access
+from deskwire.commands.api_client.access import with_access
+from deskwire.commands.api_client.call import call
+from deskwire.commands.shell.help import Command, Group
+from deskwire.commands.shell.options import json_option
+from deskwire.commands.shell.output import print_json, print_lines, width
 
 if TYPE_CHECKING:
     from deskwire.commands.api_client.access import Access
-    from deskwire.commands.api_client.service import Service
-
-T = TypeVar("T")
 
 STATUSES: Final = ("pending", "delivered", "dropped", "skipped")
-WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
-_JSON_HELP: Final = "Print JSON, for scripts."
 
 
-class _ListByDefault(click.Group):
+class _ListByDefault(Group):
     """A group whose `list` need not be named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -42,7 +36,14 @@ def deliveries() -> None:
     """
 
 
-@deliveries.command("list")
+@deliveries.command(
+    "list",
+    examples=[
+        "deskwire deliveries",
+        "deskwire deliveries --status dropped --since 2h",
+        "deskwire deliveries list --json",
+    ],
+)
 @click.argument("endpoint", required=False, metavar="[whk_...]")
 @click.option("--status", type=click.Choice(STATUSES), help="Only deliveries with this outcome.")
 @click.option("--type", "event_type", metavar="TYPE", help="Only deliveries of this event type.")
@@ -58,8 +59,8 @@ def deliveries() -> None:
     show_default=True,
     help="Show at most this many, the newest.",
 )
-@access_options
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per delivery for scripts.")
+@with_access
+@json_option("one JSON object per line")
 def list_command(
     endpoint: str | None,
     status: str | None,
@@ -68,91 +69,91 @@ def list_command(
     since: str | None,
     until: str | None,
     limit: int,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """List deliveries of one endpoint or of all the project's endpoints, newest first."""
     from deskwire.commands.deliveries.log import list_deliveries
+    from deskwire.commands.deliveries.when import time_of
 
     options = {
         "status": status,
         "type": event_type,
         "conversation": conversation,
-        "since": _time("--since", since),
-        "until": _time("--until", until),
+        "since": time_of("--since", since),
+        "until": time_of("--until", until),
     }
     filters = {name: value for name, value in options.items() if value is not None}
     known = None if endpoint is None else _id("ENDPOINT", endpoint, "whk")
-    access = find_access(url, key, data, cacert)
-    newest = _run(access, lambda service: list_deliveries(service, known, filters, limit))
+    newest = call(access, lambda service: list_deliveries(service, known, filters, limit))
     if as_json:
-        for delivery in newest:
-            click.echo(json.dumps(delivery))
+        print_lines(newest)
     elif newest:
         _print_table(newest)
     else:
         click.echo("No deliveries.", err=True)
 
 
-@deliveries.command("show")
+@deliveries.command("show", examples=["deskwire deliveries show dlv_01JC4T2V9QZ6D3M8W5N7R1XKPH"])
 @click.argument("delivery", metavar="dlv_...")
-@access_options
-@click.option("--json", "as_json", is_flag=True, help=_JSON_HELP)
-def show_command(
-    delivery: str, url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool
-) -> None:
+@with_access
+@json_option("JSON")
+def show_command(delivery: str, access: Access, as_json: bool) -> None:
     """Show one delivery with all its attempts and the receiver's responses."""
     from deskwire.commands.deliveries.log import get_delivery
     from deskwire.commands.deliveries.show import lines
 
     known = _id("DELIVERY", delivery, "dlv")
-    document = _run(find_access(url, key, data, cacert), lambda service: get_delivery(service, known))
+    document = call(access, lambda service: get_delivery(service, known))
     if as_json:
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
     else:
         click.echo("\n".join(lines(document)))
 
 
-@click.command("redeliver")
+@click.command(
+    "redeliver",
+    cls=Command,
+    examples=[
+        "deskwire redeliver dlv_01JC4T2V9QZ6D3M8W5N7R1XKPH",
+        "deskwire redeliver --endpoint whk_01JC4T2V9QZ6D3M8W5N7R1XKPH --since 1d --dry-run",
+    ],
+)
 @click.argument("delivery", required=False, metavar="[dlv_...]")
 @click.option("--endpoint", metavar="whk_...", help="Send everything again that this endpoint has missed.")
 @click.option("--since", metavar="TIME|evt_...", help="With --endpoint: the time or event to start after.")
 @click.option("--dry-run", is_flag=True, help="With --endpoint: only count the deliveries.")
-@access_options
-@click.option("--json", "as_json", is_flag=True, help=_JSON_HELP)
+@with_access
+@json_option("JSON")
 def redeliver_command(
     delivery: str | None,
     endpoint: str | None,
     since: str | None,
     dry_run: bool,
-    url: str | None,
-    key: str | None,
-    cacert: Path | None,
-    data: Path,
+    access: Access,
     as_json: bool,
 ) -> None:
     """Send a delivery again; with --endpoint and --since, send all that were dropped or skipped."""
+    from deskwire.commands.deliveries.when import time_or_event
+
     if (delivery is None) == (endpoint is None) or (endpoint is None) != (since is None):
         raise click.UsageError("Give a delivery, or --endpoint with --since.")
     if delivery is not None and dry_run:
         raise click.UsageError("--dry-run goes with --endpoint.")
     if delivery is not None:
-        _send_again(_id("DELIVERY", delivery, "dlv"), find_access(url, key, data, cacert), as_json)
+        _send_again(_id("DELIVERY", delivery, "dlv"), access, as_json)
     elif endpoint is not None and since is not None:
         known = _id("--endpoint", endpoint, "whk")
-        _send_all_again(known, _since(since), dry_run, find_access(url, key, data, cacert), as_json)
+        _send_all_again(known, time_or_event("--since", since), dry_run, access, as_json)
 
 
 def _send_again(delivery: str, access: Access, as_json: bool) -> None:
     from deskwire.commands.api_client.shown import visible
     from deskwire.commands.deliveries.log import redeliver
 
-    made = _run(access, lambda service: redeliver(service, delivery))
+    made = call(access, lambda service: redeliver(service, delivery))
     if as_json:
-        click.echo(json.dumps(made))
+        print_json(made)
     else:
         new = visible(made["id"])
         click.echo(f"Sent again as {new}; `deskwire deliveries show {new}` shows the result.")
@@ -162,22 +163,11 @@ def _send_all_again(endpoint: str, since: str, dry_run: bool, access: Access, as
     from deskwire.commands.deliveries.log import recover
     from deskwire.commands.deliveries.show import counted
 
-    said = _run(access, lambda service: recover(service, endpoint, since, dry_run))
-    click.echo(json.dumps(said) if as_json else "\n".join(counted(said, dry_run)))
-
-
-def _run(access: Access, call: Callable[[Service], Awaitable[T]]) -> T:
-    """Return the call's response. Raises ClickException, which ends the command with status 1 and says why."""
-    from deskwire.commands.api_client.service import Service, ServiceError
-
-    async def run() -> T:
-        async with Service(access) as service:
-            return await call(service)
-
-    try:
-        return trio.run(run)
-    except ServiceError as error:
-        raise click.ClickException(str(error)) from error
+    said = call(access, lambda service: recover(service, endpoint, since, dry_run))
+    if as_json:
+        print_json(said)
+    else:
+        click.echo("\n".join(counted(said, dry_run)))
 
 
 def _print_table(deliveries: list[dict[str, Any]]) -> None:
@@ -185,7 +175,7 @@ def _print_table(deliveries: list[dict[str, Any]]) -> None:
 
     from deskwire.commands.deliveries.show import table
 
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
+    console = Console(width=width())
     console.print(table(deliveries, console.width))
 
 
@@ -195,19 +185,3 @@ def _id(name: str, text: str, prefix: Literal["whk", "dlv"]) -> str:
     if not is_id(text, prefix):
         raise click.UsageError(f"{name} must be {prefix}_ and 26 characters, not {text!r}.")
     return text
-
-
-def _since(text: str) -> str:
-    from deskwire.engine.core.ids import is_id
-
-    return text if is_id(text, "evt") else str(_time("--since", text))
-
-
-def _time(name: str, text: str | None) -> str | None:
-    from deskwire.commands.deliveries.when import moment
-    from deskwire.engine.core.clock import wall_clock
-
-    try:
-        return None if text is None else moment(text, wall_clock())
-    except ValueError as error:
-        raise click.UsageError(f"{name}: {error}.") from None

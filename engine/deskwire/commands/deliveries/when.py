@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from deskwire.engine.core.clock import iso, milliseconds
+import click
+
+from deskwire.engine.core.clock import iso, milliseconds, wall_clock
+from deskwire.engine.core.ids import is_id
 
 _AGO: Final = re.compile(r"([0-9]{1,6})([smhd])")
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -29,3 +32,16 @@ def moment(text: str, now: int) -> str:
         raise ValueError(
             f"{text!r} is no time: write 2026-11-01T12:00:00Z, or 30m, 2h, 7d for so long ago"
         ) from None
+
+
+def time_or_event(option: str, text: str) -> str:
+    """Return an event's id as it is, and a time as the API writes it. Raises UsageError that names the option."""
+    return text if is_id(text, "evt") else str(time_of(option, text))
+
+
+def time_of(option: str, text: str | None) -> str | None:
+    """Return the time as the API writes it, None for None. Raises UsageError that names the option."""
+    try:
+        return None if text is None else moment(text, wall_clock())
+    except ValueError as error:
+        raise click.UsageError(f"{option}: {error}.") from None

@@ -7,15 +7,25 @@ from functools import partial
 from pathlib import Path
 
 import click
-import trio
 
 from deskwire.commands.api_client.access import base_url, cacert_option, trust
+from deskwire.commands.shell.help import Command
 
 
-@click.command("demo")
+@click.command(
+    "demo",
+    cls=Command,
+    examples=[
+        "deskwire demo",
+        "deskwire demo --desk",
+        "deskwire demo --desk --data ./data",
+    ],
+)
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--url", help="Base URL of a running service; without it, the demo starts its own.")
-@click.option("--key", help="Server key for --url, of a project that nobody else is using.")
+@click.option(
+    "--url", metavar="URL", help="Base URL of a running service; without it, the demo starts its own."
+)
+@click.option("--key", metavar="sk_...", help="Server key for --url, of a project that nobody else is using.")
 @cacert_option
 @click.option(
     "--concurrency",
@@ -73,6 +83,8 @@ def demo(
     FILE has one chat per line, as JSON: {id, topic[], customer?, turns: [{speaker: customer|agent|system,
     text}]}. Without it the bundled chats are replayed. The exit status is 0 if nothing is missing or wrong.
     """
+    import trio
+
     from deskwire.commands.demo.chats import BadChats, load_chats
     from deskwire.commands.demo.run import Plan
     from deskwire.commands.demo.show import show_demo, show_desk

@@ -11,16 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import click
-import trio
 
 from deskwire.commands.api_client.access import access_options, find_access
+from deskwire.commands.shell.help import Command
 
 if TYPE_CHECKING:
     from deskwire.commands.api_client.access import Access
     from deskwire.commands.import_.run import Hearing, Totals
 
 
-@click.command("import")
+@click.command(
+    "import",
+    cls=Command,
+    examples=[
+        "deskwire import history.ndjson",
+        "deskwire import history.ndjson --refused refused.ndjson",
+        "zcat history.ndjson.gz | deskwire import -",
+    ],
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--events", is_flag=True, help="Send events about everything new to webhooks, stream and feed.")
 @click.option(
@@ -81,6 +89,8 @@ def _run(
     access: Access, source: BinaryIO, totals: Totals, hearing: Hearing, events: bool, patience_s: float
 ) -> str | None:
     """Send it all; why that was not possible, None if it was."""
+    import trio
+
     from deskwire.commands.api_client.service import Service, ServiceError
     from deskwire.commands.import_.run import send_all
 

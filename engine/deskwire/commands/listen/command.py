@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import click
-import trio
 
 from deskwire.commands.api_client.access import access_options, find_access
+from deskwire.commands.shell.help import Command
 
 if TYPE_CHECKING:
     from deskwire.commands.listen.screen import Screen
@@ -22,7 +22,15 @@ _SECRET: Final = re.compile(r"whsec_[!-~]{1,200}")
 _STARTS: Final = ("now", "beginning")
 
 
-@click.command("listen")
+@click.command(
+    "listen",
+    cls=Command,
+    examples=[
+        "deskwire listen --forward localhost:3000/hook",
+        "deskwire listen --forward localhost:3000/hook --events message.created",
+        "deskwire listen --from beginning --once --json",
+    ],
+)
 @click.option(
     "-f",
     "--forward",
@@ -92,6 +100,8 @@ def listen(
 
     Without --forward, events are printed and nothing is posted.
     """
+    import trio
+
     from deskwire.commands.listen.run import Plan, run_listen
 
     if forward is None and (secret is not None or headers):

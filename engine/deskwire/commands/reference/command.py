@@ -8,13 +8,19 @@ from typing import Any
 
 import click
 
-PAGES = ("api", "events", "errors", "metrics", "surveys")
+from deskwire.commands.shell.help import Command
+
+PAGES = ("api", "cli", "events", "errors", "metrics", "surveys")
 
 
-@click.command("reference")
+@click.command(
+    "reference",
+    cls=Command,
+    examples=["deskwire reference events", "deskwire reference asyncapi > asyncapi.json"],
+)
 @click.argument("page", type=click.Choice((*PAGES, "asyncapi")))
 def reference_command(page: str) -> None:
-    """Print a page of the reference as Markdown: routes, events, error codes, metrics, or survey rules.
+    """Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, or survey rules.
 
     The page `asyncapi` is the description of the events as JSON, an AsyncAPI 3.0 document.
     """
@@ -25,7 +31,7 @@ def reference_command(page: str) -> None:
     click.echo(import_module(f"deskwire.commands.reference.{page}").markdown(), nl=False)
 
 
-@click.command("openapi")
+@click.command("openapi", cls=Command, examples=["deskwire openapi > openapi.json"])
 def openapi_command() -> None:
     """Print the description of the API, an OpenAPI 3.1 document, as JSON."""
     _print(import_module("deskwire.commands.reference.openapi.document").document())

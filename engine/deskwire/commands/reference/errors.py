@@ -352,6 +352,7 @@ INTERNAL: Final[Mapping[str, str]] = {
     "ambiguous": "on the command line only",
     "secret_in_settings": "on the command line only",
     "secret_unusable": "on the command line only",
+    "organisation_not_empty": "on the command line only",
     "other_home": "on the command line only",
     "refused": "base class, never raised",
     "too_many_requests": "class default: every such refusal has a code of its own",

@@ -1,15 +1,18 @@
-"""The settings as a table for people, as JSON for scripts, and as a reference page."""
+"""The settings as a list for people, as JSON for scripts, and as a reference page."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
 from typing import Final
-
-from rich.table import Table
-from rich.text import Text
 
 from deskwire.commands.reference.tables import markdown_table
 from deskwire.config.environment import CLIENT_VARIABLES
 from deskwire.config.parsers import Setting
 from deskwire.config.settings import SETTINGS, Config
+
+_WIDTH: Final = 79
+_INDENT: Final = " " * 4
 
 INTRODUCTION: Final = """\
 # Settings
@@ -32,21 +35,22 @@ No settings of the server, which leaves them alone; each is an option of those c
 """
 
 
-def table(config: Config) -> Table:
-    """Return the settings of `config` for a terminal: name, variable, value, origin, meaning."""
-    listing = Table("Setting", "Variable", "Value", "Origin", "Meaning", title="Deskwire settings")
+def lines(config: Config) -> Iterator[str]:
+    """Yield the settings of `config` for a terminal: variable, value and origin on a line, and the meaning below it."""
     for each in SETTINGS.values():
-        value = Text(_value(each, config))  # not str, in which rich would look for markup
-        listing.add_row(each.name, each.variable, value, config.origin[each.name], each.meaning)
-    return listing
-
-
-def client_table() -> Table:
-    """Return the variables that the server does not use, for a terminal: name and meaning."""
-    listing = Table("Variable", "Meaning", title="Variables of other commands")
+        yield f"{each.variable} = {_value(each, config)}  ({config.origin[each.name]})"
+        option = f" Option: {each.option}." if each.option else ""
+        yield from _below(f"{each.meaning}{option}")
+    yield "Variables of other commands:"
     for variable, meaning in CLIENT_VARIABLES.items():
-        listing.add_row(variable, meaning)
-    return listing
+        yield variable
+        yield from _below(meaning)
+
+
+def _below(text: str) -> Iterator[str]:
+    """Yield a text in lines of a terminal's usual width, with an empty one behind it."""
+    yield textwrap.fill(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    yield ""
 
 
 def document(config: Config) -> list[Mapping[str, object]]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final, Literal, Protocol
 
-from deskwire.engine.accounts.credentials import key_in_force, random_base62
 from deskwire.engine.accounts.people import PERMISSIONS, Project
 from deskwire.engine.accounts.ports import OrganisationReader
+from deskwire.engine.accounts.server_keys import key_in_force, random_base62
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import Conflict, Forbidden, NotFound, Unauthenticated
 

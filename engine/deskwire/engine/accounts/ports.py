@@ -77,7 +77,7 @@ class OrganisationReader(AccountReader, Protocol):
         """Return the organisation with this public id."""
 
     def organisation_of(self, organisation: int) -> Organisation:
-        """Return the organisation with this storage key, which must exist."""
+        """Return the organisation with this storage key, which must exist; it may be deleted."""
 
     def organisations(self) -> Sequence[Organisation]:
         """Return all organisations, oldest first."""
@@ -128,6 +128,9 @@ class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
 
     def rename_organisation(self, organisation: int, name: str) -> None:
         """Give an organisation another name."""
+
+    def delete_organisation(self, organisation: int, at: int) -> None:
+        """Let no query find an organisation any more by its id, from `at` (ms) on; its name stays for the audit trail."""
 
     def save_project(self, project: Project) -> None:
         """Store a project's name and settings."""

@@ -33,6 +33,11 @@ class Action:
 _ALL: Final = (
     Action("organisation.created", "organisation", "An organisation was made."),
     Action("organisation.changed", "organisation", "It has another name."),
+    Action(
+        "organisation.deleted",
+        "organisation",
+        "The operator deleted an organisation with its empty projects and its memberships.",
+    ),
     Action("member.added", "account", "A user became a member of the organisation."),
     Action("member.role_changed", "account", "A member has another role."),
     Action("member.removed", "account", "A membership ended; the account stays."),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from deskwire.engine.accounts.machines import Machine
 from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.accounts.projects import settings_view
 from deskwire.engine.audit.trail import Changes, Deed
 from deskwire.engine.core.clock import iso_or_none
-from deskwire.engine.webhooks.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from deskwire.engine.accounts.machines import Machine
+    from deskwire.engine.webhooks.endpoint import Endpoint
 
 _QUERY_LEFT_OUT: Final = "?…"
 

@@ -7,11 +7,12 @@ from typing import Final, Protocol, assert_never
 
 import structlog
 
-from deskwire.engine.accounts.credentials import KEY_PREFIX, Identity
+from deskwire.engine.accounts.credentials import Identity
 from deskwire.engine.accounts.identity.verifier import user_of
 from deskwire.engine.accounts.machines import SECRET_PREFIX, Machine
 from deskwire.engine.accounts.people import ServerKey, User
 from deskwire.engine.accounts.roles import membership_of, project_of
+from deskwire.engine.accounts.server_keys import KEY_PREFIX
 from deskwire.engine.accounts.sessions import Session
 from deskwire.engine.core.errors import (
     BadRequest,

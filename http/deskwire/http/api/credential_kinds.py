@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from deskwire.engine.accounts.credentials import KEY_PREFIX
 from deskwire.engine.accounts.machines import SECRET_PREFIX
+from deskwire.engine.accounts.server_keys import KEY_PREFIX
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.http.api.routing import Access
 

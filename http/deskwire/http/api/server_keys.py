@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from deskwire.engine.accounts.credentials import authenticate_key, hash_server_key
 from deskwire.engine.accounts.people import ServerKey
 from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.accounts.server_keys import authenticate_key, hash_server_key
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Store

@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
@@ -24,7 +25,7 @@ from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import FOLDER, DiskFiles
 from deskwire.storage.sqlite.backup.snapshot import damage, opened, pending, row_counts, unknown
-from deskwire.storage.sqlite.database import FILE_NAME, RESTORING, DataDirectoryError
+from deskwire.storage.sqlite.directory import FILE_NAME, RESTORING, DataDirectoryError
 
 SETTLED_S: Final = 60.0
 """A file younger than this may still get its row."""
@@ -42,13 +43,19 @@ class Report:
 
 
 def check(
-    directory: Path, secrets: Secrets | None, *, contents: bool, settled_s: float = SETTLED_S
+    directory: Path,
+    secrets: Secrets | None,
+    *,
+    contents: bool,
+    settled_s: float = SETTLED_S,
+    tell: Tell = nobody,
 ) -> Report:
     """Check a data directory.
 
     Args:
         secrets: the installation's, if there are any.
         contents: whether the bytes of all uploads are read, too.
+        tell: takes how far it is.
 
     Raises DataDirectoryError if there is no database of ours, or this program is too old for it.
     """
@@ -62,10 +69,11 @@ def check(
         report.problems.append(Problem("restore_unfinished", f"A restore into {directory} was not finished."))
     try:
         with closing(opened(path, writing=False)) as connection:
-            if _look(connection, path, report):
+            if _look(connection, path, report, tell):
+                tell("Checking the search index and sealed secrets")
                 report.problems += broken_seals(connection, secrets)
                 report.problems += index_problems(directory, connection)
-                files = _Files(connection, DiskFiles(directory), contents, settled_s)
+                files = _Files(connection, DiskFiles(directory), contents, settled_s, tell)
                 report.problems += files.problems()
                 report.files = files.seen
     except sqlite3.DatabaseError as error:
@@ -73,7 +81,7 @@ def check(
     return report
 
 
-def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
+def _look(connection: sqlite3.Connection, path: Path, report: Report, tell: Tell) -> bool:
     """Check the database by itself. Return whether there is sense in looking further."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
@@ -81,6 +89,7 @@ def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
         raise DataDirectoryError(
             f"The database {path} was written by a newer Deskwire (it has {', '.join(newer)})."
         )
+    tell("Checking the database file")
     if found := damage(connection):
         report.problems += (Problem("database_damaged", each) for each in found)
         return False
@@ -90,7 +99,7 @@ def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
             f"The next start brings the database up to date ({', '.join(older)}): rows and files can be checked after that."
         )
         return False
-    report.problems += broken_rules(connection, SQLITE)
+    report.problems += broken_rules(connection, SQLITE, tell)
     connection.execute("COMMIT")
     return True
 
@@ -119,20 +128,22 @@ class _Files:
     """The uploads' rows and files, held against each other."""
 
     def __init__(
-        self, connection: sqlite3.Connection, files: DiskFiles, contents: bool, settled_s: float
+        self, connection: sqlite3.Connection, files: DiskFiles, contents: bool, settled_s: float, tell: Tell
     ) -> None:
         self.seen = 0
         self._connection = connection
         self._files = files
         self._contents = contents
         self._settled = time.time() - settled_s
+        self._tell = tell
 
     def problems(self) -> Iterator[Problem]:
         """Yield each disagreement between the uploads' rows and their files."""
         rows = self._connection.execute(
             "SELECT project, sha256, size, min(id) FROM uploads GROUP BY project, sha256 ORDER BY project, sha256"
-        )
-        for project, digest, size, upload in rows.fetchall():
+        ).fetchall()
+        for number, (project, digest, size, upload) in enumerate(rows):
+            self._tell("Checking the uploads", number, len(rows))
             content = Content(project, digest)
             wrong = self._wrong(content, size)
             if wrong is not None and self._is_kept(content):

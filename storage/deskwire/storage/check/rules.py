@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
@@ -297,9 +298,14 @@ RULES: Final = (
 )
 
 
-def broken_rules(connection: Connection, dialect: Dialect) -> Iterator[Problem]:
-    """Yield the problems that the rules find in an up-to-date database, up to SHOWN of each."""
-    for rule in RULES:
+def broken_rules(connection: Connection, dialect: Dialect, tell: Tell = nobody) -> Iterator[Problem]:
+    """Yield the problems that the rules find in an up-to-date database, up to SHOWN of each.
+
+    Args:
+        tell: takes how far it is.
+    """
+    for number, rule in enumerate(RULES):
+        tell("Checking the rules between rows", number, len(RULES))
         rows = connection.execute(
             f"SELECT * FROM ({rule.query[dialect]}) AS broken LIMIT {SHOWN + 1}"
         ).fetchall()

@@ -16,12 +16,8 @@ from typing import Final
 from sqlite_utils import Database
 
 from deskwire.storage.files import sync
-from deskwire.storage.sqlite.migrations.list import migrations, newer_than_program
-
-FILE_NAME: Final = "deskwire.sqlite3"
-LOCK_NAME: Final = "deskwire.lock"
-RESTORING: Final = ".restoring"
-"""The folder of a restore that is not finished."""
+from deskwire.storage.sqlite.directory import LOCK_NAME, DataDirectoryError, DirectoryInUseError
+from deskwire.storage.sqlite.migrations.apply import migrations, newer_than_program
 
 _STEPS: Final = 10_000
 """Steps of SQLite's machine, some tenths of a millisecond, after which it asks whether to go on."""
@@ -35,14 +31,6 @@ _PRAGMAS: Final = (
     "temp_store = MEMORY",  # no text in temporary files
     f"cache_size = -{32 * 1024}",  # KiB, the writer's
 )
-
-
-class DataDirectoryError(Exception):
-    """The data directory can't be used; the text says why and what to do."""
-
-
-class DirectoryInUseError(DataDirectoryError):
-    """Another process has the data directory."""
 
 
 class DirectoryLock:
@@ -81,14 +69,6 @@ def _make(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     for made in missing:
         sync(made.parent)
-
-
-def require_whole(directory: Path) -> None:
-    """Make sure that no restore into the directory was cut short. Raises DataDirectoryError."""
-    if (directory / RESTORING).exists():
-        raise DataDirectoryError(
-            f"A restore into {directory} was not finished: run `deskwire restore` again, or delete the directory."
-        )
 
 
 def refuse_upgrade(path: Path, migration: str) -> None:

@@ -20,15 +20,13 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.sqlite.backup.copies import copy_before_upgrade
 from deskwire.storage.sqlite.database import (
-    FILE_NAME,
     DirectoryLock,
     Patience,
     connect_reader,
     connect_writer,
     migrate,
-    refuse_upgrade,
-    require_whole,
 )
+from deskwire.storage.sqlite.directory import FILE_NAME, require_whole
 from deskwire.storage.sqlite.search.file import attach, prepared
 from deskwire.storage.sqlite.search.writer import SearchIndex
 from deskwire.storage.sqlite.transaction import SqliteReader
@@ -178,25 +176,21 @@ async def open_store(
     queue: int = WAITING_MAX,
     read_timeout_s: float = inf,
     upgrade_copies: int = 0,
-    looking: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """Lock, migrate and open a data directory; the writer runs while the context is open.
 
     Args:
         read_timeout_s: how long one look may take for a request that waits.
         upgrade_copies: how many copies made before upgrades are kept; 0 makes none.
-        looking: whether nothing will be written, for which no database is brought up to date.
 
-    Raises DataDirectoryError if the directory is in use, newer than the program, older when looking, or not usable.
+    Raises DataDirectoryError if the directory is in use, newer than the program, or not usable.
     """
     lock = DirectoryLock(directory)
     try:
         require_whole(directory)
         path = directory / FILE_NAME
-        copy = partial(copy_before_upgrade, path, upgrade_copies)
-        migrate(path, partial(refuse_upgrade, path) if looking else copy)
-        index = None if looking else prepared(path)
-        store = SqliteStore(path, batch, readers, on_commit, queue, read_timeout_s, index)
+        migrate(path, partial(copy_before_upgrade, path, upgrade_copies))
+        store = SqliteStore(path, batch, readers, on_commit, queue, read_timeout_s, prepared(path))
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)

@@ -10,11 +10,13 @@ A delivery that is older than the horizon is not sent any more, whatever it has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 
 from deskwire.engine.core.record import changed
-from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.circuit import PAUSE_MAX_MS
+
+if TYPE_CHECKING:
+    from deskwire.engine.webhooks.delivery import Attempt
 
 DEFAULT_RETRY_DELAYS_S: Final = (2.0, 6.0, 12.0)
 """Seconds from each attempt's planned start to the next one's (contract 6.4.2, decisions 6)."""

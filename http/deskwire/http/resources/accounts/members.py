@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from deskwire.engine.accounts import members
-from deskwire.engine.accounts.credentials import random_base62
 from deskwire.engine.accounts.members import Newcomer, member_view
 from deskwire.engine.accounts.people import Member
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import MANAGE, Actor
+from deskwire.engine.accounts.server_keys import random_base62
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from deskwire.engine.accounts import projects
-from deskwire.engine.accounts.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.people import DEFAULT_SETTINGS, Organisation, Project, ProjectSettings
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.projects import key_view, project_view, with_languages
+from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import TAG_MAX

@@ -14,6 +14,7 @@ from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, RECORDS, Migration
 from deskwire.storage.postgres.operating.advice import place
 from deskwire.storage.postgres.operating.preflight import connected, require_fit
+from deskwire.storage.versions import outdated
 
 _LOCK: Final = 0x6465736B77697265  # "deskwire"
 _LOOK_S: Final = 0.05
@@ -64,9 +65,11 @@ def migrate(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]
 def require_migrated(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Make sure that a database is up to date, and leave it as it is. Raises DatabaseUnusableError."""
     with _opened(url) as connection:
-        if pending := _pending(connection, migrations):
+        _pending(connection, migrations)  # what a newer program has applied does not fit
+        applied = _applied(connection)
+        if words := outdated(applied, [migration.name for migration in migrations]):
             raise DatabaseUnusableError(
-                f"The database lacks {pending[0].name}: run `deskwire migrate`, or start a node with `deskwire serve`."
+                f"The database {place(url)} {words} Run `deskwire migrate`, or start a node with `deskwire serve`."
             )
 
 

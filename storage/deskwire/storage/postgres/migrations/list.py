@@ -72,6 +72,11 @@ MIGRATIONS: Final = (
         "m0001_baseline",
         typed("ALTER TABLE conversations ADD COLUMN rating_comment TEXT"),
     ),
+    Migration(
+        "m0010_deleted_organisations",
+        "m0001_baseline",
+        typed("ALTER TABLE organisations ADD COLUMN deleted_at bigint"),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"

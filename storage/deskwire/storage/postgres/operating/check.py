@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import psycopg
 
+from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content, Files
 from deskwire.storage.check.check import Report, broken_seals
@@ -28,13 +29,14 @@ LEFT JOIN contents c ON c.project = u.project AND c.sha256 = u.sha256 AND c.goin
 """
 
 
-def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool) -> Report:
+def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, tell: Tell = nobody) -> Report:
     """Check a database.
 
     Args:
         secrets: the installation's, if there are any.
         files: the uploads'.
         contents: whether the bytes of all uploads are read, too.
+        tell: takes how far it is.
 
     Raises DatabaseUnusableError if there is no database of ours, or this program is too old for it.
     """
@@ -47,13 +49,13 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool) ->
             connection.read_only = True
             with connection.transaction():
                 asked = Asked(connection)
-                report.problems += broken_rules(asked, POSTGRES)
+                report.problems += broken_rules(asked, POSTGRES, tell)
                 report.problems += broken_seals(asked, secrets)
                 report.rows = _row_counts(connection)
                 uploads = connection.execute(_CONTENTS).fetchall()
     except psycopg.Error as error:
         raise DatabaseUnusableError(f"The database can't be read: {' '.join(str(error).split())}") from error
-    report.problems += _broken_files(uploads, files, contents=contents)
+    report.problems += _broken_files(uploads, files, tell, contents=contents)
     report.files = len(uploads)
     return report
 
@@ -74,9 +76,10 @@ def _row_counts(connection: psycopg.Connection[Any]) -> dict[str, int]:
 
 
 def _broken_files(
-    uploads: list[tuple[int, str, int, int]], files: Files, *, contents: bool
+    uploads: list[tuple[int, str, int, int]], files: Files, tell: Tell, *, contents: bool
 ) -> Iterator[Problem]:
-    for project, digest, size, entry in uploads:
+    for number, (project, digest, size, entry) in enumerate(uploads):
+        tell("Checking the uploads", number, len(uploads))
         wrong = _wrong(files, Content(project, digest, entry), size, contents=contents)
         if wrong is not None:
             yield Problem("upload_file", f"The file with SHA-256 {digest} of project row {project} {wrong}.")

@@ -18,7 +18,7 @@ import trio
 from deskwire.engine.core.clock import Clock
 from deskwire.storage.files import overwrite_and_unlink, sync
 from deskwire.storage.sqlite.backup.snapshot import CopyError, database_bytes, require_room, snapshot
-from deskwire.storage.sqlite.database import DataDirectoryError
+from deskwire.storage.sqlite.directory import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)
 

@@ -17,6 +17,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
@@ -37,7 +38,7 @@ from deskwire.storage.sqlite.backup.snapshot import (
 )
 from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
 from deskwire.storage.sqlite.backup.unpack import read_archive
-from deskwire.storage.sqlite.database import FILE_NAME
+from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.tables.webhooks.endpoints import renew_seals
 
 _SPARE: Final = 1 << 20
@@ -56,6 +57,7 @@ class Order:
         force: whether a file of that name may be replaced.
         version: of this program.
         created_at: ISO 8601.
+        tell: takes how far it is.
     """
 
     directory: Path
@@ -65,6 +67,7 @@ class Order:
     force: bool
     version: str
     created_at: str
+    tell: Tell = nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +122,16 @@ def _made(order: Order, database: Path, file: BinaryIO, part: Path, copy: Path) 
     needed = 2 * database_bytes(database) + _SPARE
     require_room(part.parent, needed, "The copy of the database needs its room twice for a while.")
     copy.unlink(missing_ok=True)
+    order.tell("Copying the database")
     snapshot(database, copy)
     _renew_seals(order, copy)
+    order.tell("Checking the copy")
     staged = _staged(order, copy)
     needed = copy.stat().st_size + sum(size for _, size in staged.contents) + _SPARE
     require_room(part.parent, needed, "Make room, or write the backup to another disk.")
     manifest = _write(order, staged, ArchiveWriter(file))
     _put_on_disk(file)
-    read_archive(part, order.secrets)
+    read_archive(part, order.secrets, tell=order.tell)
     _rename(order, part)
     return Backup(order.target, order.target.stat().st_size, staged.head, manifest, staged.problems)
 
@@ -156,10 +161,11 @@ def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
     """Write the archive; the copy of the database is gone afterwards."""
     _add_document(writer, HEAD, staged.head.encoded())
     size = staged.path.stat().st_size
+    order.tell("Writing the database")
     with staged.path.open("rb") as source:
         digest = writer.add(DATABASE, source, size)
     staged.path.unlink()  # its room is needed for the uploads
-    uploads = _add_uploads(writer, DiskFiles(order.directory), staged.contents)
+    uploads = _add_uploads(writer, DiskFiles(order.directory), staged.contents, order.tell)
     manifest = Manifest(
         database_bytes=size,
         database_sha256=digest,
@@ -210,13 +216,16 @@ class _Uploads:
         self.missing: list[str] = []
 
 
-def _add_uploads(writer: ArchiveWriter, files: DiskFiles, contents: list[tuple[Content, int]]) -> _Uploads:
+def _add_uploads(
+    writer: ArchiveWriter, files: DiskFiles, contents: list[tuple[Content, int]], tell: Tell
+) -> _Uploads:
     """Add the files of the uploads.
 
     One may have been erased since the database was copied, or while it is read, or be damaged: it is noted.
     """
     done = _Uploads()
-    for content, size in contents:
+    for number, (content, size) in enumerate(contents):
+        tell("Writing the uploads", number, len(contents))
         name = f"uploads/{content.project}/{content.sha256[:2]}/{content.sha256}"
         if _add_upload(writer, files.place(content), name, size, content.sha256):
             done.files += 1

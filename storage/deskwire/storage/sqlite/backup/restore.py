@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.rules import Problem
 from deskwire.storage.files import FOLDER, sync
@@ -31,13 +32,8 @@ from deskwire.storage.sqlite.backup.snapshot import (
 )
 from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
 from deskwire.storage.sqlite.backup.unpack import Contents, read_archive
-from deskwire.storage.sqlite.database import (
-    FILE_NAME,
-    LOCK_NAME,
-    RESTORING,
-    DataDirectoryError,
-    DirectoryLock,
-)
+from deskwire.storage.sqlite.database import DirectoryLock
+from deskwire.storage.sqlite.directory import FILE_NAME, LOCK_NAME, RESTORING, DataDirectoryError
 
 SKIPPED: Final = "restored from a backup"
 """The reason of deliveries that are not made after a restore."""
@@ -59,6 +55,7 @@ class Order:
         new_secret: go on although the old secret is lost.
         skip_pending: end the pending deliveries instead of making them.
         now: milliseconds.
+        tell: takes how far it is.
     """
 
     source: Path
@@ -68,6 +65,7 @@ class Order:
     new_secret: bool
     skip_pending: bool
     now: int
+    tell: Tell = nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,9 @@ def _restored(order: Order) -> Restored:
         require_room(order.directory, order.source.stat().st_size, "Make room, or restore to another disk.")
         stage.mkdir(mode=0o700)
         sync(order.directory)
-        contents = read_archive(order.source, order.secrets, stage)
+        contents = read_archive(order.source, order.secrets, stage, tell=order.tell)
         _write_secret(order, contents, stage)
+        order.tell("Checking the database")
         skipped, problems = _finish_database(order, contents, stage / DATABASE)
         _move(stage, order.directory)
     except OSError as error:

@@ -18,7 +18,7 @@ from sqlite_utils import Database
 from deskwire.storage.check.rules import Problem, broken_rules
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import sync
-from deskwire.storage.sqlite.migrations.list import migrations, newer_than_program
+from deskwire.storage.sqlite.migrations.apply import migrations, newer_than_program
 
 NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _BUSY_S: Final = 5.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.files import sync
 from deskwire.storage.sqlite.backup.archive import (
@@ -55,18 +56,23 @@ class _Reading:
         self.names = sha256()
 
 
-def read_archive(path: Path, secrets: Secrets | None, into: Path | None = None) -> Contents:
+def read_archive(
+    path: Path, secrets: Secrets | None, into: Path | None = None, *, tell: Tell = nobody
+) -> Contents:
     """Read a backup to its end and make sure of every byte.
 
     Args:
         secrets: the installation's, if they are known; one in the backup must be among them.
         into: an empty directory that gets the database and the uploads; None only reads.
+        tell: takes how far it is.
 
     Raises CopyError.
     """
     with _named(path), path.open("rb") as source:
         reading = _Reading()
+        size = os.fstat(source.fileno()).st_size
         for member in members(source):
+            tell("Reading the backup", source.tell(), size)
             _take(reading, member, into)
         if into is not None:
             _sync_folders(into)

@@ -9,11 +9,8 @@ they are found by bisection.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from typing import Final
-
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING, Final
 
 from deskwire.storage.sqlite.migrations import (
     m0001_the_main_job,
@@ -51,7 +48,11 @@ from deskwire.storage.sqlite.migrations import (
     m0033_what_reports_count,
     m0035_comments_with_ratings,
     m0036_moved_conversations_by_their_key,
+    m0037_deleted_organisations,
 )
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 SCRIPTS: Final = {
     module.__name__.rpartition(".")[2]: module.SQL
@@ -91,6 +92,7 @@ SCRIPTS: Final = {
         m0033_what_reports_count,
         m0035_comments_with_ratings,
         m0036_moved_conversations_by_their_key,
+        m0037_deleted_organisations,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
@@ -101,35 +103,6 @@ FILLS: Final[Mapping[str, Callable[[Database], None]]] = {
 """What some of them do behind their SQL, as it takes Python."""
 
 
-def execute_script(db: Database, script: str) -> None:
-    """Execute each statement by itself, as `executescript` would commit before it begins.
-
-    A statement ends with the last semicolon before a line that is not indented: triggers have some inside.
-    """
-    for statement in re.split(r";\n(?! )", script):
-        if statement.strip():
-            db.execute(statement)
-
-
-def _migration(name: str, script: str) -> Callable[[Database], None]:
-    def migrate(db: Database) -> None:
-        execute_script(db, script)
-        if name in FILLS:
-            FILLS[name](db)
-
-    return migrate
-
-
-migrations: Final = Migrations("deskwire")
-for _name, _script in SCRIPTS.items():
-    migrations(name=_name)(_migration(_name, _script))
-
-
 def known_migrations() -> set[str]:
     """Return the names of all migrations that this program knows."""
     return set(SCRIPTS)
-
-
-def newer_than_program(db: Database) -> list[str]:
-    """Return the names of migrations that the database has and this program does not know."""
-    return sorted({migration.name for migration in migrations.applied(db)} - known_migrations())

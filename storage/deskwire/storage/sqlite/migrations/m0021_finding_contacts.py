@@ -1,11 +1,14 @@
 """The words that contacts are found by, and the order of their list."""
 
-from collections.abc import Iterator
-from typing import Final
+from __future__ import annotations
 
-from sqlite_utils import Database
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from deskwire.engine.contacts.words import words_of
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 SQL: Final = """
 -- The second index is for those of a contact: they go with it, whatever the program would make of its name by then.

@@ -13,7 +13,8 @@ from typing import Final
 
 import structlog
 
-from deskwire.storage.sqlite.database import DataDirectoryError, connect_reader
+from deskwire.storage.sqlite.database import connect_reader
+from deskwire.storage.sqlite.directory import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)
 

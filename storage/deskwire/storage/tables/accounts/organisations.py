@@ -57,7 +57,8 @@ class OrganisationReads(Queries):
     """Queries; the methods are those of `OrganisationReader`."""
 
     def organisation(self, organisation_id: str) -> Organisation | None:
-        row = self.conn.execute(f"{_ORGANISATION} WHERE o.id = ?", (organisation_id,)).fetchone()
+        sql = f"{_ORGANISATION} WHERE o.id = ? AND o.deleted_at IS NULL"
+        row = self.conn.execute(sql, (organisation_id,)).fetchone()
         return None if row is None else Organisation(*row)
 
     def organisation_of(self, organisation: int) -> Organisation:
@@ -66,7 +67,8 @@ class OrganisationReads(Queries):
         )
 
     def organisations(self) -> Sequence[Organisation]:
-        return [Organisation(*row) for row in self.conn.execute(f"{_ORGANISATION} ORDER BY o.rowid")]
+        sql = f"{_ORGANISATION} WHERE o.deleted_at IS NULL ORDER BY o.rowid"
+        return [Organisation(*row) for row in self.conn.execute(sql)]
 
     def memberships(self, user: int, after: tuple[int, int], limit: int) -> Sequence[Membership]:
         rows = self.conn.execute(
@@ -135,7 +137,7 @@ class OrganisationReads(Queries):
         )
 
 
-class OrganisationWrites(PeopleReads, PeopleWrites, MachineWrites):
+class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWrites):
     """Changes; the methods are those of `OrganisationTransaction`."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
@@ -144,6 +146,12 @@ class OrganisationWrites(PeopleReads, PeopleWrites, MachineWrites):
         self.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", (name, organisation))
         if changes := differences({"name": before.name}, {"name": name}):
             self.record(Deed("organisation.changed", before.id, organisation=organisation, changes=changes))
+
+    def delete_organisation(self, organisation: int, at: int) -> None:
+        sql = "UPDATE organisations SET deleted_at = ? WHERE rowid = ?"
+        self.conn.execute(sql, (at, organisation))
+        before = self.organisation_of(organisation)
+        self.record(Deed("organisation.deleted", before.id, organisation=organisation))
 
     def save_project(self, project: Project) -> None:
         chosen = project.settings

@@ -1,0 +1,109 @@
+"""Orders and looks as commands give them: where the installation is, who carries them out, and how a refusal is told.
+
+What an order needs is imported when no server takes it; a look needs little.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from deskwire.commands.shell.options import place
+from deskwire.commands.shell.refusals import Refused, as_options
+from deskwire.config.settings import Config
+
+_FIELDS: Final[Mapping[str, str]] = {
+    "archivedRetentionDays": "archived_days",
+    "overlapS": "overlap",
+    "overlapSeconds": "overlap",
+    "ttlS": "ttl",
+    "uploadQuotaBytes": "upload_quota",
+}
+"""Parameters of commands whose field in the order has another name."""
+
+
+def order(data: Path | None, operation: str, /, *, make: bool = False, **arguments: Any) -> dict[str, Any]:
+    """Send an order and return its result; arguments that are None are left out. Ends the command with status 1 if refused.
+
+    Args:
+        make: whether a data directory is made if there is none.
+    """
+    config = place(data)
+    body = json.dumps({key: value for key, value in arguments.items() if value is not None}).encode()
+    response = _by_server(config, operation, body)
+    if response is None:
+        from deskwire.commands.admin import reach
+
+        try:
+            response = reach.order(config, operation, body, make=make)
+        except reach.OrderError as error:
+            raise Refused(str(error), None) from error
+    if "refusal" in response:
+        words = response["refusal"]
+        problems = as_options(words["problems"], _FIELDS) or [words["detail"]]
+        raise Refused("\n".join(problems), words["code"])
+    result: dict[str, Any] = response["answer"]
+    return result
+
+
+def _by_server(config: Config, operation: str, body: bytes) -> dict[str, Any] | None:
+    """Return the response of the server that has the directory, None if none does or it is not a directory's."""
+    from deskwire.commands.admin.client import Unanswered, ask
+
+    if config.database_url is not None:
+        return None
+    try:
+        return ask(config.data_dir, operation, body)
+    except (Unanswered, OSError) as error:
+        raise Refused(str(error), None) from error
+
+
+def look(data: Path | None, name: str, /, **arguments: Any) -> dict[str, Any]:
+    """Return the result of a look, which changes nothing. Ends the command with status 1 if it is not possible."""
+    from deskwire.commands.admin.looks import LOOKS
+    from deskwire.engine.core.clock import wall_clock
+    from deskwire.engine.core.errors import DomainError
+
+    with reading(place(data)) as reader:
+        try:
+            return dict(LOOKS[name](reader, wall_clock(), **arguments))
+        except DomainError as error:
+            raise Refused(error.detail, error.reason) from error
+
+
+@contextmanager
+def reading(config: Config) -> Iterator[Any]:
+    """Open the installation for looks. Ends the command with status 1 if that is not possible."""
+    with (
+        _of_database(config, config.database_url) if config.database_url else _of_directory(config) as reader
+    ):
+        yield reader
+
+
+@contextmanager
+def _of_directory(config: Config) -> Iterator[Any]:
+    from deskwire.storage.sqlite.directory import DataDirectoryError
+    from deskwire.storage.sqlite.looking import looking
+
+    try:
+        with looking(config.data_dir) as reader:
+            yield reader
+    except DataDirectoryError as error:
+        raise Refused(str(error), None) from error
+    except OSError as error:  # most often a directory of another user
+        raise Refused(f"The data directory {config.data_dir} can't be used: {error}", None) from error
+
+
+@contextmanager
+def _of_database(config: Config, url: str) -> Iterator[Any]:
+    from deskwire.commands.database.access import refusals
+
+    with refusals():
+        from deskwire.commands.database.identity import identity_of
+        from deskwire.storage.postgres.operating.looking import looking
+
+        with looking(url, identity_of(config)) as reader:
+            yield reader

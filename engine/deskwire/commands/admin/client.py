@@ -1,0 +1,90 @@
+"""Asks the server that has a data directory, through the socket in it; without the libraries of a server, so that it is fast."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+SOCKET_FILE: Final = "admin.sock"
+ORDER_S: Final = 30.0
+"""The time that an order may take, its arrival and its response included."""
+_PATH_MAX: Final = 100
+"""Bytes of a socket's path, a few less than the least that systems take."""
+_PIECE: Final = 1 << 16
+
+
+class Unanswered(Exception):
+    """The connection ended before the response came: it is not known whether the order was carried out."""
+
+
+def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
+    """Send an order to the server of this directory. Return its response; None if no server listens there.
+
+    Raises Unanswered, and OSError if the socket can't be used.
+    """
+    connection = _connected(directory)
+    if connection is None:
+        return None
+    with connection:
+        line = b'{"operation": %s, "arguments": %s}\n' % (json.dumps(name).encode(), arguments)
+        connection.settimeout(ORDER_S)
+        try:
+            connection.sendall(line)
+        except (
+            ConnectionError,
+            TimeoutError,
+        ):  # it is stopping, or too many wait: a line cut short is no order
+            return None
+        said = _all_of(connection)
+    if not said.endswith(b"\n"):
+        raise Unanswered("The server's answer did not come: look whether the order was carried out.")
+    response: dict[str, Any] = json.loads(said)
+    return response
+
+
+def _all_of(connection: socket.socket) -> bytes:
+    """Return what comes until the connection ends, or until the order's time is over."""
+    said, until = bytearray(), monotonic() + ORDER_S
+    try:
+        while (left := until - monotonic()) > 0:
+            connection.settimeout(left)
+            if not (piece := connection.recv(_PIECE)):
+                break
+            said += piece
+    except (ConnectionError, TimeoutError):
+        pass
+    return bytes(said)
+
+
+def _connected(directory: Path) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with address_of(directory) as address:
+            connection.connect(address)
+    except OSError as error:
+        connection.close()
+        nobody = isinstance(error, FileNotFoundError | ConnectionRefusedError)
+        if nobody or not (directory / SOCKET_FILE).exists():
+            return None
+        raise
+    return connection
+
+
+@contextmanager
+def address_of(directory: Path) -> Iterator[str]:
+    """Yield the socket's address; a short one by way of the open directory if its path is too long for a socket."""
+    path = str(directory / SOCKET_FILE)
+    if len(os.fsencode(path)) <= _PATH_MAX or not Path("/proc/self/fd").exists():
+        yield path
+        return
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{handle}/{SOCKET_FILE}"
+    finally:
+        os.close(handle)

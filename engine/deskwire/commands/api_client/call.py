@@ -1,0 +1,40 @@
+"""One call, or a few, of a running service by a command that ends then."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from deskwire.commands.shell.refusals import Refused
+
+if TYPE_CHECKING:
+    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.service import Service
+
+T = TypeVar("T")
+
+
+def call(
+    access: Access, work: Callable[[Service], Awaitable[T]], fields: Mapping[str, str] | None = None
+) -> T:
+    """Return what the calls give. Raises ClickException, which ends the command with status 1 and says why.
+
+    Args:
+        fields: parameters of the command by the fields of the body that have another name.
+    """
+    import trio
+
+    from deskwire.commands.api_client import service as api
+    from deskwire.commands.shell.refusals import as_options
+
+    async def run() -> T:
+        async with api.Service(access) as service:
+            return await work(service)
+
+    try:
+        return trio.run(run)
+    except api.Refused as error:
+        problems = as_options(error.problems, fields or {})
+        raise Refused("\n".join(problems) or str(error), error.code) from error
+    except api.ServiceError as error:
+        raise Refused(str(error), None) from error

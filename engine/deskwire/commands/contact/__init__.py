@@ -1,0 +1,1 @@
+"""`deskwire contact`: what is stored about a contact, through the API of its project (ADR 12)."""

@@ -1,0 +1,101 @@
+"""The reference page of commands, from the commands themselves."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from inspect import cleandoc
+from typing import Any, Final
+
+import click
+
+from deskwire.cli import SECTIONS, cli
+from deskwire.commands.reference.tables import markdown_table
+from deskwire.commands.shell.help import Command, all_commands
+
+INTRODUCTION: Final = """\
+# Commands
+
+<!-- Written by `make docs` from the commands; do not edit. -->
+
+`deskwire COMMAND --help` shows the same in a terminal. Options that name a variable take its value where they are not given;
+every command also takes `-h` and `--help`.
+
+Standard output has what was asked for and nothing else; words for people, errors and progress go to the standard error. Progress
+is shown on a terminal only. Commands that list something print a table, or JSON with `--json`: one array, or where a list can be
+long, as in logs, one object per line. Every date is ISO 8601 in UTC.
+"""
+
+STATUSES: Final = """
+## Exit status
+
+| Status | Meaning |
+| --- | --- |
+| 0 | It was done, or nothing is wrong. |
+| 1 | It was refused or could not be done, or a check has found something; the standard error says what. A question was answered with no. |
+| 2 | The command line or the settings can't be used; nothing was done. |
+
+## Reading and changing
+
+Commands that only read (`list`, `show`, `audit`, `check`) open the database read-only, beside a running server or without one. They create
+no file, and leave a database of another version as it is: they say which version it is of, and what brings it up to date. Commands that
+change something are carried out by the running server if there is one, at once; without a server they do it themselves, and bring the
+database up to date first. A command that deletes something for good asks on a terminal, and elsewhere needs `--yes`.
+
+## Completion
+
+`deskwire completion` prints a script by which a shell completes commands and options:
+
+```sh
+echo 'eval "$(deskwire completion bash)"' >> ~/.bashrc                             # bash 4.4 or newer
+deskwire completion zsh > ~/.zfunc/_deskwire                                       # zsh, with ~/.zfunc in fpath
+deskwire completion fish > ~/.config/fish/completions/deskwire.fish                # fish
+```
+"""
+
+
+def markdown() -> str:
+    """Return the page."""
+    return f"{INTRODUCTION}{STATUSES}\n" + "\n".join(_sections())
+
+
+def _sections() -> Iterator[str]:
+    ctx = click.Context(cli, info_name="deskwire", show_default=True, help_option_names=["-h", "--help"])
+    commands = list(all_commands(cli, ctx))
+    for heading, section in SECTIONS.items():
+        yield f"## {heading}\n"
+        for words, command in commands:
+            if words[0] in section:
+                yield from _section(("deskwire", *words), command)
+
+
+def _section(words: Sequence[str], command: click.Command) -> Iterator[str]:
+    ctx = click.Context(command, info_name=" ".join(words), show_default=True)
+    yield f"### `{' '.join(words)}`\n"
+    yield f"{_text(command)}\n"
+    if isinstance(command, click.Group):
+        return
+    usage = " ".join(command.collect_usage_pieces(ctx))
+    yield f"```text\n{' '.join(words)} {usage}\n```\n"
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    if options:
+        yield markdown_table(
+            ("Option", "Variable", "Default", "Meaning"), [_row(each, ctx) for each in options]
+        )
+    if isinstance(command, Command) and command.examples:
+        yield "```text\n" + "\n".join(command.examples) + "\n```\n"
+
+
+def _text(command: click.Command) -> str:
+    """Return a command's help with each paragraph on a line."""
+    paragraphs = cleandoc(command.help or "").split("\n\n")
+    return "\n\n".join(textwrap.fill(paragraph, 10_000) for paragraph in paragraphs)
+
+
+def _row(option: click.Option, ctx: click.Context) -> tuple[str, str, str, str]:
+    extra: dict[str, Any] = dict(option.get_help_extra(ctx))
+    names = ", ".join(f"`{each}`" for each in (*option.opts, *option.secondary_opts))
+    value = "" if option.is_flag else f" `{option.make_metavar(ctx)}`"
+    variable = ", ".join(f"`{each}`" for each in extra.get("envvars", ()))
+    default = "required" if option.required else f"`{extra['default']}`" if "default" in extra else ""
+    return f"{names}{value}", variable, default, option.help or ""

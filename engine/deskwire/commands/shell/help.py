@@ -1,0 +1,129 @@
+"""The help of commands: summaries that are never cut, commands under headings, and examples at the end.
+
+The program's own command knows the names and summaries of the others without loading them: a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+_WHOLE: Final = sys.maxsize  # characters of a summary that is not cut
+
+
+class Command(click.Command):
+    """A command whose help ends with examples.
+
+    Args:
+        examples: command lines, as they are typed.
+    """
+
+    def __init__(self, *arguments: Any, examples: Sequence[str] = (), **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.examples: Final = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples behind the options."""
+        write_examples(formatter, self.examples)
+        super().format_epilog(ctx, formatter)
+
+
+class Group(click.Group):
+    """A group of such commands, with the whole summary of each."""
+
+    command_class = Command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a line for each command, or several."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary(self.commands[name])) for name in self.list_commands(ctx)])
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A command that is loaded when it is asked for.
+
+    Args:
+        place: `module:name`.
+        summary: the first sentence of its help.
+    """
+
+    place: str
+    summary: str
+
+    def load(self) -> click.Command:
+        """Import the module, and return the command."""
+        module, _, name = self.place.partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+class Program(click.Group):
+    """The program itself: its commands by heading, each loaded when it is asked for.
+
+    Args:
+        sections: the commands by their names, by the headings that the help shows them under.
+    """
+
+    def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, Elsewhere]], **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.sections: Final = sections
+        self._known: Final = {name: each for section in sections.values() for name, each in section.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order of the help."""
+        return list(self._known)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name."""
+        known = self._known.get(cmd_name)
+        return None if known is None else known.load()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings; none is loaded."""
+        widest = max(map(len, self._known))
+        for heading, section in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:<{widest}}", each.summary) for name, each in section.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin so; none is loaded."""
+        commands = [
+            CompletionItem(name, help=each.summary)
+            for name, each in self._known.items()
+            if name.startswith(incomplete)
+        ]
+        options = click.Command.shell_complete(self, ctx, incomplete) if incomplete.startswith("-") else []
+        return [*commands, *options]
+
+
+def summary(command: click.Command) -> str:
+    """Return the first sentence of a command's help, without its full stop."""
+    return command.get_short_help_str(_WHOLE).removesuffix(".")
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    """Write command lines, each as it is typed."""
+    if examples:
+        with formatter.section("Examples"):
+            for each in examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{each}\n")
+
+
+def all_commands(
+    program: click.Group, ctx: click.Context, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield each command of a group with its words, groups before what is in them."""
+    for name in program.list_commands(ctx):
+        command = program.get_command(ctx, name)
+        assert command is not None, name
+        words = (*path, name)
+        yield words, command
+        if isinstance(command, click.Group):
+            yield from all_commands(command, click.Context(command, ctx, name), words)

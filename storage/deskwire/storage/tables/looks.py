@@ -1,0 +1,12 @@
+"""The queries of commands that only read: accounts, their credentials, and the audit trail; few, so that they load fast."""
+
+from __future__ import annotations
+
+from deskwire.storage.tables.accounts.machines import MachineReads
+from deskwire.storage.tables.accounts.organisations import OrganisationReads
+from deskwire.storage.tables.accounts.people import PeopleReads
+from deskwire.storage.tables.audit import AuditReads
+
+
+class LookReads(PeopleReads, OrganisationReads, MachineReads, AuditReads):
+    """The methods are those of `looks.LookReader`."""

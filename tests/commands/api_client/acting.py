@@ -1,0 +1,42 @@
+"""Commands about a project, as an operator types them beside a running service."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+
+from tests.support.api.service import Service
+from tests.support.sockets.server_process import environment
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command that has ended left: its exit status, stdout and stderr."""
+
+    status: int
+    printed: str
+    said: str
+
+    @property
+    def document(self) -> Any:
+        """What was printed, as JSON."""
+        assert self.status == 0, self.said
+        return json.loads(self.printed)
+
+
+async def deskwire(service: Service, *arguments: str, key: str | None = None) -> Outcome:
+    """Run a command in a process of its own, with the credentials in its environment."""
+    variables = {"DESKWIRE_URL": service.url, "DESKWIRE_KEY": key or service.demo["serverKey"]}
+    with trio.fail_after(60):
+        done = await trio.run_process(
+            [sys.executable, "-m", "deskwire", *arguments],
+            env={**environment(), **variables},
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+        )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
