@@ -22,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # In CI, what failed is run once more by itself, and named: processes, browsers and databases share its few cores.
 PYTEST_AGAIN := $(BIN)/python -m tests.again -n auto --dist worksteal
 
-.PHONY: run demo lint unit test verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs site explorer vendor web-types web-lint clients containers image audit lock clean
+.PHONY: run demo lint unit test newest verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs site explorer vendor web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -48,6 +48,16 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 test: lint
 	$(PYTEST_AGAIN) -n $(WORKERS) -m "not long and not web" $(ARGS)
+
+# The tests with the newest Python at hand that is supported, in an environment of its own; what CI runs of them is in .ci/run.
+NEWEST ?= $(shell .ci/newest-python)
+
+newest:
+	@test -n "$(NEWEST)" || { echo "There is no newer Python here that is supported; name one: make newest NEWEST=python3.13"; exit 1; }
+	@$(NEWEST) -m venv --clear .venv-newest
+	@for each in run build dev; do .venv-newest/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/$$each.txt || exit 1; done
+	@.venv-newest/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	.venv-newest/bin/python -m tests.again -n auto --dist worksteal -m "not long and not web" $(ARGS)
 
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
@@ -182,8 +192,9 @@ web-lint: $(TOOLS)/node_modules/.stamp
 web: web-lint .venv/.web-stamp
 	WEB=required $(PYTEST_AGAIN) -n $(WORKERS) --dist loadfile tests/web $(ARGS)
 
-# The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used.
-# Needs a JDK, too. What is installed is in tests/clients/tools and requirements/clients.txt; nothing else is fetched.
+# The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used; then the
+# examples in six languages. Needs a JDK, Ruby and PHP, too, and the websocket libraries that .ci/run installs. What else is
+# installed is in tests/clients/tools and requirements/clients.txt; nothing is fetched besides.
 CLIENT_TOOLS := tests/clients/tools
 
 $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS)/package-lock.json
@@ -191,7 +202,7 @@ $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS
 	@touch $@
 
 clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
-	CLIENTS=required $(PYTEST_AGAIN) tests/clients $(ARGS)
+	CLIENTS=required $(PYTEST_AGAIN) tests/clients tests/examples $(ARGS)
 
 # The image, built and run without an engine, and the files to deploy with, each read by the program that it is for. Needs
 # Linux, root and promtool (Debian's package prometheus), and leaves out what kubectl alone could say where there is none.
@@ -217,7 +228,7 @@ lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
-	rm -rf .venv .venv-audit .venv-bench .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-audit .venv-bench .venv-newest .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 # What the program itself needs; the tools of developers come on top when they are asked for.
 $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml

@@ -42,6 +42,7 @@ NAVIGATION = {
         "guide/stream",
         "guide/listen",
         "guide/mirror",
+        "guide/examples",
     ),
     "Use the API": ("guide/api", "guide/lists-and-exports", "guide/people", "guide/uploads"),
     "Serve customers": (
@@ -58,6 +59,7 @@ NAVIGATION = {
     ),
     "Operate": (
         "guide/provisioning",
+        "guide/moving",
         "guide/importing",
         "guide/operating",
         "guide/deploy",

@@ -71,6 +71,10 @@ SECTIONS: Final[Mapping[str, Mapping[str, Elsewhere]]] = {
         "contact": Elsewhere(
             f"{_COMMANDS}.contact.command:contact", "Export or erase all that is stored about a contact"
         ),
+        "convert": Elsewhere(
+            f"{_COMMANDS}.convert.command:convert_command",
+            "Convert exports of another service to the lines that `deskwire import` takes; - reads the standard input",
+        ),
         "import": Elsewhere(
             f"{_COMMANDS}.import_.command:import_command",
             "Import conversations with their messages from FILE (NDJSON); - reads the standard input",

@@ -139,9 +139,11 @@ def test_every_route_and_every_setting_is_in_the_reference() -> None:
     assert {(method, shape(path)) for method, path in found} == CALLS
 
 
-def test_every_example_shown_is_the_file_it_is_named_after() -> None:
+def test_every_example_shown_is_the_file_it_is_named_after_and_every_other_is_linked() -> None:
     shown = set()
     for page in guides():
+        links = [(page.parent / link).resolve() for link in LINK.findall(prose(page)) if "/examples/" in link]
+        shown |= {path for path in links if path.parent == ROOT / "docs/examples"}
         for block in blocks(page):
             if len(block.words) > 1 and block.words[1].startswith("docs/"):
                 assert block.text == (ROOT / block.words[1]).read_text(), block.words[1]

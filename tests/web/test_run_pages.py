@@ -246,7 +246,7 @@ def test_a_machine_credential_has_what_it_was_given_is_rotated_and_revoked(desk:
         text = dialog.get_by_role("region", name="Secret").inner_text()
         dialog.get_by_role("button", name="Close").click()
         expect(dialog).to_have_count(0)
-        return text
+        return str(text)
 
     def answer(secret: str, path: str) -> int:
         return stage.s2s.get(path, headers={"Authorization": f"Bearer {secret}"}).status_code

@@ -1,0 +1,90 @@
+"""`deskwire convert` and its options; what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import click
+
+from deskwire.commands.shell.help import Command
+
+SOURCES: Final = ("chatwoot", "intercom", "zendesk")
+
+
+@click.command(
+    "convert",
+    cls=Command,
+    examples=[
+        "deskwire convert zendesk tickets.json users.json --output history.ndjson",
+        "deskwire convert intercom conversations.json --by-email | deskwire import -",
+    ],
+)
+@click.argument("source", type=click.Choice(SOURCES))
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the lines to this file, not to the standard output.",
+)
+@click.option(
+    "--by-email",
+    is_flag=True,
+    help="Take the email address as the userId of a customer who has no external id there.",
+)
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write each record that is left out or changed to this file as JSON, with the reason.",
+)
+@click.pass_context
+def convert_command(
+    ctx: click.Context,
+    source: str,
+    files: tuple[Path, ...],
+    output: Path | None,
+    by_email: bool,
+    report: Path | None,
+) -> None:
+    """Convert exports of another service to the lines that `deskwire import` takes; - reads the standard input.
+
+    All FILES of an export go into one call, in any order: tickets, comments and users belong together. What can't be carried
+    over is counted on the error output, with the reason. The exit status is 1 if a file has records that are broken.
+    """
+    from deskwire.commands.convert.reading import UnfitFileError
+    from deskwire.commands.convert.run import SOURCES as READERS
+    from deskwire.commands.convert.run import convert
+    from deskwire.commands.convert.tally import Tally
+    from deskwire.engine.core.clock import wall_clock
+
+    reading: list[str] = []
+
+    def opened() -> Iterator[tuple[str, BinaryIO]]:
+        for path in files:
+            reading[:] = [str(path)]
+            with ExitStack() as each:
+                yield str(path), sys.stdin.buffer if str(path) == "-" else each.enter_context(path.open("rb"))
+        reading.clear()
+
+    with ExitStack() as stack:
+        try:
+            target = sys.stdout.buffer if output is None else stack.enter_context(output.open("wb"))
+            tally = Tally(None if report is None else stack.enter_context(report.open("w")))
+            convert(READERS[source](), opened(), target, tally, by_email=by_email, now=wall_clock())
+            target.flush()
+        except UnfitFileError as error:
+            raise click.ClickException(f"{reading[0]} can't be read: {error}.") from error
+        except (OSError, sqlite3.Error) as error:
+            raise click.ClickException(f"The conversion could not finish: {error}.") from error
+    click.echo("\n".join(tally.summary()), err=True)
+    ctx.exit(1 if tally.faulty else 0)

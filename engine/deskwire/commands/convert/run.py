@@ -1,0 +1,49 @@
+"""A conversion: all files are read into the spool, then the lines are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from typing import BinaryIO, Final
+
+from deskwire.commands.convert.chatwoot import Chatwoot
+from deskwire.commands.convert.intercom import Intercom
+from deskwire.commands.convert.reading import Unreadable, records
+from deskwire.commands.convert.source import Source
+from deskwire.commands.convert.spool import Spool
+from deskwire.commands.convert.tally import Note, Tally
+from deskwire.commands.convert.writing import Writer
+from deskwire.commands.convert.zendesk import Zendesk
+
+SOURCES: Final[Mapping[str, Callable[[], Source]]] = {
+    "chatwoot": Chatwoot,
+    "intercom": Intercom,
+    "zendesk": Zendesk,
+}
+
+
+def convert(
+    source: Source,
+    files: Iterable[tuple[str, BinaryIO]],
+    output: BinaryIO,
+    tally: Tally,
+    *,
+    by_email: bool,
+    now: int,
+) -> None:
+    """Convert files, given with their names; `now` is in milliseconds.
+
+    Raises UnfitFileError, OSError, and sqlite3.Error if the folder for temporary files is full.
+    """
+    with closing(Spool()) as spool:
+        for name, file in files:
+            for record in records(file):
+                if isinstance(record, Unreadable):
+                    tally.note(Note.unreadable, f"{name}, line {record.line}: {record.reason}")
+                elif isinstance(record, dict):
+                    for part in source.parts(record, tally):
+                        spool.keep(part)
+                else:
+                    tally.note(Note.unknown, f"{name}: {type(record).__name__}")
+        writer = Writer(source.name, spool, tally, by_email=by_email, now=now)
+        output.writelines(writer.lines())

@@ -1,0 +1,79 @@
+"""The count of what can't be carried over, and of what is carried over in another form."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TextIO
+
+from deskwire.commands.api_client.shown import visible
+
+
+class Note(Enum):
+    """A reason to tell the operator of a record. The value is the text behind its count.
+
+    The names are the `reason` of the lines that `--report` writes.
+    """
+
+    unreadable = "not valid JSON"
+    refused = "refused by the rules of an import"
+    unknown = "of a kind that is not known"
+    not_imported = "of a kind that an import has no place for"
+    deleted = "deleted at the source"
+    redacted = "redacted at the source: their text is gone"
+    no_thread = "messages whose conversation is in no file"
+    no_text = "messages with neither text nor attachment"
+    step = "steps without words, such as an assignment or a closing"
+    no_link = "attachments without an address"
+    parts_missing = "conversations that the export has without all of their messages"
+    field_dropped = "fields that an import does not take, without which the record is kept"
+
+    links = "messages whose attachments became links in their text"
+    split = "messages cut into several, as they have more than 20,000 characters"
+    no_time = "messages without a time, dated like their conversation"
+    other_person = "messages of a further customer, whose name stands in front of the text"
+    unknown_author = "messages of somebody who is in no file, shown as an agent without a name"
+    unknown_contact = "conversations of a customer who is in no file, known by the old id alone"
+    no_id = "customers without an id of your own, named by the old id"
+
+
+LOST = tuple(Note)[: list(Note).index(Note.links)]
+"""What is left out; the others are kept in another form."""
+
+FAULTS = (Note.unreadable, Note.refused)
+"""What makes the exit status 1."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The figures of a conversion.
+
+    Args:
+        report: where each note is written as a line of JSON, with the id that it is about.
+    """
+
+    report: TextIO | None = None
+    written: Counter[str] = field(default_factory=Counter)
+    notes: Counter[Note] = field(default_factory=Counter)
+
+    def note(self, note: Note, about: str) -> None:
+        """Count a record, and write it to the report."""
+        self.notes[note] += 1
+        if self.report is not None:
+            self.report.write(json.dumps({"reason": note.name, "about": about}) + "\n")
+
+    @property
+    def faulty(self) -> bool:
+        """Return whether something in the files is broken."""
+        return any(self.notes[note] for note in FAULTS)
+
+    def summary(self) -> Iterator[str]:
+        """Yield the lines of the result."""
+        yield f"written: {self.written['conversation']:,} conversations, {self.written['message']:,} messages"
+        for words, kinds in (("left out", LOST), ("changed", [each for each in Note if each not in LOST])):
+            for note in kinds:
+                if self.notes[note]:
+                    yield f"{words}: {self.notes[note]:,} {visible(note.value)}"

@@ -1,0 +1,205 @@
+"""The parts of an export put together again, as the lines that an import takes (ADR 30)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from deskwire.commands.convert.parts import Person, Post, Thread
+from deskwire.commands.convert.spool import Spool
+from deskwire.commands.convert.tally import Note, Tally
+from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.importing.records import Refusal
+from deskwire.http.api.input.ndjson import Line
+from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
+
+TEXT_MAX: Final = 20_000
+"""The most characters of a message."""
+_NAME_MAX: Final = 200
+_TITLE_MAX: Final = 500
+_OPTIONAL: Final = ("title", "rating", "ratingComment", "ratedAt", "attributes", "closedAt", "updatedAt")
+_OPTIONAL_OF_CONTACT: Final = ("name", "email", "phone", "avatar", "createdAt")
+
+
+class Writer:
+    """Writes what a spool has.
+
+    Args:
+        source: the name in front of ids that are the source's.
+        by_email: whether a customer without an external id is known by the email address.
+        now: in milliseconds.
+    """
+
+    def __init__(self, source: str, spool: Spool, tally: Tally, *, by_email: bool, now: int) -> None:
+        self._source = source
+        self._spool = spool
+        self._tally = tally
+        self._by_email = by_email
+        self._now = now
+        self._nameless: set[str] = set()
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines: each conversation, the oldest first, and its messages behind it."""
+        for thread in self._spool.threads():
+            line = self._accepted(self._conversation(thread), thread.id)
+            if line is None:
+                continue
+            self._tally.written["conversation"] += 1
+            yield line
+            yield from self._messages(thread)
+        for key in self._spool.homeless():
+            self._tally.note(Note.no_thread, f"message {key}")
+
+    def _messages(self, thread: Thread) -> Iterator[bytes]:
+        empty = True
+        for post in self._spool.posts(thread):
+            empty = False
+            for record in self._message(thread, post):
+                yield from self._written(record)
+        if empty and thread.opening:
+            post = Post(
+                f"{thread.key}-opening",
+                thread.key,
+                thread.contact,
+                thread.opening,
+                thread.created_at,
+                "contact",
+            )
+            for record in self._message(thread, post):
+                yield from self._written(record)
+
+    def _written(self, record: dict[str, Any]) -> Iterator[bytes]:
+        line = self._accepted(record, record["externalId"])
+        if line is not None:
+            self._tally.written["message"] += 1
+            yield line
+
+    def _conversation(self, thread: Thread) -> dict[str, Any]:
+        rating = thread.rating
+        record: dict[str, Any] = {
+            "type": "conversation",
+            "externalId": f"{self._source}-{thread.id}",
+            "contact": self._contact(thread),
+            "title": None if thread.title is None else thread.title[:_TITLE_MAX],
+            "status": thread.status,
+            "createdAt": iso(thread.created_at),
+            "updatedAt": iso_or_none(thread.updated_at),
+            "closedAt": iso_or_none(thread.closed_at),
+            "rating": None if rating is None else rating.value,
+            "ratedAt": None if rating is None else iso_or_none(rating.at),
+            "ratingComment": None if rating is None else rating.comment,
+            "attributes": self._attributes(thread),
+        }
+        return {name: value for name, value in record.items() if value is not None}
+
+    def _attributes(self, thread: Thread) -> Mapping[str, Any]:
+        """Return the attributes under their labels, with the assignee's name."""
+        shown = {
+            self._labelled(name): self._labelled(value) if isinstance(value, str) else value
+            for name, value in thread.attributes.items()
+        }
+        assignee = None if thread.assignee is None else self._spool.person(thread.assignee)
+        return shown if assignee is None else {**shown, "assignee": assignee.name or assignee.email}
+
+    def _labelled(self, value: str) -> str:
+        return self._spool.label(value) or value
+
+    def _contact(self, thread: Thread) -> dict[str, Any]:
+        person = self._spool.person(thread.contact)
+        if person is None:
+            self._tally.note(Note.unknown_contact, f"conversation {thread.id}")
+            return {"userId": f"{self._source}-{thread.contact}"}
+        name = None if person.name is None else person.name[:_NAME_MAX]
+        identity = {"name": name, "email": person.email, "phone": person.phone, "avatar": person.avatar}
+        record = {"userId": self._user_id(person), **identity, "createdAt": iso_or_none(person.created_at)}
+        return {name: value for name, value in record.items() if value is not None}
+
+    def _user_id(self, person: Person) -> str:
+        if person.external_id:
+            return person.external_id
+        if self._by_email and person.email:
+            return person.email
+        if person.key not in self._nameless:
+            self._nameless.add(person.key)
+            self._tally.note(Note.no_id, f"{self._source}-{person.key}")
+        return f"{self._source}-{person.key}"
+
+    def _message(self, thread: Thread, post: Post) -> Iterator[dict[str, Any]]:
+        """Yield the records of a post: none if it says nothing, several if it is long."""
+        author, prefix = self._author(thread, post)
+        text = "\n".join(
+            [post.text, *(f"[attachment: {name}] {address}" for name, address in post.links)]
+        ).strip()
+        if not text:
+            self._tally.note(Note.no_text, f"message {post.key}")
+            return
+        if post.links:
+            self._tally.note(Note.links, f"message {post.key}")
+        if post.at is None:
+            self._tally.note(Note.no_time, f"message {post.key}")
+        pieces = list(_pieces(prefix + text))
+        if len(pieces) > 1:
+            self._tally.note(Note.split, f"message {post.key}")
+        for number, piece in enumerate(pieces, 1):
+            yield {
+                "type": "message",
+                "externalId": post.key if number == 1 else f"{post.key}-{number}",
+                "conversation": f"{self._source}-{thread.id}",
+                "author": author,
+                "text": piece,
+                "createdAt": iso(thread.created_at if post.at is None else post.at),
+                **({"internal": True} if post.internal else {}),
+            }
+
+    def _author(self, thread: Thread, post: Post) -> tuple[dict[str, str], str]:
+        """Return the author of a message, and what stands in front of its text."""
+        person = None if post.author is None else self._spool.person(post.author)
+        role = post.role or (None if person is None else person.role)
+        name = post.name or (None if person is None else person.name or person.email)
+        if post.author == thread.contact or (role == "contact" and post.author is None):
+            return {"type": "contact"}, ""
+        if role == "contact":
+            self._tally.note(Note.other_person, f"message {post.key}")
+            return {"type": "contact"}, f"{name or 'Another customer'} wrote:\n"
+        if role is None:
+            self._tally.note(Note.unknown_author, f"message {post.key}")
+        author: dict[str, str] = {"type": role or "agent"}
+        return (author if name is None else {**author, "name": name[:_NAME_MAX]}), ""
+
+    def _accepted(self, record: dict[str, Any], about: str) -> bytes | None:
+        """Return the line of a record that an import takes, without optional fields that it would not; None if there is none."""
+        for _ in range(2):
+            line = orjson.dumps(record)
+            read = read_line(Line(1, line if len(line) <= LINE_BYTES else None), self._now)
+            if not isinstance(read, Refusal):
+                return line + b"\n"
+            pointers = {each.pointer for each in read.problems}
+            if not self._dropped(record, pointers, about):
+                break
+        self._tally.note(Note.refused, f"{about}: {', '.join(sorted(pointers))}")
+        return None
+
+    def _dropped(self, record: dict[str, Any], pointers: set[str], about: str) -> bool:
+        """Drop the optional fields that problems are about; return whether these are all of the problems."""
+        places = [(record, name, f"/{name}") for name in _OPTIONAL]
+        places += [(record.get("contact", {}), name, f"/contact/{name}") for name in _OPTIONAL_OF_CONTACT]
+        for within, name, pointer in places:
+            meant = {each for each in pointers if each == pointer or each.startswith(f"{pointer}/")}
+            if meant and name in within:
+                del within[name]
+                self._tally.note(Note.field_dropped, f"{about}: {pointer}")
+                pointers = pointers - meant
+        return not pointers
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces that fit a message each, cut at an end of a line or a blank where there is one."""
+    while len(text) > TEXT_MAX:
+        cut = max(text.rfind("\n", 1, TEXT_MAX), text.rfind(" ", TEXT_MAX // 2, TEXT_MAX))
+        cut = cut if cut > TEXT_MAX // 2 else TEXT_MAX
+        yield text[:cut].rstrip()
+        text = text[cut:].lstrip()
+    if text:
+        yield text

@@ -1,0 +1,73 @@
+"""Whatever stands in a record, its conversion goes on, and everything that it writes is taken by an import."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.importing.records import Refusal
+from deskwire.http.api.input.ndjson import Line
+from deskwire.http.resources.imports.lines import read_line
+from tests.commands.converting.converted import NOW, converted
+from tests.commands.converting.shapes import (
+    ZENDESK_USERS,
+    chatwoot_conversation,
+    chatwoot_messages,
+    chatwoot_rows,
+    intercom_conversation,
+    zendesk_ticket,
+)
+
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "zendesk": [zendesk_ticket(), *ZENDESK_USERS, {"ticket_events": [{"ticket_id": 1, "child_events": []}]}],
+    "intercom": [intercom_conversation()],
+    "chatwoot": [chatwoot_conversation(), chatwoot_messages(), *chatwoot_rows()],
+}
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        10**30,
+        1e308,
+        "",
+        " ",
+        "x" * 70_000,
+        "\0",
+        "\ud800",
+        [],
+        [None],
+        {},
+        {"id": {}},
+        [{"id": 1}],
+    ]
+)
+
+
+def places(value: Any, way: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return the ways to all values in a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [way] * bool(way) + [found for key, each in inner for found in places(each, (*way, key))]
+
+
+@pytest.mark.parametrize("source", SHAPES)
+@given(data=st.data())
+def test_an_odd_value_anywhere_stops_nothing_and_what_is_written_is_taken(
+    source: str, data: st.DataObject
+) -> None:
+    records = json.loads(json.dumps(SHAPES[source]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        way = data.draw(st.sampled_from(places(records)))
+        inner = records
+        for step in way[:-1]:
+            inner = inner[step]
+        inner[way[-1]] = data.draw(ODD)
+    done = converted(source, *records)
+    for number, line in enumerate(done.output.splitlines(), 1):
+        assert not isinstance(read_line(Line(number, line), NOW), Refusal)
