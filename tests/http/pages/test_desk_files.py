@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from deskwire.engine.events.types import CATALOG, CONFIDENTIAL, LISTABLE, NAMEABLE, STORED
 from deskwire.http.pages.web_files import Tree, load
 from tests.support.root import ROOT
 
@@ -157,3 +158,15 @@ def test_the_name_of_all_files_changes_with_any_of_them(tmp_path: Path) -> None:
     ]
     assert names[0] == names[-1]
     assert len(set(names)) == len(names) - 1
+
+
+def test_the_types_that_the_desk_lets_choose_are_those_that_an_endpoint_may_list() -> None:
+    source = (FOLDER / "why/event-types.js").read_text()
+    parts = {
+        name: re.findall(r'"([a-z.]+)"', body)
+        for name, body in re.findall(r"export const ([A-Z]+) = \[([^\]]*)\]", source)
+    }
+    assert set(parts["CONTRACT"]) == STORED
+    assert set(parts["TYPING"]) == {name for name in LISTABLE if name in CATALOG} - STORED
+    assert set(parts["EXTENSIONS"]) == NAMEABLE
+    assert set(parts["INTERNAL"]) == CONFIDENTIAL

@@ -49,6 +49,7 @@ PATCH /v3/conversations/{conversationId}                        | dashboard    |
 GET /v3/conversations/{conversationId}/activity                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/assign                  | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/close                   | dashboard    | conversations.manage | 8 KiB
+GET /v3/conversations/{conversationId}/consumers                | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/context                  | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/deliveries               | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
@@ -63,6 +64,8 @@ PUT /v3/conversations/{conversationId}/seen                     | dashboard    |
 POST /v3/conversations/{conversationId}/typing                  | dashboard    | conversations.reply  | 8 KiB
 GET /v3/conversations/{conversationId}/workflow                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/workflow/start          | dashboard    | conversations.manage | 8 KiB
+GET /v3/deliveries/{deliveryId}                                 | dashboard    | webhooks.manage      | -
+POST /v3/deliveries/{deliveryId}/redeliver                      | dashboard    | webhooks.manage      | 8 KiB
 GET /v3/engagement/surveys                                      | dashboard    | surveys.read         | -
 POST /v3/engagement/surveys                                     | dashboard    | surveys.manage       | body_limit_bytes
 DELETE /v3/engagement/surveys/{surveyId}                        | dashboard    | surveys.manage       | 8 KiB
@@ -80,6 +83,8 @@ POST /v3/engagement/surveys/{surveyId}/validate                 | dashboard    |
 GET /v3/engagement/surveys/{surveyId}/versions                  | dashboard    | surveys.read         | -
 POST /v3/engagement/surveys/{surveyId}/versions                 | dashboard    | surveys.manage       | body_limit_bytes
 GET /v3/engagement/surveys/{surveyId}/versions/{version}        | dashboard    | surveys.read         | -
+GET /v3/events                                                  | dashboard    | conversations.read   | -
+GET /v3/events/{eventId}                                        | dashboard    | conversations.read   | -
 GET /v3/inbox/counters                                          | dashboard    | conversations.read   | -
 GET /v3/openapi.json                                            | none         | -                    | -
 GET /v3/organisations                                           | user         | -                    | -
@@ -171,7 +176,9 @@ DELETE /v3/s2s/webhooks/{endpointId}                            | server_key   |
 GET /v3/s2s/webhooks/{endpointId}                               | server_key   | webhooks.manage      | -
 PATCH /v3/s2s/webhooks/{endpointId}                             | server_key   | webhooks.manage      | 64 KiB
 GET /v3/s2s/webhooks/{endpointId}/deliveries                    | server_key   | webhooks.manage      | -
+GET /v3/s2s/webhooks/{endpointId}/figures                       | server_key   | webhooks.manage      | -
 POST /v3/s2s/webhooks/{endpointId}/recover                      | server_key   | webhooks.manage      | 8 KiB
+POST /v3/s2s/webhooks/{endpointId}/replay                       | server_key   | webhooks.manage      | 8 KiB
 POST /v3/s2s/webhooks/{endpointId}/rotate-secret                | server_key   | webhooks.manage      | 8 KiB
 POST /v3/s2s/webhooks/{endpointId}/test                         | server_key   | webhooks.manage      | 8 KiB
 GET /v3/search                                                  | dashboard    | conversations.read   | -
@@ -187,6 +194,8 @@ DELETE /v3/snippets/{snippetId}                                 | dashboard    |
 GET /v3/snippets/{snippetId}                                    | dashboard    | conversations.read   | -
 PATCH /v3/snippets/{snippetId}                                  | dashboard    | snippets.manage      | 512 KiB
 GET /v3/stream                                                  | dashboard    | conversations.read   | -
+GET /v3/stream/consumers                                        | dashboard    | webhooks.manage      | -
+DELETE /v3/stream/consumers/{consumerId}                        | dashboard    | webhooks.manage      | 8 KiB
 PUT /v3/stream/{streamId}/view                                  | dashboard    | conversations.read   | 16 KiB
 GET /v3/tags                                                    | dashboard    | conversations.read   | -
 GET /v3/tags                                                    | dashboard    | conversations.read   | -
@@ -220,6 +229,17 @@ GET /v3/users/me/permissions                                    | user         |
 DELETE /v3/users/me/sessions                                    | user         | -                    | 8 KiB
 GET /v3/users/me/sessions                                       | user         | -                    | -
 DELETE /v3/users/me/sessions/{browserSessionId}                 | user         | -                    | 8 KiB
+GET /v3/webhooks                                                | dashboard    | webhooks.manage      | -
+POST /v3/webhooks                                               | dashboard    | webhooks.manage      | 64 KiB
+DELETE /v3/webhooks/{endpointId}                                | dashboard    | webhooks.manage      | 8 KiB
+GET /v3/webhooks/{endpointId}                                   | dashboard    | webhooks.manage      | -
+PATCH /v3/webhooks/{endpointId}                                 | dashboard    | webhooks.manage      | 64 KiB
+GET /v3/webhooks/{endpointId}/deliveries                        | dashboard    | webhooks.manage      | -
+GET /v3/webhooks/{endpointId}/figures                           | dashboard    | webhooks.manage      | -
+POST /v3/webhooks/{endpointId}/recover                          | dashboard    | webhooks.manage      | 8 KiB
+POST /v3/webhooks/{endpointId}/replay                           | dashboard    | webhooks.manage      | 8 KiB
+POST /v3/webhooks/{endpointId}/rotate-secret                    | dashboard    | webhooks.manage      | 8 KiB
+POST /v3/webhooks/{endpointId}/test                             | dashboard    | webhooks.manage      | 8 KiB
 GET /v3/workflows                                               | dashboard    | conversations.read   | -
 POST /v3/workflows                                              | dashboard    | projects.manage      | body_limit_bytes
 POST /v3/workflows/validate                                     | dashboard    | conversations.read   | body_limit_bytes

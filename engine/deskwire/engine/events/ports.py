@@ -62,6 +62,22 @@ class EventReader(Protocol):
     ) -> Sequence[StoredEvent]:
         """Events of a project of these types with a position larger than `after`, in commit order, whoever has them else."""
 
+    def newest_events(
+        self, project: int, before: int | None, limit: int, types: frozenset[str], conversation: str | None
+    ) -> Sequence[StoredEvent]:
+        """Events of a project of these types with a position smaller than `before`, newest first; whoever has them else.
+
+        Args:
+            types: at least one.
+            conversation: the id of the one conversation whose events are wanted; None for those of all.
+        """
+
+    def event(self, project: int, event_id: str) -> StoredEvent | None:
+        """The stored event of the project with this id, whoever may have it; None if there is none."""
+
+    def confirmed_sequence(self, conversation: int, event_id: str) -> int | None:
+        """The sequence of the conversation's newest stored event that is not newer than this id; None if there is none."""
+
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:

@@ -247,14 +247,19 @@ class Hub:
             return _LOOK_S
         return max(0.0, min(_LOOK_S, lease.admitted_at(consumer_id) - self._now()))
 
-    async def consumers(self, project: Project) -> Sequence[ConsumerStatus]:
-        """Return every channel of the project that was ever held, by name."""
+    async def consumers(
+        self, project: Project, channels: Collection[str] | None = None
+    ) -> Sequence[ConsumerStatus]:
+        """Return every channel of the project that was ever held, by name; or of these those that were."""
 
         def query(reader: StreamReader) -> list[ConsumerStatus]:
-            return [
-                self._status(reader, row, live.get(row.channel))
-                for row in reader.stream_consumers(project.rowid)
-            ]
+            return [self._status(reader, row, live.get(row.channel)) for row in held(reader)]
+
+        def held(reader: StreamReader) -> Sequence[StreamConsumer]:
+            if channels is None:
+                return reader.stream_consumers(project.rowid)
+            rows = (reader.stream_consumer(project.rowid, name) for name in sorted(channels))
+            return [row for row in rows if row is not None]
 
         live = {
             channel.name: (lease.confirmed, lease.holder is not None)

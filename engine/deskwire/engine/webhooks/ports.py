@@ -16,7 +16,9 @@ from deskwire.engine.webhooks.delivery import (
     HeldBack,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.figures import Figures
 from deskwire.engine.webhooks.outcome import Outcome, Sequences
+from deskwire.engine.webhooks.replay import Replayable, Replayed
 from deskwire.engine.webhooks.retry.circuit import Circuit
 
 
@@ -113,6 +115,20 @@ class DeliveryReader(Protocol):
         Returns two numbers: those whose event is stored, and those whose event is not stored any more.
         """
 
+    def replayable(self, endpoint: int, conversation: int, wanted: Replayed) -> Replayable:
+        """Count what `replay` would send of a conversation's events to an endpoint."""
+
+    def delivery_figures(
+        self, project: int, endpoint: int, starts: Sequence[int], until: int | None
+    ) -> Figures:
+        """Count the endpoint's deliveries in buckets by the time at which they were made.
+
+        Args:
+            project: storage key of the endpoint's project.
+            starts: where the buckets begin (ms), in ascending order, at least one.
+            until: where the last one ends (ms); None if it has no end.
+        """
+
 
 class DeliveryTransaction(DeliveryReader, Protocol):
     """Changes of endpoints and of deliveries."""
@@ -150,6 +166,20 @@ class DeliveryTransaction(DeliveryReader, Protocol):
 
     def recover(self, endpoint: int, after: str, at: int, limit: int) -> int:
         """Repeat up to `limit` of the deliveries that `recoverable` counts, oldest first; return their number."""
+
+    def replay(
+        self, endpoint: int, conversation: int, wanted: Replayed, at: int, limit: int
+    ) -> tuple[int, int | None]:
+        """Store pending deliveries of a conversation's events, whatever became of them before, in their order.
+
+        An event that is on its way to the endpoint is left out. One that was never for it gets its first delivery.
+
+        Args:
+            limit: events that are looked at.
+
+        Returns the number of deliveries, and the sequence of the last event that was looked at: the next part begins
+        behind it. It is None once there is no further event.
+        """
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         """Store an attempt and the new plan; return False, with nothing stored, if the delivery is not pending."""

@@ -27,6 +27,7 @@ from deskwire.http.metrics import exposition as metrics
 from deskwire.http.pages import desk
 from deskwire.http.pages import explorer as description
 from deskwire.http.resources import (
+    event_log,
     events,
     project_export,
     reports,
@@ -70,8 +71,10 @@ from deskwire.http.resources.surveys import (
     surveys,
 )
 from deskwire.http.resources.tickets import tickets, voice
-from deskwire.http.resources.webhooks import deliveries
+from deskwire.http.resources.webhooks import dashboard as agents_webhooks
+from deskwire.http.resources.webhooks import deliveries, replays
 from deskwire.http.resources.webhooks import endpoints as webhooks
+from deskwire.http.resources.webhooks import figures as webhook_figures
 from deskwire.http.server.connections import PLACE
 from deskwire.http.server.pacing import PacedConnection, PacedRequest
 from deskwire.http.server.route_trie import Table, parts_of, path_of
@@ -89,7 +92,11 @@ _MODULES: Final = (
     project_export,
     webhooks,
     deliveries,
+    replays,
+    webhook_figures,
     stream,
+    agents_webhooks,
+    event_log,
     agents,
     dashboard,
     own,

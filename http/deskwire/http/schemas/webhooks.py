@@ -8,6 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.webhooks.delivery import DeliveryStatus
 from deskwire.engine.webhooks.endpoint import CatchUp
+from deskwire.engine.webhooks.figures import Bucket
 from deskwire.engine.webhooks.outcome import Reason
 from deskwire.engine.webhooks.retry.circuit import State
 from deskwire.http.schemas.base import (
@@ -129,7 +130,7 @@ class Delivery(Shape):
 
 
 class Outcome(Shape):
-    """The outcome of an event of a conversation at an endpoint, without what only a server key may see."""
+    """The outcome of an event of a conversation at an endpoint, without its address, attempts and answers."""
 
     sequence: Annotated[int, Field(ge=1, examples=[2])]
     event_id: EventId
@@ -169,6 +170,54 @@ class Recovery(Shape):
     count: Count
     not_stored: Count
     dry_run: bool
+
+
+class Replay(Shape):
+    """The number of deliveries made, of events left out as they are on their way, and of events that are no longer stored."""
+
+    count: Count
+    pending: Count
+    not_stored: Count
+    dry_run: bool
+
+
+class DeliveryCounts(Shape):
+    """The number of deliveries made in an hour or a day, by what has become of them."""
+
+    at: Moment
+    delivered: Count
+    dropped: Count
+    skipped: Count
+    pending: Count
+
+
+class Latency(Shape):
+    """The time from the making of a delivery to its arrival, in milliseconds: of half of them at most, and of 99 %."""
+
+    deliveries: Count
+    p50_ms: Annotated[int, Field(ge=0, examples=[24])] | None
+    p99_ms: Annotated[int, Field(ge=0, examples=[310])] | None
+
+
+class EndpointFigures(Shape):
+    """The number of deliveries to an endpoint by time, oldest first."""
+
+    bucket: Bucket
+    items: list[DeliveryCounts]
+    latency: Latency
+
+
+class ConversationConsumer(Shape):
+    """The consumer of a channel that carries the events of a conversation, and the newest of them that it has confirmed."""
+
+    channel: Annotated[str, Field(examples=["private-project-prj_01KZ000000000000000000SH0P"])]
+    consumer_id: Annotated[str, Field(examples=["crm-1"])]
+    connected: bool
+    since: Moment
+    confirmed_sequence: Annotated[
+        Annotated[int, Field(ge=1, examples=[2])] | None,
+        Field(description="The sequence of the conversation's newest stored event that it has confirmed."),
+    ]
 
 
 class StreamAuthorization(Shape):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from deskwire.engine.core.ids import id_before
 from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import EventWrites
@@ -23,8 +24,9 @@ SELECT low FROM bisected WHERE low >= high
 """The position up to which nothing is newer than an id, as ids grow with positions: everything up to `low` is not newer,
 everything behind `high` is."""
 _EVENT: Final = _BISECTED.format(head="position", table="events")
+_DELIVERED_BEFORE: Final = _BISECTED.format(head="delivery", table="deliveries")
 _DELIVERY: Final = (
-    f"SELECT d.position FROM deliveries d WHERE d.id = :id AND d.position <= ({_BISECTED.format(head='delivery', table='deliveries')}) "
+    f"SELECT d.position FROM deliveries d WHERE d.id = :id AND d.position <= ({_DELIVERED_BEFORE}) "
     "AND d.position > CAST(:project AS bigint) << 40 ORDER BY d.position DESC LIMIT 1"
 )
 _OLD: Final = """
@@ -71,6 +73,11 @@ class LogReads(Queries):
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
         row = self.conn.execute(_DELIVERY, {"project": project, "id": delivery_id}).fetchone()
         return None if row is None else int(row[0])
+
+    def delivery_position_before(self, project: int, at: int) -> int:
+        values = {"project": project, "id": id_before("dlv", at)}
+        row = self.conn.execute(_DELIVERED_BEFORE, values).fetchone()
+        return project << 40 if row is None else int(row[0])
 
 
 class LogWrites(EventWrites, DeliveryWrites):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.ids import Mint
+from deskwire.engine.core.ids import Mint, id_before
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.outcome import NOT_STORED
@@ -71,6 +71,22 @@ class LogReads(Queries):
             else:
                 high = middle - 1
         return None
+
+    def delivery_position_before(self, project: int, at: int) -> int:
+        """Find the last position before a time by bisection, as ids grow with positions and begin with their time."""
+        bound = id_before("dlv", at)
+        low, high = 0, self.conn.execute("SELECT max(position) FROM deliveries").fetchone()[0] or 0
+        while low < high:  # everything up to `low` is older; everything behind `high` is not
+            middle = (low + high + 1) // 2
+            row = self.conn.execute(
+                "SELECT position, id FROM deliveries WHERE position <= ? ORDER BY position DESC LIMIT 1",
+                (middle,),
+            ).fetchone()
+            if row is None or row[1] < bound:
+                low = middle
+            else:
+                high = row[0] - 1
+        return low
 
 
 class LogWrites(EventWrites, DeliveryWrites):

@@ -43,6 +43,8 @@ from deskwire.storage.tables.uploads import UploadReads, UploadWrites
 from deskwire.storage.tables.webhooks.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.tables.webhooks.delivery_log import DeliveryLogReads
 from deskwire.storage.tables.webhooks.endpoints import EndpointReads, EndpointWrites
+from deskwire.storage.tables.webhooks.figures import DeliveryFigureReads
+from deskwire.storage.tables.webhooks.replays import ReplayReads, ReplayWrites
 from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 
@@ -60,6 +62,8 @@ class AllReads(
     EndpointReads,
     DeliveryReads,
     DeliveryLogReads,
+    DeliveryFigureReads,
+    ReplayReads,
     OrganisationReads,
     PeopleReads,
     MachineReads,
@@ -96,6 +100,7 @@ class AllWrites(
     MergeWrites,
     EventWrites,
     EndpointWrites,
+    ReplayWrites,
     DeliveryWrites,
     OrganisationWrites,
     PeopleWrites,

@@ -92,6 +92,7 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "delivery_id": PathParameter(
         "The id of the delivery.", "dlv_01KZ00000000000000000000D1", "delivery_not_found", webhooks.Delivery
     ),
+    "event_id": PathParameter("The id of the event.", "evt_01KZ00000000000000000000E1", "event_not_found"),
     "consumer_id": PathParameter(
         f"The `consumerId` of the consumer, with at most 128 characters. {_ENCODED}",
         "crm-1",

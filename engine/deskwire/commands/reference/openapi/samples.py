@@ -104,6 +104,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "RedactBody": {"ranges": [{"start": 5, "end": 21}], "attachments": ["upl_01KZ00000000000000000000VP"]},
     "TagsBody": {"tags": ["returns", "vip"]},
     "RatingBody": {"rating": 9},
+    "ReplayBody": {"conversationId": _CONVERSATION, "from": 3, "dryRun": True},
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
     "SurveyResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
     "ReplyBody": {"actionId": 2, "value": "order"},

@@ -2,7 +2,7 @@
 /** What is known beside the thread: the contact, what is remembered, other conversations, tickets, the network log, who did what. */
 import { html, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Icon, clockTime, cx, dayOf, say, setting } from "./parts.js";
+import { Ago, Avatar, Button, Icon, clockTime, cx, dayOf, lazy, say, setting } from "./parts.js";
 import { call, get } from "./api.js";
 import { row } from "./store.js";
 import { context } from "./conversation.js";
@@ -117,6 +117,9 @@ const Other = ({ one }) => html`<a class="other" href=${`c/${one.id}`} onClick=$
 /** @param {{one: any}} props */
 const Ticket = ({ one }) => html`<div class="ticket"><p><bdi>${one.title}</bdi></p><div class="chosen"><span class="chip accent">${String(one.status).toLowerCase().replace(/_/g, " ")}</span>${one.priority && html`<span class="chip">${String(one.priority).toLowerCase()}</span>`}${one.assignee && html`<span class="chip"><bdi>${one.assignee.name}</bdi></span>`}</div></div>`;
 
+/** The way to the conversation as it was, and why it is in its lists. @param {{id: string}} props */
+const Travel = lazy(() => import("./why/listed.js"), "Listed");
+
 /** @param {{id: string}} props */
 export function Context({ id }) {
   const known = context(id);
@@ -134,6 +137,6 @@ export function Context({ id }) {
       <${Section} name="memory" title=${t.context.memory} count=${memory?.length}>${memory === null ? html`<p class="muted">${t.context.notAllowed}</p>` : memory?.length ? html`<${Pairs} of=${memory} />` : html`<p class="muted">${t.context.nothingRemembered}</p>`}<//>
       <${Section} name="others" title=${t.context.others} count=${others.length}>${others.length ? html`<div>${others.map((/** @type {any} */ each) => html`<${Other} key=${each.id} one=${each} />`)}</div>` : html`<p class="muted">${t.context.noOthers}</p>`}<//>
       ${known.networkLogs && html`<${Section} name="network" title=${t.context.network}><${Network} id=${id} logs=${known.networkLogs} /><//>`}
-      <${Section} name="timeline" id="timeline" title=${t.context.timeline}>${list(known.activity).length ? html`<ol class="timeline">${list(known.activity).map((/** @type {any} */ each) => html`<li key=${each.eventId ?? each.at}><span>${deed(each)}</span><${Ago} at=${each.at} /></li>`)}</ol>` : html`<p class="muted">${t.context.noTimeline}</p>`}<//>`}
+      <${Section} name="timeline" id="timeline" title=${t.context.timeline}>${list(known.activity).length ? html`<ol class="timeline">${list(known.activity).map((/** @type {any} */ each) => html`<li key=${each.eventId ?? each.at}><span>${deed(each)}</span><${Ago} at=${each.at} /></li>`)}</ol>` : html`<p class="muted">${t.context.noTimeline}</p>`}<${Travel} id=${id} /><//>`}
   </aside>`;
 }

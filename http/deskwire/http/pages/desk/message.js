@@ -2,12 +2,13 @@
 /** A run of messages of one author, the files that they carry, and the truth about each: where it is, and who got it. */
 import { html, signal, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Avatar, Button, Clock, Icon, Menu, Popover, Text, clockTime, cx, dialog } from "./parts.js";
+import { Avatar, Button, Clock, Icon, Menu, Popover, Text, clockTime, cx, dialog, lazy } from "./parts.js";
 import { ROOT } from "./api.js";
 import { deliveries } from "./conversation.js";
 import { may, user } from "./session.js";
 import { again, undo } from "./outbox.js";
 import { giveBack } from "./composer.js";
+import { consumers } from "./why/reach.js";
 /** @import { AgentMessage, Attachment, Delivery, Outgoing } from "./types.js" */
 
 const LONG = 1800;
@@ -62,16 +63,15 @@ function outcome(of) {
   return t.truth.waiting(of.endpoint);
 }
 
-/** Everything that is known of some deliveries. @param {{groups: {at: string, of: Delivery[]}[], button: (open: boolean, toggle: () => void, hook: any) => any}} props */
-const Receipts = ({ groups, button }) => html`<${Popover} class="popover receipts" label=${t.truth.receipts} button=${button}>
-  ${() => html`<div tabindex="-1" autofocus><h2>${t.truth.receipts}</h2>${groups.map(({ at, of }) => html`<p class="muted"><${Clock} at=${at} /></p><ul>${of.map((each) => html`<${Receipt} key=${each.endpointId} of=${each} />`)}</ul>`)}</div>`}
-<//>`;
+const Reached = lazy(() => import("./why/receipts.js"), "Receipts");
 
-/** @param {{of: Delivery}} props */
-function Receipt({ of }) {
-  const failed = FAILED.has(of.status);
+/** Everything that is known of some messages. @param {{conversationId: string, groups: {at: string, sequence: number, of: Delivery[]}[], button: (open: boolean, toggle: () => void, hook: any) => any}} props */
+const Receipts = ({ conversationId, groups, button }) => html`<${Popover} class="popover receipts" label=${t.truth.receipts} button=${button}>${() => html`<${Reached} conversationId=${conversationId} groups=${groups} words=${receipt} />`}<//>`;
+
+/** @param {Delivery} of */
+function receipt(of) {
   const detail = [t.truth.attempts(of.attempts), of.lastStatus && t.truth.answered(of.lastStatus), of.nextAttemptAt && t.truth.next(clockTime(of.nextAttemptAt))].filter(Boolean).join(" · ");
-  return html`<li><${Icon} name=${of.status === "delivered" ? "check" : failed ? "warn" : "clock"} class=${of.status === "delivered" ? "good" : failed ? "bad" : "warn"} /><span>${outcome(of)}</span><span></span><span class="detail">${detail}</span></li>`;
+  return { text: outcome(of), detail, state: of.status === "delivered" ? "good" : FAILED.has(of.status) ? "bad" : "warn" };
 }
 
 /** One line for a series of equal failures. @param {{of: Delivery, n: number}} props */
@@ -82,18 +82,20 @@ export function Trouble({ of, n }) {
 
 /** The truth about stored messages of a run. @param {{messages: AgentMessage[], seen: boolean, ours: boolean}} props */
 function Truth({ messages, seen, ours }) {
-  const groups = messages.map((each) => ({ at: each.createdAt, of: each.sequence ? deliveries(each.conversationId, each.sequence) : [] })).filter((each) => each.of.length);
+  const groups = messages.filter((each) => each.sequence).map((each) => ({ at: each.createdAt, sequence: Number(each.sequence), of: deliveries(each.conversationId, Number(each.sequence)) }));
   const last = messages.at(-1);
+  const hear = last?.sequence ? consumers(last.conversationId, last.sequence) : [];
+  const late = hear.filter((each) => (each.confirmedSequence ?? 0) < Number(last?.sequence));
   const ms = last && took.value.get(last.id);
   const of = (last?.sequence && deliveries(last.conversationId, last.sequence)) || [];
   const done = of.filter((each) => each.status === "delivered");
   const brief = done.length > 2 ? [t.truth.gotAll(done.length)] : done.map(outcome);
   const pending = of.filter((each) => each.status !== "delivered" && !FAILED.has(each.status));
   const failed = of.filter((each) => FAILED.has(each.status));
-  if (!of.length && !ours) return null;
-  const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}`;
+  if (!of.length && !hear.length && !ours) return null;
+  const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && hear.length > late.length && html`<span>→ ${t.truth.confirmed(hear.length - late.length)}</span>`}`;
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}>${words}</button>`;
-  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.ms(ms)}`}</span>${of.length > 0 && html`<${Receipts} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
+  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.ms(ms)}`}</span>${of.length + hear.length > 0 && html`<${Receipts} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
 }
 
 const KEPT = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });

@@ -196,7 +196,10 @@ export function Dialog(props) {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
     box.current?.showModal();
     /** @type {HTMLElement | null} */ (box.current?.querySelector("[autofocus]"))?.focus();
-    return () => before?.isConnected && before.focus();
+    return () => {
+      box.current?.close(); // as long as it is open, nothing behind it takes the focus
+      if (before?.isConnected) before.focus();
+    };
   }, []);
   return html`<dialog
     ref=${box}

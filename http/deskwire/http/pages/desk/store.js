@@ -32,6 +32,7 @@ export const composing = signal(/** @type {string|null} */ (null));
  * What lives and ends with the store: it hears of new streams, of passing events and of changes.
  * @typedef {object} Part
  * @property {() => void} [hello]
+ * @property {(events: Envelope[]) => void} [heard]  stored events came
  * @property {(event: any) => void} [passing]
  * @property {(next: State) => void} [changed]
  * @property {() => void} [anew]  everything has been loaded anew
@@ -111,6 +112,7 @@ function greeted(hello) {
 function heard(events) {
   if (aside) aside.push(...events);
   became(applyAll(known.peek(), events));
+  for (const part of parts) part.heard?.(events);
 }
 
 /** Makes this what is known, and puts the rows that changed in their place. @param {State} next */

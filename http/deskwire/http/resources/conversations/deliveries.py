@@ -1,4 +1,4 @@
-"""Outcomes of a conversation's events at the project's webhook endpoints, for agents (ADR 55)."""
+"""The reach of a conversation's events, for agents: at webhook endpoints (ADR 55) and stream consumers (ADR 83)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.outcome import Outcome, Sequences, outcome_view
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.validation import Body, Positive
+from deskwire.http.api.input.validation import Body, Positive, Query
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import Routes, dashboard
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.dashboard import FOR_AGENTS
 from deskwire.http.schemas.base import page_of
+from deskwire.http.schemas.webhooks import ConversationConsumer
 from deskwire.http.schemas.webhooks import Outcome as Shown
 
 routes = Routes(FOR_AGENTS)
@@ -72,3 +75,44 @@ async def list_conversation_deliveries(call: Call[Body, OutcomeList]) -> Answer:
         return outcome_view(outcome, endpoints[outcome.endpoint], now)
 
     return page(query, outcomes, view, lambda outcome: (outcome.sequence, outcome.position))
+
+
+@routes.add(
+    "GET",
+    "/conversations/<conversation_id>/consumers",
+    dashboard("conversations.read"),
+    operation_id="listConversationConsumers",
+    answer=page_of(ConversationConsumer),
+)
+async def list_conversation_consumers(call: Call[Body, Query]) -> Answer:
+    """List the stream consumers of the channels that carry a conversation's events, and what each has confirmed of it.
+
+    These are the channels of the project, of the conversation and of its contact. A channel that nobody ever held is left out.
+    """
+    identifier, services = operations.conversation_id(call), call.services
+    state, contact = await services.store.read(
+        Inline(lambda reader: operations.find(reader, call.project, identifier))
+    )
+    names = {"project": call.project.id, "conversation": identifier, "contact": contact.user_id}
+    consumers = await services.hub.consumers(
+        call.project, [f"private-{kind}-{subject}" for kind, subject in names.items()]
+    )
+
+    def confirmed(reader: Reader) -> list[int | None]:
+        return [
+            None if each.confirmed is None else reader.confirmed_sequence(state.rowid, each.confirmed)
+            for each in consumers
+        ]
+
+    sequences = await services.store.read(confirmed)
+    items = [
+        {
+            "channel": each.channel,
+            "consumerId": each.consumer_id,
+            "connected": each.connected,
+            "since": iso(each.since),
+            "confirmedSequence": sequence,
+        }
+        for each, sequence in zip(consumers, sequences, strict=True)
+    ]
+    return {"items": items, "nextCursor": None}

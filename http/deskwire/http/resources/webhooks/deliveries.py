@@ -40,8 +40,8 @@ routes = Routes(
     s2s("webhooks.manage"),
 )
 _DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
-_BATCH: Final = 500
-"""Deliveries that one commit of a recovery makes: a few milliseconds of the writer's time."""
+BATCH: Final = 500
+"""Deliveries that one commit of a recovery or a replay makes: a few milliseconds of the writer's time."""
 
 
 def _event_before(text: str) -> str:
@@ -130,7 +130,7 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
         record = find(tx)
         if record.status == "pending":
             raise Conflict("The delivery is still being tried.", code="delivery_pending")
-        _require_enabled(_endpoint_by_id(tx, call.project.rowid, record.endpoint_id))
+        require_enabled(_endpoint_by_id(tx, call.project.rowid, record.endpoint_id))
         made = tx.redeliver(record.position, now)
         if made is None:
             raise Gone("The event is no longer stored.", code="event_not_stored")
@@ -167,7 +167,7 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
 
     endpoint, count, not_stored = await services.store.read(counted)
     if not call.body.dry_run:
-        _require_enabled(endpoint)
+        require_enabled(endpoint)
         count = await _recover_all(call, endpoint, after, count)
     return {"count": count, "notStored": not_stored, "dryRun": call.body.dry_run}
 
@@ -189,7 +189,7 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
 
     def send(tx: Transaction) -> Delivery:
         endpoint = find(tx)
-        _require_enabled(endpoint)
+        require_enabled(endpoint)
         draft = announce_test(endpoint.id, endpoint.url)
         event = tx.append_event(call.project, draft, None, now, directed=True)
         return tx.insert_delivery(endpoint.rowid, event, None, None, now)
@@ -207,7 +207,7 @@ async def _recover_all(call: Call[B, Q], endpoint: Endpoint, after: str, upto: i
     services, made = call.services, 0
     services.webhooks.probe(endpoint.rowid, None)
     while made < upto:
-        limit = min(_BATCH, upto - made)
+        limit = min(BATCH, upto - made)
         part = await services.store.write(_part(endpoint, after, services.clock(), limit))
         made += part
         if part < limit:
@@ -226,7 +226,8 @@ def _part(endpoint: Endpoint, after: str, now: int, limit: int) -> Callable[[Tra
     return again
 
 
-def _require_enabled(endpoint: Endpoint) -> None:
+def require_enabled(endpoint: Endpoint) -> None:
+    """Raise Conflict (`webhook_disabled`) unless the endpoint is enabled."""
     if endpoint.status != "enabled":
         raise Conflict("The endpoint is disabled; enable it first.", code="webhook_disabled")
 

@@ -103,6 +103,19 @@ _OF_AGENTS: Final = {  # a term for each of SQLite's partial indexes, merged
     dialect: f"{_OF_LEVEL[0][dialect]} UNION ALL {_OF_LEVEL[1][dialect]} ORDER BY position LIMIT :limit"
     for dialect in _OF_LEVEL[0]
 }
+_NEWEST_OF_LEVEL: Final = {
+    level: either(
+        f"SELECT * FROM (SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position < :before "
+        f"AND e.internal = {level} {{of_project}} AND e.type IN (%s) ORDER BY e.position DESC LIMIT :limit) AS newest{level}"
+    )
+    for level in (0, 1, 2)
+}
+_NEWEST_OF_CONVERSATION: Final = (
+    f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = "
+    "(SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
+    "AND e.position < :before AND e.type IN (%s)"
+)
+_LARGEST: Final = (1 << 63) - 1
 _ID_AT: Final = either(
     f"SELECT e.id FROM events e WHERE {_SHOWN} AND e.position <= :position ORDER BY e.position DESC LIMIT 1"
 )
@@ -206,6 +219,44 @@ class EventReads(Queries):
         values = {"project": project, "after": after, "limit": limit, **names}
         rows = self.conn.execute(f"{each} ORDER BY position LIMIT :limit", values)
         return [event_of(row) for row in rows]
+
+    def newest_events(
+        self, project: int, before: int | None, limit: int, types: frozenset[str], conversation: str | None
+    ) -> Sequence[StoredEvent]:
+        names = {f"type{number}": name for number, name in enumerate(sorted(types))}
+        marks = ", ".join(f":{name}" for name in names)
+        levels = sorted({REGISTRY[name].level for name in types})
+        wanted = [_NEWEST_OF_LEVEL[level][self.dialect] for level in levels]
+        chosen = wanted if conversation is None else [_NEWEST_OF_CONVERSATION]
+        values: dict[str, object] = {
+            "project": project,
+            "before": _LARGEST if before is None else before,
+            "limit": limit,
+            **names,
+            **({} if conversation is None else {"subject": conversation}),
+        }
+        sql = " UNION ALL ".join(chosen).replace("%s", marks)
+        return [
+            event_of(row) for row in self.conn.execute(f"{sql} ORDER BY position DESC LIMIT :limit", values)
+        ]
+
+    def event(self, project: int, event_id: str) -> StoredEvent | None:
+        row = self.conn.execute(
+            f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.position = ? AND e.id = ? AND e.project = ?",
+            (self.event_position(project, event_id), event_id, project),
+        ).fetchone()
+        return None if row is None else event_of(row)
+
+    @abstractmethod
+    def event_position(self, project: int, event_id: str) -> int:
+        """Find the newest event that is not newer."""
+
+    def confirmed_sequence(self, conversation: int, event_id: str) -> int | None:
+        row = self.conn.execute(
+            "SELECT max(sequence) FROM events WHERE conversation = ? AND internal = 0 AND id <= ?",
+            (conversation, event_id),
+        ).fetchone()
+        return None if row is None else row[0]
 
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str]

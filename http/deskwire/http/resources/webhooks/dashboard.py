@@ -1,0 +1,48 @@
+"""Webhooks, deliveries and stream consumers for users: the routes of server keys, under the user's permission (ADR 83)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from deskwire.http.api.routing import Route, Routes, Tag, dashboard
+from deskwire.http.resources.stream import consumers
+from deskwire.http.resources.webhooks import deliveries, endpoints, figures, replays
+
+routes = Routes(
+    Tag("Webhooks for users", "Manage webhooks, deliveries and stream consumers, signed in as a user."),
+    dashboard("webhooks.manage"),
+)
+_S2S: Final = "/s2s/"
+_NAMES: Final[Mapping[str, str]] = {
+    "createEndpoint": "createWebhook",
+    "listEndpoints": "listWebhooks",
+    "getEndpoint": "getWebhook",
+    "changeEndpoint": "changeWebhook",
+    "rotateSecret": "rotateWebhookSecret",
+    "deleteEndpoint": "deleteWebhook",
+    "listDeliveries": "listWebhookDeliveries",
+    "getDelivery": "getWebhookDelivery",
+    "redeliver": "redeliverWebhook",
+    "recover": "recoverWebhook",
+    "testEndpoint": "testWebhook",
+    "replayConversation": "replayToWebhook",
+    "getEndpointFigures": "getWebhookFigures",
+    "listConsumers": "listStreamConsumers",
+    "endConsumer": "endStreamConsumer",
+}
+"""The routes of server keys that users have, too, by their names; and the names that they have there."""
+
+
+def _for_users(table: Iterable[Route]) -> Iterable[Route]:
+    """Return those of the routes that users have, each with its path, name, group and access for them."""
+    assert routes.access is not None
+    for route in table:
+        if name := _NAMES.get(route.operation_id):
+            path = route.path.replace(_S2S, "/", 1)
+            yield replace(route, path=path, operation_id=name, tag=routes.tag, access=routes.access)
+
+
+for _module in (endpoints, deliveries, replays, figures, consumers):
+    routes.table.extend(_for_users(_module.routes.table))

@@ -1,0 +1,58 @@
+"""Counts of an endpoint's deliveries by time, from the ranges of their positions in one index."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, get_args
+
+from deskwire.engine.webhooks.delivery import DeliveryStatus
+from deskwire.engine.webhooks.figures import SAMPLE, Counts, Figures
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Queries
+
+_STATUSES: Final[Sequence[DeliveryStatus]] = get_args(DeliveryStatus)
+_COUNTED: Final = either(
+    "SELECT p.number, p.text, (SELECT count(*) FROM deliveries d WHERE d.endpoint = ? AND d.status = ? "
+    "AND d.position > p.number AND d.position <= CAST(p.text AS bigint)) FROM {pairs} p"
+)
+"""The deliveries of a status in ranges of positions, each from behind its first one to its last.
+
+Each range is counted by itself: grouping their rows would sort all of them, which took SQLite 3.9 s for a million, not 0.2.
+"""
+_LARGEST: Final = (1 << 63) - 1
+_TOOK: Final = (
+    "SELECT ended_at - created_at FROM deliveries WHERE endpoint = ? AND status = 'delivered' AND position > ? "
+    "AND position <= ? ORDER BY position DESC LIMIT ?"
+)
+
+
+class DeliveryFigureReads(Queries):
+    """Queries on deliveries by time; the methods are those of `ports.Reader`."""
+
+    @abstractmethod
+    def delivery_position_before(self, project: int, at: int) -> int:
+        """Return the position up to which no delivery was made at this time (ms) or later."""
+
+    def delivery_figures(
+        self, project: int, endpoint: int, starts: Sequence[int], until: int | None
+    ) -> Figures:
+        bounds = [self.delivery_position_before(project, at) for at in starts]
+        end = _LARGEST if until is None else self.delivery_position_before(project, until)
+        ranges = [(low, str(high)) for low, high in pairwise([*bounds, end])]
+        counts = {status: self._deliveries_in(endpoint, status, ranges) for status in _STATUSES}
+        took = self.conn.execute(_TOOK, (endpoint, bounds[0], end, SAMPLE)).fetchall()
+        return Figures(
+            [
+                Counts(at, {status: counts[status].get(part, 0) for status in _STATUSES})
+                for at, part in zip(starts, ranges, strict=True)
+            ],
+            [max(0, ms) for (ms,) in took],
+        )
+
+    def _deliveries_in(
+        self, endpoint: int, status: DeliveryStatus, ranges: Sequence[tuple[int, str]]
+    ) -> dict[tuple[int, str], int]:
+        values = (endpoint, status, *self.dialect.paired(ranges))
+        return {(low, high): count for low, high, count in self.conn.execute(_COUNTED[self.dialect], values)}

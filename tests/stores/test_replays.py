@@ -1,0 +1,135 @@
+"""The events of one conversation, sent to one endpoint again (ADR 83)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deskwire.engine.events.types import Draft
+from deskwire.engine.ports import Transaction
+from deskwire.engine.webhooks.delivery import Attempt, Delivery
+from deskwire.engine.webhooks.replay import Replayable, Replayed, replayed_types
+from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
+from tests.support.seeing import seen
+
+MESSAGE, CLOSED = "message.created", "conversation.closed"
+ALL = Replayed(frozenset({MESSAGE, CLOSED}))
+LATER = NOON + 60_000
+
+
+class Shelf:
+    """A store with two endpoints, and conversation 7, of which one endpoint was sent all events."""
+
+    def __init__(self, directory: Path) -> None:
+        self.store = InlineStore(directory)
+        self.crm = self.store.at_once(lambda tx: tx.insert_endpoint(endpoint())).rowid
+        self.late = self.store.at_once(lambda tx: tx.insert_endpoint(endpoint())).rowid
+
+    def put(self, sequence: int, kind: str = MESSAGE, *, conversation: int = 7, end: bool = True) -> Delivery:
+        """Commit an event with its delivery to the first endpoint, which has it unless it is not to `end`."""
+
+        def job(tx: Transaction) -> Delivery:
+            event = tx.append_event(PROJECT, Draft(kind, sequence, {}), conversation, NOON)
+            return tx.insert_delivery(self.crm, event, conversation, sequence - 1, NOON)
+
+        made = self.store.at_once(job)
+        if end:
+            self.deliver(made)
+        return made
+
+    def deliver(self, delivery: Delivery) -> None:
+        attempt = Attempt(1, NOON, 5, 204, None, b"")
+        assert self.store.at_once(lambda tx: tx.record_end(delivery, attempt, "delivered", None))
+
+    def replay(self, whom: int, wanted: Replayed = ALL, limit: int = 100) -> tuple[int, int | None]:
+        return self.store.at_once(lambda tx: tx.replay(whom, 7, wanted, LATER, limit))
+
+    def replayable(self, whom: int, wanted: Replayed = ALL) -> Replayable:
+        return seen(self.store, lambda reader: reader.replayable(whom, 7, wanted))
+
+    def pending(self, whom: int) -> list[tuple[int | None, int | None, bool]]:
+        """Sequence, the one before, and whether it repeats another one, of what waits for an endpoint."""
+        found = seen(self.store, lambda reader: reader.pending_deliveries(whom, 0, 100))
+        return [(each.event.sequence, each.previous, each.redelivery) for each in found]
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    made = Shelf(tmp_path)
+    yield made
+    made.store.close()
+
+
+def test_what_had_arrived_is_sent_again_in_order_and_names_what_it_repeats(shelf: Shelf) -> None:
+    for sequence in (1, 2, 3):
+        shelf.put(sequence)
+    shelf.put(1, conversation=8)
+    assert shelf.replayable(shelf.crm) == Replayable(3, 0, 0)
+    assert shelf.replay(shelf.crm) == (3, None)
+    assert shelf.pending(shelf.crm) == [(1, 0, True), (2, 1, True), (3, 2, True)]
+    assert shelf.pending(shelf.late) == []
+
+
+def test_what_is_on_its_way_is_left_out(shelf: Shelf) -> None:
+    shelf.put(1)
+    shelf.put(2, end=False)
+    assert shelf.replayable(shelf.crm) == Replayable(1, 1, 0)
+    assert shelf.replay(shelf.crm) == (1, None)
+    assert shelf.replayable(shelf.crm) == Replayable(0, 2, 0)
+    assert shelf.replay(shelf.crm) == (0, None)
+
+
+def test_the_newest_delivery_of_an_event_is_the_one_that_is_repeated(shelf: Shelf) -> None:
+    first = shelf.put(1)
+    again = shelf.store.at_once(lambda tx: tx.redeliver(first.position, LATER))
+    assert again is not None
+    shelf.deliver(again)
+    assert shelf.replay(shelf.crm) == (1, None)
+    record = seen(shelf.store, lambda reader: reader.delivery_record(PROJECT.rowid, again.id))
+    assert record is not None
+    assert record.redelivered_as is not None
+
+
+def test_an_endpoint_that_came_later_gets_its_first_deliveries_each_with_the_one_before(shelf: Shelf) -> None:
+    shelf.put(1)
+    shelf.put(2, CLOSED)
+    shelf.put(3)
+    messages = Replayed(frozenset({MESSAGE}))
+    assert shelf.replayable(shelf.late, messages) == Replayable(2, 0, 0)
+    assert shelf.replay(shelf.late, messages) == (2, None)
+    assert shelf.pending(shelf.late) == [(1, 0, False), (3, 1, False)]
+
+
+def test_a_part_says_where_the_next_one_begins(shelf: Shelf) -> None:
+    for sequence in range(1, 6):
+        shelf.put(sequence)
+    assert shelf.replay(shelf.crm, Replayed(ALL.types, 2), 2) == (2, 3)
+    assert shelf.replay(shelf.crm, Replayed(ALL.types, 4), 2) == (2, 5)
+    assert shelf.replay(shelf.crm, Replayed(ALL.types, 6), 2) == (0, None)
+    assert [sequence for sequence, _, _ in shelf.pending(shelf.crm)] == [2, 3, 4, 5]
+
+
+def test_a_range_and_the_types_bound_what_is_sent(shelf: Shelf) -> None:
+    for sequence in range(1, 6):
+        shelf.put(sequence, CLOSED if sequence == 3 else MESSAGE)
+    assert shelf.replayable(shelf.crm, Replayed(frozenset({MESSAGE}), 2, 4)) == Replayable(2, 0, 0)
+    assert shelf.replay(shelf.crm, Replayed(frozenset(), 2, 4)) == (0, None)
+    assert shelf.replayable(shelf.crm, Replayed(frozenset())) == Replayable(0, 0, 0)
+    assert shelf.replay(shelf.crm, Replayed(frozenset({MESSAGE}), 2, 4)) == (2, None)
+    assert [sequence for sequence, _, _ in shelf.pending(shelf.crm)] == [2, 4]
+
+
+def test_events_that_are_no_longer_stored_are_counted_and_not_sent(shelf: Shelf) -> None:
+    shelf.put(1)
+    shelf.put(2)
+    shelf.put(3)
+    assert shelf.store.at_once(lambda tx: tx.prune_events(NOON + 1, 2, LATER)) == 2
+    assert shelf.replayable(shelf.crm) == Replayable(1, 0, 2)
+    assert shelf.replay(shelf.crm) == (1, None)
+
+
+def test_an_endpoint_is_sent_those_types_again_that_it_lists() -> None:
+    assert MESSAGE in replayed_types(endpoint())
+    assert replayed_types(endpoint(events=frozenset({MESSAGE, "ticket.created"}))) == {MESSAGE}

@@ -1,0 +1,287 @@
+"""Webhooks in the browser: why an endpoint lacks something, and sending it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.support.root import ROOT
+from tests.web.harness.desk import NETWORK, Desk, axe_source
+from tests.web.harness.endpoint import Endpoint
+from tests.web.harness.stage import PASSWORD, Stage, staged
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+QUICK = {"DESKWIRE_WEBHOOK_RETRY_AFTER_S": "0.1,0.1,0.1"}
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """A service that retries at once, which these tests share."""
+    with staged(tmp_path_factory.mktemp("why"), **QUICK) as stage:
+        yield stage
+
+
+def id_of(stage: Stage, name: str) -> str:
+    """Return the id of the endpoint of this description."""
+    items = stage.owner.get("/webhooks").raise_for_status().json()["items"]
+    return next(str(each["id"]) for each in items if each["description"] == name)
+
+
+def log_of(page: Page) -> Locator:
+    return page.get_by_role("region", name="Deliveries").get_by_role("row")
+
+
+def failing(stage: Stage, name: str) -> Endpoint:
+    """Register an endpoint that answers with 503; the next test has room for another one."""
+    for each in stage.owner.get("/webhooks").raise_for_status().json()["items"]:
+        stage.owner.delete(f"/webhooks/{each['id']}").raise_for_status()
+    return stage.endpoint(name, 503)
+
+
+def dropped(stage: Stage, name: str, desk: Desk) -> None:
+    """Wait until the endpoint has lost everything that it was sent."""
+    path = f"/webhooks/{id_of(stage, name)}/deliveries"
+    desk.eventually(
+        lambda: {each["status"] for each in stage.owner.get(path).raise_for_status().json()["items"]},
+        {"dropped"},
+    )
+
+
+def test_a_stranger_finds_out_at_the_message_why_the_crm_lacks_it_and_sends_it_again(
+    desk: Desk, stage: Stage
+) -> None:
+    crm = failing(stage, "crm")
+    stage.converse("lack", "Where is my order?", name="Lena Lack")
+    dropped(stage, "crm", desk)
+    crm.status = 200
+    desk.sign_in()
+    desk.converse("Lena Lack")
+    desk.log.get_by_role("button", name=re.compile("crm ✗")).click()
+    receipts = desk.page.get_by_label("Who got this message")
+    expect(receipts).to_contain_text("crm did not get it")
+    expect(receipts).to_contain_text("answered 503")
+    receipts.get_by_role("button", name="Send again").click()
+    expect(desk.log.get_by_role("button", name=re.compile(r"crm got it"))).to_be_visible()
+    assert "Where is my order?" in [each["data"].get("message", {}).get("text") for each in crm.events]
+
+
+def test_the_log_of_an_endpoint_names_each_attempt_and_sends_one_again(desk: Desk, stage: Stage) -> None:
+    crm = failing(stage, "crm")
+    conversation = stage.converse("attempts", "Four attempts, please.")
+    dropped(stage, "crm", desk)
+    crm.status = 200
+    desk.sign_in()
+    desk.page.get_by_role("link", name="Webhooks").click()
+    desk.page.get_by_role("link", name="crm", exact=True).click()
+    expect(log_of(desk.page).filter(has_text="message.created")).to_contain_text("dropped")
+    log_of(desk.page).filter(has_text="message.created").get_by_role("button").first.click()
+    delivery = desk.page.get_by_role("dialog", name="Delivery")
+    expect(delivery.get_by_role("listitem")).to_have_count(4)
+    expect(delivery.get_by_role("listitem").first).to_contain_text("503")
+    delivery.get_by_text("The event that was sent").click()
+    expect(delivery.get_by_role("region", name="The event that was sent")).to_contain_text("Four attempts")
+    assert "delivery=dlv_" in desk.page.url
+    before = delivery.get_by_text(re.compile("^dlv_")).last.inner_text()
+    delivery.get_by_role("button", name="Send again").click()
+    expect(delivery.get_by_text("Repeats")).to_be_visible()
+    expect(delivery.get_by_text(before)).to_be_visible()
+    expect(delivery).to_contain_text("delivered")
+    delivery.get_by_role("link", name=conversation["id"]).click()
+    expect(desk.box).to_be_visible()
+
+
+def test_filters_are_in_the_address_and_can_be_sent_to_a_colleague(desk: Desk, stage: Stage) -> None:
+    failing(stage, "crm")
+    one, _ = stage.converse("filter-1", "This one."), stage.converse("filter-2", "Another one.")
+    dropped(stage, "crm", desk)
+    desk.sign_in()
+    desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}?conversation={one['id']}&type=message.created")
+    expect(log_of(desk.page).filter(has_text="message.created")).to_have_count(1)
+    expect(log_of(desk.page).filter(has_text="conversation.created")).to_have_count(0)
+    desk.page.get_by_label("Outcome").select_option("delivered")
+    expect(desk.page.get_by_text("No delivery fits these filters")).to_be_visible()
+    assert "status=delivered" in desk.page.url
+    desk.page.get_by_role("button", name="Clear the filters").click()
+    expect(log_of(desk.page).filter(has_text="message.created")).to_have_count(2)
+
+
+def test_what_was_dropped_is_recovered_after_a_dry_run_that_says_how_much(desk: Desk, stage: Stage) -> None:
+    crm = failing(stage, "crm")
+    stage.converse("recover", "One.", "Two.")
+    dropped(stage, "crm", desk)
+    crm.status = 200
+    sent = len(crm.events)
+    desk.sign_in()
+    desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}")
+    desk.page.get_by_role("button", name="Recover …").click()
+    dialog = desk.page.get_by_role("dialog", name="Recover what did not arrive")
+    expect(dialog).to_contain_text("3 events would be sent.")
+    assert len(crm.events) == sent
+    dialog.get_by_role("button", name="Send 3 events again").click()
+    expect(log_of(desk.page).filter(has_text="delivered")).to_have_count(3)
+    expect(dialog).to_have_count(0)
+
+
+def test_a_conversation_is_sent_again_by_keyboard_alone(desk: Desk, stage: Stage) -> None:
+    crm = failing(stage, "crm")
+    crm.status = 200
+    conversation = stage.converse("replay", "Again, please.")
+    desk.eventually(lambda: len(crm.events), 2)
+    desk.sign_in()
+    desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}?conversation={conversation['id']}")
+    expect(log_of(desk.page).filter(has_text="delivered")).to_have_count(2)
+    keyboard = desk.page.keyboard
+    desk.page.get_by_role("button", name="Replay …").focus()
+    keyboard.press("Enter")
+    dialog = desk.page.get_by_role("dialog", name="Send a conversation again")
+    expect(dialog).to_contain_text("2 events would be sent.")
+    expect(dialog.get_by_label("Conversation")).to_be_focused()
+    send = dialog.get_by_role("button", name="Send 2 events again")
+    for _ in range(8):
+        keyboard.press("Tab")
+        if send.evaluate("button => button === document.activeElement"):
+            break
+    keyboard.press("Enter")
+    desk.eventually(lambda: len(crm.events), 4)
+    expect(desk.page.get_by_role("button", name="Replay …")).to_be_focused()
+    assert [each["sequence"] for each in crm.events[2:]] == [1, 2]
+
+
+def test_an_endpoint_is_registered_its_secret_shown_once_tested_replaced_disabled_and_deleted(
+    desk: Desk, stage: Stage
+) -> None:
+    crm = failing(stage, "first")
+    crm.status = 200
+    desk.sign_in()
+    desk.tolerated.append(NETWORK)
+    desk.open("/desk/webhooks")
+    desk.page.get_by_role("button", name="Register an endpoint").click()
+    form = desk.page.get_by_role("dialog", name="Register an endpoint")
+    form.get_by_label("Address").fill("ftp://nowhere.example")
+    form.get_by_label("Name").fill("mirror")
+    form.get_by_role("button", name="Register", exact=True).click()
+    expect(form.get_by_label("Address")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Address").fill(crm.url)
+    form.get_by_role("button", name="Register", exact=True).click()
+    shown = desk.page.get_by_role("dialog", name="The endpoint is registered")
+    secret = shown.get_by_role("region", name="Secret").inner_text()
+    assert re.fullmatch(r"whsec_[\w-]+", secret.strip())
+    shown.get_by_role("button", name="Close").click()
+    desk.page.get_by_role("link", name="mirror", exact=True).click()
+    expect(desk.page.get_by_role("heading", level=1, name=re.compile("mirror"))).to_be_visible()
+    assert secret.strip() not in desk.page.content()
+    desk.page.get_by_role("button", name="Send a test").click()
+    delivery = desk.page.get_by_role("dialog", name="Delivery")
+    expect(delivery).to_contain_text("webhook.test")
+    expect(delivery).to_contain_text("delivered")
+    delivery.get_by_role("button", name="Close").last.click()
+
+    def choose(name: str) -> None:
+        desk.page.get_by_role("button", name="More").last.click()
+        desk.page.get_by_role("menuitem", name=name).click()
+
+    choose("Replace the secret")
+    desk.page.get_by_role("dialog").get_by_role("button", name="Replace the secret").click()
+    expect(desk.page.get_by_role("dialog")).to_contain_text("both secrets sign")
+    assert desk.page.get_by_role("region", name="Secret").inner_text().strip() != secret.strip()
+    desk.page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    expect(desk.page.get_by_text("the one before also signs until")).to_be_visible()
+    choose("Disable")
+    desk.page.get_by_role("dialog").get_by_role("button", name="Disable").click()
+    expect(desk.page.get_by_text("disabled", exact=True)).to_be_visible()
+    choose("Enable")
+    expect(desk.page.get_by_text("healthy", exact=True)).to_be_visible()
+    choose("Delete")
+    gone = desk.page.get_by_role("dialog", name="Delete")
+    gone.get_by_label("Type “mirror” to go on").fill("mirror")
+    gone.get_by_role("button", name="Delete").click()
+    expect(desk.page.get_by_role("heading", level=1, name="Webhooks")).to_be_visible()
+    expect(desk.page.get_by_role("link", name="mirror", exact=True)).to_have_count(0)
+
+
+def test_the_log_follows_what_happens(desk: Desk, stage: Stage) -> None:
+    crm = failing(stage, "crm")
+    desk.sign_in()
+    desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}")
+    expect(desk.page.get_by_text("Nothing was sent yet")).to_be_visible()
+    crm.status = 200
+    stage.converse("live", "While somebody looks.")
+    expect(log_of(desk.page).filter(has_text="delivered")).to_have_count(2)
+
+
+@pytest.mark.parametrize("role", ["viewer", "agent"])
+def test_who_may_not_manage_webhooks_sees_reasons_but_no_address_and_nothing_to_send_again(
+    window: Callable[..., Desk], stage: Stage, role: str
+) -> None:
+    crm = failing(stage, "crm")
+    stage.converse(f"role-{role}", "Who may send this?", name=f"Rolf {role}")
+    desk = window(stage)
+    dropped(stage, "crm", desk)
+    desk.sign_in(stage.person(f"P{role}", role), PASSWORD)
+    expect(desk.page.get_by_role("link", name="Live log")).to_be_visible()
+    expect(desk.page.get_by_role("link", name="Webhooks")).to_have_count(0)
+    desk.view()
+    desk.row(f"Rolf {role}").click()
+    desk.log.get_by_role("button", name=re.compile("crm ✗")).click()
+    receipts = desk.page.get_by_label("Who got this message")
+    expect(receipts).to_contain_text("answered 503")
+    expect(receipts.get_by_role("button")).to_have_count(0)
+    expect(receipts.get_by_role("link", name="Delivery log")).to_have_count(0)
+    assert crm.url not in desk.page.content()
+    desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}")
+    expect(desk.page.get_by_text("It needs the permission webhooks.manage.")).to_be_visible()
+
+
+def test_the_endpoint_of_another_project_is_not_there(desk: Desk, stage: Stage) -> None:
+    desk.sign_in()
+    desk.tolerated.append(NETWORK)
+    desk.open("/desk/webhooks/whk_00000000000000000000000000")
+    expect(desk.page.get_by_text("There is nothing here")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
+def test_axe_finds_nothing_on_the_list_the_endpoint_and_a_delivery(
+    window: Callable[..., Desk], stage: Stage, scheme: str
+) -> None:
+    options = {"forced_colors": "active"} if scheme == "forced" else {"color_scheme": scheme}
+    failing(stage, "crm")
+    stage.converse(f"axe-{scheme}", "Look at me.")
+    desk = window(stage, **options)
+    dropped(stage, "crm", desk)
+    axe = axe_source(ROOT / "tests/web/tools")
+
+    def check() -> None:
+        desk.page.evaluate(axe)
+        found = desk.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
+        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+
+    desk.sign_in()
+    desk.open("/desk/webhooks")
+    expect(desk.page.get_by_role("link", name="crm", exact=True)).to_be_visible()
+    check()
+    desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}")
+    expect(log_of(desk.page).filter(has_text="dropped").first).to_be_visible()
+    expect(desk.page.locator("canvas")).to_be_visible()
+    check()
+    desk.page.get_by_role("button", name="Recover …").click()
+    expect(desk.page.get_by_role("dialog")).to_contain_text("would be sent")
+    check()
+    desk.page.keyboard.press("Escape")
+    log_of(desk.page).filter(has_text="dropped").get_by_role("button").first.click()
+    expect(desk.page.get_by_role("dialog", name="Delivery").get_by_role("listitem")).to_have_count(4)
+    check()
+
+
+def test_an_endpoint_needs_no_scrolling_sideways_at_320_pixels(
+    window: Callable[..., Desk], stage: Stage
+) -> None:
+    failing(stage, "crm")
+    stage.converse("narrow", "Narrow.")
+    desk = window(stage, viewport={"width": 320, "height": 640})
+    desk.sign_in()
+    desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}")
+    expect(log_of(desk.page).nth(1)).to_be_visible()
+    assert desk.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
