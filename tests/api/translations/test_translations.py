@@ -107,6 +107,27 @@ async def test_entries_are_listed_newest_first_by_type_and_language_and_pages(se
     assert first["items"][0].keys() == {"entryId", "type", "id", "languages", "updatedAt"}
 
 
+async def test_words_find_entries_by_their_key_and_by_their_texts(service: Service) -> None:
+    await put(service, "statictranslation:checkout.title", "en", text="Pay now")
+    await put(service, "statictranslation:footer", "en", text="Imprint", note='a "quoted" \\ sign')
+    await put(service, "statictranslation:footer", "de", text="Bezahlt wird später")
+    await put(service, ARTICLE, "en", title="Refunds")
+
+    async def found(q: str, **params: str) -> list[str]:
+        answer = await service.dashboard.get(ALL, params={"q": q, **params})
+        assert answer.status_code == 200, answer.text
+        return [entry["id"] for entry in answer.json()["items"]]
+
+    assert await found("CHECKOUT.") == ["checkout.title"]
+    assert await found("bezahlt") == ["footer"]
+    assert await found('"quoted" \\') == ["footer"]
+    assert await found("später") == ["footer"]
+    assert await found("text") == [], "the name of a field is no text"
+    assert await found("%") == []
+    assert await found("e", type="article") == [ARTICLE[8:]]
+    assert await found("footer", missing="de") == []
+
+
 async def test_the_report_counts_what_each_language_lacks(service: Service) -> None:
     for number in range(3):
         await put(service, f"statictranslation:key{number}", "en", text="x")

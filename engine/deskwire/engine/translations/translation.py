@@ -62,11 +62,12 @@ class Translation:
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """A filter of entries: of a type, in a language, or missing in one. None means any."""
+    """A filter of entries: of a type, in a language, or missing in one, with words in the key or a text. None means any."""
 
     type: EntryType | None = None
     language: str | None = None
     missing: str | None = None
+    words: str | None = None
 
 
 def entry_view(entry: Entry) -> dict[str, Any]:

@@ -54,11 +54,15 @@ FieldText = Annotated[str, Field(max_length=100_000)]
 
 
 class EntryList(Paged):
-    """The filters of a list of entries, and its page: by type, by a language they have, or by one they lack."""
+    """The filters of a list of entries, and its page: by type, by a language they have, or by one they lack.
+
+    `q` is a part of the entry's id, or of one of its texts in any language; the case of ASCII letters does not matter.
+    """
 
     type: EntryType | None = None
     language: Language | None = None
     missing: Language | None = None
+    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
 class InLanguage(Query):
@@ -85,7 +89,7 @@ async def list_entries(call: Call[Body, EntryList]) -> Answer:
     """List the translatable entries of a project, newest first, without their content."""
     query, project = call.query, call.project.rowid
     before = query.row
-    criteria = EntryFilter(query.type, query.language, query.missing)
+    criteria = EntryFilter(query.type, query.language, query.missing, query.q)
     entries = await call.services.store.read(
         lambda reader: reader.entries(project, criteria, before, query.rows)
     )

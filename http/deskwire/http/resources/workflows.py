@@ -31,9 +31,9 @@ routes = Routes(
     Tag("Workflows", "Create, validate, change and delete workflows."),
     unrecorded="It is content: its versions are kept, and conversations tell which they ran.",
 )
-_ONE: Final = "/workflows/<workflow_id>"
-_READ: Final = dashboard("conversations.read")
-_MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
+ONE: Final = "/workflows/<workflow_id>"
+READ: Final = dashboard("conversations.read")
+MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
 
 
 class WorkflowDraft(Body):
@@ -74,7 +74,7 @@ class WorkflowList(Paged):
 @routes.add(
     "POST",
     "/workflows",
-    _MANAGE,
+    MANAGE,
     operation_id="createWorkflow",
     tells="workflows",
     body=WorkflowCreateBody,
@@ -103,7 +103,7 @@ async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 @routes.add(
     "GET",
     "/workflows",
-    _READ,
+    READ,
     operation_id="listWorkflows",
     query=WorkflowList,
     answer=page_of(shapes.WorkflowSummary),
@@ -118,7 +118,7 @@ async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
     return page(query, workflows, workflow_view, lambda workflow: workflow.rowid)
 
 
-@routes.add("GET", _ONE, _READ, operation_id="getWorkflow", answer=shapes.Workflow)
+@routes.add("GET", ONE, READ, operation_id="getWorkflow", answer=shapes.Workflow)
 async def get_workflow(call: Call[Body, Query]) -> Answer:
     """Fetch a workflow with its flows."""
     workflow, flows = await call.services.store.read(lambda reader: _stored(reader, call))
@@ -127,8 +127,8 @@ async def get_workflow(call: Call[Body, Query]) -> Answer:
 
 @routes.add(
     "PATCH",
-    _ONE,
-    _MANAGE,
+    ONE,
+    MANAGE,
     operation_id="changeWorkflow",
     tells="workflows",
     body=WorkflowBody,
@@ -162,7 +162,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     return full_view(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteWorkflow", tells="workflows", answer=Deleted)
+@routes.add("DELETE", ONE, MANAGE, operation_id="deleteWorkflow", tells="workflows", answer=Deleted)
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
     """Delete a workflow. In conversations in which it runs, it continues to its end."""
     now = call.services.clock()
@@ -180,7 +180,7 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     "/workflows/validate",
-    _READ,
+    READ,
     operation_id="validateWorkflow",
     body=WorkflowDraft,
     limit=WHOLE,
@@ -188,7 +188,7 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
 )
 async def validate_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Validate a workflow, and list every problem with it. Nothing is stored, and problems also return 200."""
-    errors = await _errors(call, _given(call))
+    errors = await definition_errors(call, _given(call))
     listed = [{"path": each.path, "code": each.code, "message": each.message} for each in errors]
     return {"ok": not errors, "errors": listed}
 
@@ -206,14 +206,15 @@ def _stored(reader: WorkflowReader, call: Call[Any, Any]) -> tuple[Workflow, Any
 
 async def _check(call: Call[Any, Any], document: Mapping[str, Any], kept: Collection[str] = ()) -> None:
     """Raise Invalid with every problem of a workflow, except in the fields that stay as they are."""
-    errors = await _errors(call, document)
+    errors = await definition_errors(call, document)
     # A stored flow may name a team that is gone; that does not prevent a change of the name.
     errors = [each for each in errors if each.path.split("/")[1] not in kept]
     if errors:
         raise Invalid(*(Problem(each.path, each.code, each.message) for each in errors))
 
 
-async def _errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
+async def definition_errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
+    """Return every problem of a workflow in a body."""
     errors = await trio.to_thread.run_sync(workflow_errors, document)
     named = {each.path for each in errors}
     large = (path for path in large_integers(call.raw, document).pointers if path not in named)
