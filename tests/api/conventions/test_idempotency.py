@@ -27,7 +27,7 @@ NOT_IDEMPOTENT: Final = {
     "typing": "is to be repeated, and is not stored",
     "recover": "what was made again is not made once more",
     "test": "is asked for to happen again",
-    "validate": "changes nothing",
+    "validate, simulate": "change nothing",
     "refresh": "joins the one that is running",
     "revoke": "a second one changes nothing more",
     "merge": "a second one changes nothing more, and is answered as the first one was",

@@ -180,7 +180,7 @@ async def test_a_try_out_says_what_would_happen_and_touches_nothing(service: Ser
 async def test_a_try_out_refuses_what_can_not_run_and_answers_that_do_not_fit(service: Service) -> None:
     loop = workflow([send(1), branch(2, "f0")])["flows"]
     answer = await service.dashboard.post("/workflows/simulate", json={"flows": loop, "answers": 5})
-    assert sorted(pointers(answer)) == [("/answers", "invalid_type"), ("/flows/0/actions/1", "endless_loop")]
+    assert sorted(pointers(answer)) == [("/answers", "list_type"), ("/flows/0/actions/1", "endless_loop")]
     flows = workflow([{**FORM, "id": 7}])["flows"]
     answer = await service.dashboard.post("/workflows/simulate", json={"flows": flows, "answers": [{"x": 1}]})
     assert pointers(answer) == [("/answers/0/x", "unknown_field"), ("/answers/0/number", "required")]

@@ -22,7 +22,7 @@ from deskwire.engine.workflows.runs import (
 )
 from deskwire.engine.workflows.workflow import Workflow
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.validation import Body, Query, few
+from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Routes, Tag
 from deskwire.http.resources.fields import Attributes
@@ -59,7 +59,7 @@ class SimulationBody(Body):
 
     flows: Annotated[Any, WithJsonSchema({"type": "array", "items": {"x-shape": "WorkflowFlow"}})]
     attributes: Annotated[Attributes, Field(default_factory=dict)]
-    answers: Annotated[list[Any], Field(max_length=_ANSWERS_MAX, default_factory=list), few(_ANSWERS_MAX)]
+    answers: Annotated[list[Any], Field(max_length=_ANSWERS_MAX, default_factory=list)]
 
 
 @routes.add(
