@@ -71,7 +71,7 @@ class SimulationBody(Body):
     answer=page_of(shapes.WorkflowRun),
 )
 async def list_runs(call: Call[Body, RunList]) -> Answer:
-    """List the conversations in which a workflow waits, or has ended, newest first.
+    """List the conversations in which a workflow waits, or in which it has ended; of the latter the last one comes first.
 
     Runs are kept as long as their conversations.
     """
