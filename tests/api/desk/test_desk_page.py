@@ -28,6 +28,7 @@ async def test_every_place_of_the_desk_is_the_same_page_with_addresses_of_its_ow
     for path, up in (
         ("/desk", ""),
         ("/desk/tickets", "../"),
+        ("/desk/tickets?status=OPEN&q=a%2Fb&status=", "../"),
         ("/desk/c/cnv_01KZ000000000000000000C0NV", "../../"),
     ):
         page = await anybody.get(path)

@@ -192,3 +192,22 @@ def test_any_text_is_an_entry_id_or_says_what_is_wrong(text: str) -> None:
         read = str(error)
     assert read
     assert read == text or "id" in read or "key" in read
+
+
+async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+    await put(service, ARTICLE, "en", title="Refunds")
+    await put(service, ARTICLE, "de", title="Erstattung")
+    seen = (await service.dashboard.get(path(ARTICLE), params={"language": "de"})).headers["etag"]
+    await put(service, ARTICLE, "pt-BR", title="Reembolsos")
+    body = {"language": "de", "fields": {"title": "Erstattungen"}}
+    first = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": seen})
+    assert first.status_code == 200, "another language is no change of this one"
+    body = {"language": "de", "fields": {"title": "Geld zurück"}}
+    second = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": seen})
+    assert await refusal(second) == (412, "changed_meanwhile")
+    now = await service.dashboard.get(path(ARTICLE), params={"language": "de"})
+    assert now.json()["fields"] == {"title": "Erstattungen"}
+    assert now.headers["etag"] == first.headers["etag"]
+    await service.dashboard.request("DELETE", path(ARTICLE), json={}, params={"language": "de"})
+    third = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": first.headers["etag"]})
+    assert await refusal(third) == (412, "changed_meanwhile"), "it is not there any more"

@@ -19,9 +19,10 @@ from deskwire.engine.translations.translation import (
     TranslationTransaction,
     entry_view,
     parse_entry_id,
+    translation_tag,
     translation_view,
 )
-from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.validation import Body, Query, few
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard
@@ -126,16 +127,20 @@ async def report_missing(call: Call[Body, Query]) -> Answer:
     query=InLanguage,
     answer=shapes.Translation,
     errors=("bad_entry_id", "translation_not_found"),
+    tagged=True,
 )
 async def get_entry(call: Call[Body, InLanguage]) -> Answer:
-    """Fetch the content of an entry in one language, by default the primary language of the project."""
+    """Fetch the content of an entry in one language, by default the primary language of the project.
+
+    Its `ETag` is for `If-Match` of a change in this language.
+    """
     language, find = call.query.language or call.project.settings.primary_language, _entry(call)
 
     def read(reader: TranslationReader) -> tuple[Entry, Translation]:
         entry = find(reader)
         return entry, _translation(reader, entry, language)
 
-    return translation_view(*await call.services.store.read(read))
+    return _tagged(*await call.services.store.read(read))
 
 
 async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
@@ -154,18 +159,23 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
     body=TranslationBody,
     limit=WHOLE,
     answer=shapes.Translation,
-    errors=("bad_entry_id",),
+    errors=("bad_entry_id", "changed_meanwhile"),
     further=(_look_at_language,),
+    tagged=True,
 )
 async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     """Store the content of an entry in one language. A new entry is created."""
-    ref, body = _ref(call), call.body
+    ref, body, project = _ref(call), call.body, call.project.rowid
     await _look_at_language(call)
     translation = Translation(body.language, body.fields, call.services.clock())
-    entry = await call.services.store.write(
-        lambda tx: tx.put_translation(call.project.rowid, ref, translation)
-    )
-    return translation_view(entry, translation)
+
+    def put(tx: TranslationTransaction) -> Entry:
+        entry = tx.entry(project, ref)
+        present = None if entry is None else tx.translation(entry.rowid, body.language)
+        call.seen.check("" if entry is None or present is None else translation_tag(entry, present))
+        return tx.put_translation(project, ref, translation)
+
+    return _tagged(await call.services.store.write(put), translation)
 
 
 @routes.add(
@@ -194,6 +204,10 @@ async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
     entry = await call.services.store.write(delete)
     gone: dict[str, Any] = {"entryId": entry.ref.entry_id, "id": entry.ref.key, "deleted": True}
     return gone if language is None else {**gone, "language": language}
+
+
+def _tagged(entry: Entry, translation: Translation) -> Tagged:
+    return Tagged(translation_view(entry, translation), translation_tag(entry, translation))
 
 
 def _ref(call: Call[B, Q]) -> EntryRef:

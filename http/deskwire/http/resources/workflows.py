@@ -13,12 +13,13 @@ from pydantic import ConfigDict, WithJsonSchema
 from deskwire.engine.conversations.automation.lookup import assignee_errors, find_workflow
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.precondition import tag_of
 from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 from deskwire.engine.workflows.validation.check import workflow_errors
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
-from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.decoding import INTEGERS, large_integers
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged, page
@@ -118,11 +119,10 @@ async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
     return page(query, workflows, workflow_view, lambda workflow: workflow.rowid)
 
 
-@routes.add("GET", ONE, READ, operation_id="getWorkflow", answer=shapes.Workflow)
+@routes.add("GET", ONE, READ, operation_id="getWorkflow", answer=shapes.Workflow, tagged=True)
 async def get_workflow(call: Call[Body, Query]) -> Answer:
-    """Fetch a workflow with its flows."""
-    workflow, flows = await call.services.store.read(lambda reader: _stored(reader, call))
-    return full_view(workflow, flows)
+    """Fetch a workflow with its flows. Its `ETag` is for `If-Match` of a change."""
+    return _tagged(*await call.services.store.read(lambda reader: _stored(reader, call)))
 
 
 @routes.add(
@@ -134,6 +134,8 @@ async def get_workflow(call: Call[Body, Query]) -> Answer:
     body=WorkflowBody,
     limit=WHOLE,
     answer=shapes.Workflow,
+    errors=("changed_meanwhile",),
+    tagged=True,
 )
 async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Change the name, trigger or flows of a workflow. Conversations in which it runs keep their version."""
@@ -146,6 +148,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 
     def change(tx: WorkflowTransaction) -> tuple[Workflow, Any]:
         before, flows = _stored(tx, call)
+        call.seen.check(tag_of(full_view(before, flows)))
         after = replace(
             before,
             name=given.get("name", before.name),
@@ -159,16 +162,26 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
         tx.forget_versions(now)
         return after, given["flows"] if replaced else flows
 
-    return full_view(*await call.services.store.write(change))
+    return _tagged(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", ONE, MANAGE, operation_id="deleteWorkflow", tells="workflows", answer=Deleted)
+@routes.add(
+    "DELETE",
+    ONE,
+    MANAGE,
+    operation_id="deleteWorkflow",
+    tells="workflows",
+    answer=Deleted,
+    errors=("changed_meanwhile",),
+    tagged=True,
+)
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
     """Delete a workflow. In conversations in which it runs, it continues to its end."""
     now = call.services.clock()
 
     def delete(tx: WorkflowTransaction) -> Workflow:
-        workflow = find_workflow(tx, call.project, call.path["workflow_id"])
+        workflow, flows = _stored(tx, call)
+        call.seen.check(tag_of(full_view(workflow, flows)))
         tx.delete_workflow(workflow, now)
         tx.forget_versions(now)
         return workflow
@@ -197,6 +210,11 @@ def _given(call: Call[WorkflowDraft, Query]) -> Mapping[str, Any]:
     """Return the body as it was sent, unknown fields included."""
     given: Mapping[str, Any] = orjson.loads(call.raw or b"{}")
     return given
+
+
+def _tagged(workflow: Workflow, flows: Any) -> Tagged:
+    view = full_view(workflow, flows)
+    return Tagged(view, tag_of(view))
 
 
 def _stored(reader: WorkflowReader, call: Call[Any, Any]) -> tuple[Workflow, Any]:

@@ -20,7 +20,7 @@ export function Figures({ survey }) {
   const [version, days] = [query.value.get("version") ?? "", query.value.get("days") ?? "90"];
   const bucket = Number(days) > 100 ? "month" : Number(days) > 31 ? "week" : "day";
   const of = useCall(`engagement/surveys/${survey.id}/figures`, { from: daysAgo(Number(days)), timezone, bucket, version: version || null });
-  return html`<div class="page-tools" role="search" aria-label=${t.filters}>
+  return html`<div class="part-tools" role="search" aria-label=${t.filters}>
       <${Choose} label=${t.period} value=${days} set=${(/** @type {string} */ value) => ask({ days: value === "90" ? null : value })} of=${t.periods} />
       <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => ask({ version: value })} of=${[["", t.surveys.allVersions], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
     </div>

@@ -57,7 +57,7 @@ export function Responses({ survey, changed }) {
     { label: t.at, cell: (/** @type {any} */ row) => html`${dayName(row.createdAt.slice(0, 10))} <${Clock} at=${row.createdAt} />` },
   ];
   const filtered = version || language || since || contact;
-  return html`<div class="page-tools" role="search" aria-label=${t.filters}>
+  return html`<div class="part-tools" role="search" aria-label=${t.filters}>
       <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => ask({ version: value })} of=${[["", t.any], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
       <${Choose} label=${t.surveys.language} value=${language} set=${(/** @type {string} */ value) => ask({ language: value })} of=${[["", t.any], ...survey.definition.languages.map((/** @type {string} */ each) => [each, each])]} />
       <label class="label"><span>${t.since}</span><input class="field" type="date" value=${since} onChange=${(/** @type {any} */ event) => ask({ since: event.target.value })} /></label>

@@ -19,8 +19,8 @@ const LONG = 60;
 
 /** The path of an entry in the API. @param {string} id */
 export const entryPath = (id) => `translations/entries/${encodeURIComponent(id)}`;
-/** The place of an entry in the desk, to be translated into a language. @param {string} id @param {string} language */
-export const placeOf = (id, language) => `translations/${encodeURIComponent(id)}?language=${encodeURIComponent(language)}`;
+/** The place of an entry in the desk, to be translated into a language; a key may have slashes, so it stands behind the question mark. @param {string} id @param {string} language */
+export const placeOf = (id, language) => `translations?entry=${encodeURIComponent(id)}&language=${encodeURIComponent(language)}`;
 
 /** The texts of what was loaded; none for a language that the entry lacks. @param {Loaded} of @returns {Record<string, string>} */
 const fieldsOf = (of) => (of.state === "gone" ? {} : (of.data?.fields ?? {}));

@@ -80,5 +80,7 @@ function One({ id }) {
   return html`<${Entry} key=${`${id} ${language}`} id=${id} language=${language} primary=${primary} languages=${languages} next=${next} />`;
 }
 
-/** @param {{id: string|null}} props */
-export const Page = ({ id }) => (id ? html`<${One} id=${id} />` : html`<${List} />`);
+export function Page() {
+  const id = query.value.get("entry");
+  return id ? html`<${One} key=${id} id=${id} />` : html`<${List} />`;
+}

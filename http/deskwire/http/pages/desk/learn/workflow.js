@@ -83,7 +83,7 @@ function Runs({ workflow }) {
       ? { label: t.workflows.goesOn, less: true, cell: (/** @type {any} */ row) => (row.dueAt ? new Date(row.dueAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : t.workflows.withAnswer) }
       : { label: t.workflows.how, cell: (/** @type {any} */ row) => (row.stopped ? html`<span class="chip bad">${t.workflows.stopped}</span> ${t.workflows.whyStopped[/** @type {"step_limit"} */ (row.stopped)]}` : t.workflows.outcomes[/** @type {"completed"} */ (row.reason)]) },
   ];
-  return html`<div class="page-tools"><${Choose} label=${t.workflows.state} value=${state} set=${(/** @type {string} */ value) => ask({ state: value === "waiting" ? null : value })} of=${Object.entries(t.workflows.states)} /></div>
+  return html`<div class="part-tools"><${Choose} label=${t.workflows.state} value=${state} set=${(/** @type {string} */ value) => ask({ state: value === "waiting" ? null : value })} of=${Object.entries(t.workflows.states)} /></div>
     <${ListTable} key=${state} of=${of} caption=${t.workflows.partNames.runs} columns=${columns} keyOf=${(/** @type {any} */ row) => `${row.conversationId} ${row.since}`} empty=${html`<${Empty} icon="bot" title=${t.workflows.noRuns[/** @type {"waiting"} */ (state)]} />`} />`;
 }
 
