@@ -12,7 +12,7 @@ from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.figures import Tally
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code
-from tests.support.api.surveys import DEFINITION, respond, survey
+from tests.support.api.surveys import DEFINITION, refreshed, respond, survey
 
 DAY_MS = 86_400_000
 TYPES: dict[str, Any] = {
@@ -52,6 +52,7 @@ async def test_each_type_of_question_is_counted_in_its_way(service: Service) -> 
     await respond(service, made, answers={})
     found = await figures(service, made)
     stars, why, again, people, words = found["questions"]
+    assert found["refresh"] is None
     today = datetime.now(UTC).date().isoformat()
     assert found["responses"] == 3
     assert found["series"] == [{"day": today, "responses": 3}]
@@ -94,6 +95,13 @@ async def test_a_deleted_response_is_in_no_figure(service: Service) -> None:
     found = await figures(service, made)
     assert (found["responses"], found["questions"][0]["score"]) == (1, 100.0)
     assert kept["id"] != gone["id"]
+
+
+async def test_the_figures_tell_of_the_last_refresh_of_the_insights(service: Service) -> None:
+    made = await survey(service)
+    await respond(service, made, answers={"score": 9})
+    done = await refreshed(service, made)
+    assert (await figures(service, made))["refresh"] == done
 
 
 async def test_a_period_and_a_zone_choose_the_responses(service: Service) -> None:

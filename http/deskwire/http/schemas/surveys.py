@@ -263,7 +263,10 @@ class ResponseStep(Shape):
 
 
 class SurveyFigures(Shape):
-    """The figures of a survey, of responses from `from` up to but without `to`. Steps without a response are left out."""
+    """The figures of a survey, of responses from `from` up to but without `to`. Steps without a response are left out.
+
+    `refresh` is the refresh of its insights that is running, or the last one; null if there was none.
+    """
 
     survey_id: SurveyId
     version: VersionNumber | None
@@ -275,3 +278,4 @@ class SurveyFigures(Shape):
     responses: Count
     series: list[ResponseStep]
     questions: list[QuestionFigures]
+    refresh: Refresh | None

@@ -11,6 +11,7 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.figures import Bucket, Tally
 from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.insights.progress import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import ResponseFilter, Survey
 from deskwire.http.api.calls import Answer, Call
@@ -68,6 +69,7 @@ async def get_figures(call: Call[Body, FiguresQuery]) -> Answer:
         count, before = await store.read(_counted(tally, survey.rowid, wanted, before))
         if count < _PAGE:
             break
+    refresh = await call.services.surveys.refreshes.latest(survey)
     return {
         "surveyId": survey.id,
         "version": query.version,
@@ -77,6 +79,7 @@ async def get_figures(call: Call[Body, FiguresQuery]) -> Answer:
         "bucket": query.bucket,
         "computedAt": iso(now),
         **tally.view(query.bucket),
+        "refresh": None if refresh is None else refresh_view(refresh),
     }
 
 

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, say } from "../parts.js";
-import { Problem, call } from "../api.js";
+import { call } from "../api.js";
 import { may } from "../session.js";
 import { Chart } from "../parts/chart.js";
 import { Section } from "../parts/frame.js";
@@ -25,7 +25,7 @@ export function Figures({ survey }) {
       <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => ask({ version: value })} of=${[["", t.surveys.allVersions], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
     </div>
     <${States} of=${of}>${(/** @type {any} */ data) => html`<${Scores} figures=${data} />`}<//>
-    <${Insights} survey=${survey} version=${version} />
+    ${of.data && html`<${Insights} survey=${survey} version=${version} last=${of.data.refresh} />`}
     ${of.data && html`<${Questions} figures=${of.data} />`}`;
 }
 
@@ -55,26 +55,24 @@ const Questions = ({ figures }) => html`<${Section} title=${t.surveys.questions}
 
 const share = (/** @type {number} */ part, /** @type {number} */ whole) => (whole ? (part / whole).toLocaleString(undefined, { style: "percent" }) : "–");
 
-/** The stored insights, and their refresh. @param {{survey: any, version: string}} props */
-function Insights({ survey, version }) {
+/** The stored insights, and their refresh. @param {{survey: any, version: string, last: any}} props  last: the refresh under way or the last one; null if there was none */
+function Insights({ survey, version, last }) {
   const path = `engagement/surveys/${survey.id}/insights`;
   const of = useCall(path, { version: version || null });
-  const [refresh, setRefresh] = useState(/** @type {any} */ (null));
-  const look = async () => {
-    try {
-      const now = await call("GET", `${path}/refresh`);
-      setRefresh(now);
-      return now;
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error; // nobody has refreshed them yet, or nobody may ask
-      return null;
-    }
-  };
+  const [refresh, setRefresh] = useState(last);
   const running = refresh?.status === "running";
-  useEffect(() => void look().catch(() => null), [path]);
   useEffect(() => {
     if (!running) return;
-    const timer = setTimeout(() => look().then((now) => (now?.status === "done" ? of.reload() : undefined), () => setRefresh({ ...refresh })), LOOK_MS);
+    const look = async () => {
+      try {
+        const now = await call("GET", `${path}/refresh`);
+        setRefresh(now);
+        if (now.status === "done") await of.reload();
+      } catch {
+        setRefresh({ ...refresh }); // looks again
+      }
+    };
+    const timer = setTimeout(look, LOOK_MS);
     return () => clearTimeout(timer);
   }, [refresh]);
   const begin = async () => {

@@ -2,7 +2,7 @@
 /** The responses to a survey: filtered, read one by one, exported, deleted. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Clock, Dialog, Empty, say } from "../parts.js";
+import { Button, Dialog, Empty, say } from "../parts.js";
 import { call } from "../api.js";
 import { may } from "../session.js";
 import { Pairs } from "../parts/frame.js";
@@ -10,7 +10,7 @@ import { Gone } from "../parts/gone.js";
 import { ask, query } from "../parts/link.js";
 import { useCall, useList } from "../parts/loading.js";
 import { ListTable } from "../parts/table.js";
-import { Choose, dayName, download } from "./tabs.js";
+import { Choose, download } from "./tabs.js";
 
 /** The titles of questions and the labels of choices of a definition, in its primary language. @param {any} definition */
 function named(definition) {
@@ -54,7 +54,7 @@ export function Responses({ survey, changed }) {
     { label: t.surveys.contact, cell: (/** @type {any} */ row) => (row.contact ? html`<bdi>${row.contact.userId}</bdi>` : html`<span class="muted">${t.surveys.anonymous}</span>`) },
     { label: t.surveys.version, num: true, less: true, cell: (/** @type {any} */ row) => row.version },
     { label: t.surveys.language, less: true, cell: (/** @type {any} */ row) => row.language },
-    { label: t.at, cell: (/** @type {any} */ row) => html`${dayName(row.createdAt.slice(0, 10))} <${Clock} at=${row.createdAt} />` },
+    { label: t.at, cell: (/** @type {any} */ row) => html`<time datetime=${row.createdAt}>${new Date(row.createdAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</time>` },
   ];
   const filtered = version || language || since || contact;
   return html`<div class="part-tools" role="search" aria-label=${t.filters}>

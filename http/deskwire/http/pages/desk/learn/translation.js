@@ -28,7 +28,9 @@ const fieldsOf = (of) => (of.state === "gone" ? {} : (of.data?.fields ?? {}));
 /** @param {{id: string, language: string, primary: string, languages: string[], next: () => Promise<void>}} props */
 export function Entry({ id, language, primary, languages, next }) {
   const source = useCall(entryPath(id), { language: primary });
-  const of = useCall(entryPath(id), { language });
+  // An entry that lacks the language is not asked for it: the browser would note an error for the 404.
+  const lacks = source.data && !source.data.languages.includes(language);
+  const of = useCall(source.state === "loading" || lacks ? null : entryPath(id), { language });
   const [removes, remove] = useState(/** @type {"language"|"entry"|null} */ (null));
   const saving = useSaving(of);
   const edits = may("translations.manage");
@@ -37,12 +39,13 @@ export function Entry({ id, language, primary, languages, next }) {
   const onward = useRef(false);
   const [more, setMore] = useState(/** @type {string[]} */ ([]));
   const names = [...new Set([...Object.keys(texts), ...Object.keys(mine), ...more])];
-  const ready = of.state !== "loading" && source.state !== "loading" && !(of.state === "failed" && !of.data);
+  const ready = lacks || (of.state !== "loading" && source.state !== "loading" && !(of.state === "failed" && !of.data));
   const save = (/** @type {boolean} */ onward) => async (/** @type {Values} */ form) => {
     const written = names.map((name) => [name, form.raw(`fields/${name}`)]).filter(([name, text]) => text || (name && name in mine));
     const fields = Object.fromEntries(written);
     if (!(await saving.save("PUT", entryPath(id), { language, fields }))) return;
     say(t.translations.saved(language));
+    await source.reload();
     if (onward) await next();
   };
   const run = async () => {
@@ -60,9 +63,9 @@ export function Entry({ id, language, primary, languages, next }) {
     { label: t.translations.remove, icon: "close", danger: true, pick: () => remove("entry") },
   ];
   const late = saving.late;
-  return html`<${Frame} title=${id} face=${html`<bdi class="mono">${id}</bdi>`} up=${{ to: "translations", label: t.pages.translations }} calls=${[source.call, of.call]}
+  return html`<${Frame} title=${id} face=${html`<bdi class="mono">${id}</bdi>`} up=${{ to: "translations", label: t.pages.translations }} calls=${lacks ? [source.call] : [source.call, of.call]}
       actions=${edits && ready && html`<${Menu} label=${t.translations.more} caret entries=${entries} />`}
-      tools=${html`<${Choose} label=${t.translations.into} value=${language} set=${(/** @type {string} */ value) => ask({ language: value })} of=${languages.map((each) => [each, each])} /> ${of.state === "gone" && html`<span class="chip waits">${t.translations.lacking(language)}</span>`}`}>
+      tools=${html`<${Choose} label=${t.translations.into} value=${language} set=${(/** @type {string} */ value) => ask({ language: value })} of=${languages.map((each) => [each, each])} /> ${(of.state === "gone" || lacks) && html`<span class="chip waits">${t.translations.lacking(language)}</span>`}`}>
     ${!ready ? html`<${States} of=${of}>${() => null}<//>` : !names.length ? html`<p class="muted">${t.translations.nowhere}</p>` : html`
       <${Form} save=${(/** @type {Values} */ form) => save(onward.current)(form)} label=${t.save} disabled=${!edits} class="sides-form">
         ${names.map((name) => html`<div key=${name} class="sides">
