@@ -67,7 +67,7 @@ export function Entry({ id, language, primary, languages, next }) {
       actions=${edits && ready && html`<${Menu} label=${t.translations.more} caret entries=${entries} />`}
       tools=${html`<${Choose} label=${t.translations.into} value=${language} set=${(/** @type {string} */ value) => ask({ language: value })} of=${languages.map((each) => [each, each])} /> ${(of.state === "gone" || lacks) && html`<span class="chip waits">${t.translations.lacking(language)}</span>`}`}>
     ${!ready ? html`<${States} of=${of}>${() => null}<//>` : !names.length ? html`<p class="muted">${t.translations.nowhere}</p>` : html`
-      <${Form} save=${(/** @type {Values} */ form) => save(onward.current)(form)} label=${t.save} disabled=${!edits} class="sides-form">
+      <${Form} save=${(/** @type {Values} */ form) => save(onward.current)(form)} label=${t.save} disabled=${!edits} class=${edits ? "sides-form" : "sides-form read"}>
         ${names.map((name) => html`<div key=${name} class="sides">
           ${language !== primary && html`<div class="label"><span>${t.translations.fieldIn(name, primary)}</span><p class="source" dir="auto" lang=${primary}>${texts[name] ?? t.translations.noSource}</p></div>`}
           <${Field} name=${`fields/${name}`} label=${t.translations.fieldIn(name, language)} initial=${mine[name] ?? ""} rows=${Math.min(14, Math.max(2, Math.ceil((texts[name] ?? mine[name] ?? "").length / LONG)))} lang=${language} readonly=${!edits} />
