@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from tests.api.description.browser import CHROMIUM
 from tests.support.sockets.model_server import ModelServer, model_server
@@ -50,12 +50,11 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def speaking() -> Iterator[Browser]:
+def speaking(browser: Browser) -> Iterator[Browser]:
     """A browser with a microphone that beeps, and that may be used."""
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=_SPEAKS)
-        yield browser
-        browser.close()
+    launched = browser.browser_type.launch(executable_path=CHROMIUM, args=_SPEAKS)
+    yield launched
+    launched.close()
 
 
 def test_what_is_said_becomes_a_draft_in_the_box_and_nothing_is_sent(
@@ -82,7 +81,7 @@ def test_what_is_said_becomes_a_draft_in_the_box_and_nothing_is_sent(
         assert audio["input_audio"]["format"] == "wav"
         model.answer({"transcript": "word for word"})
         desk.page.get_by_role("button", name="Speak a reply").click()
-        desk.page.get_by_label("Use it as").select_option("dictate")
+        desk.page.get_by_role("combobox", name="Use it as").select_option("dictate")
         desk.page.get_by_role("button", name="Record").click()
         desk.page.wait_for_timeout(300)
         desk.page.get_by_role("button", name="Stop and use").click()

@@ -98,7 +98,7 @@ def test_two_who_change_a_workflow_see_both_and_overwrite_nothing_unseen(desk: D
     shown(desk, f"workflows/{made['id']}", "Renamed twice")
     desk.page.get_by_role("button", name="Manage").click()
     desk.page.get_by_role("menuitem", name="Name and start").click()
-    desk.page.get_by_label("Name").fill("Mine")
+    desk.page.get_by_role("textbox", name="Name").fill("Mine")
     stage.owner.patch(path, json={"name": "Theirs"}).raise_for_status()
     desk.page.get_by_role("button", name="Save").click()
     dialog = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
