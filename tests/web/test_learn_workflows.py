@@ -99,13 +99,13 @@ def test_two_who_change_a_workflow_see_both_and_overwrite_nothing_unseen(desk: D
     desk.page.get_by_role("button", name="Manage").click()
     desk.page.get_by_role("menuitem", name="Name and start").click()
     desk.page.get_by_role("textbox", name="Name").fill("Mine")
-    stage.owner.patch(path, json={"name": "Theirs"}).raise_for_status()
+    stage.owner.patch(path, json={"name": "By a colleague"}).raise_for_status()
     desk.page.get_by_role("button", name="Save").click()
     dialog = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
-    expect(dialog.get_by_role("row").filter(has_text="Theirs")).to_contain_text("Mine")
+    expect(dialog.get_by_role("row").filter(has_text="By a colleague")).to_contain_text("Mine")
     dialog.get_by_role("button", name="Keep theirs").click()
-    head(desk.page, "Theirs")
-    assert stage.owner.get(path).json()["name"] == "Theirs"
+    head(desk.page, "By a colleague")
+    assert stage.owner.get(path).json()["name"] == "By a colleague"
 
 
 def test_a_run_that_could_not_go_on_says_why(desk: Desk, stage: Stage) -> None:

@@ -25,7 +25,7 @@ export function Figures({ survey }) {
       <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => ask({ version: value })} of=${[["", t.surveys.allVersions], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
     </div>
     <${States} of=${of}>${(/** @type {any} */ data) => html`<${Scores} figures=${data} />`}<//>
-    ${of.data && html`<${Insights} survey=${survey} version=${version} last=${of.data.refresh} />`}
+    <${Insights} survey=${survey} version=${version} last=${of.data?.refresh} />
     ${of.data && html`<${Questions} figures=${of.data} />`}`;
 }
 
@@ -55,11 +55,12 @@ const Questions = ({ figures }) => html`<${Section} title=${t.surveys.questions}
 
 const share = (/** @type {number} */ part, /** @type {number} */ whole) => (whole ? (part / whole).toLocaleString(undefined, { style: "percent" }) : "–");
 
-/** The stored insights, and their refresh. @param {{survey: any, version: string, last: any}} props  last: the refresh under way or the last one; null if there was none */
+/** The stored insights, and their refresh. @param {{survey: any, version: string, last: any}} props  last: the refresh under way or the last one, once that is known; null if there was none */
 function Insights({ survey, version, last }) {
   const path = `engagement/surveys/${survey.id}/insights`;
   const of = useCall(path, { version: version || null });
-  const [refresh, setRefresh] = useState(last);
+  const [refresh, setRefresh] = useState(/** @type {any} */ (null));
+  useEffect(() => void setRefresh((/** @type {any} */ before) => before ?? last ?? null), [last]);
   const running = refresh?.status === "running";
   useEffect(() => {
     if (!running) return;
