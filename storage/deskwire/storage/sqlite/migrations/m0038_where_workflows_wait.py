@@ -1,4 +1,4 @@
-"""Where workflows wait and how they have ended, and when their versions were published."""
+"""The columns that say where workflows wait and when versions were published, and the table of how runs have ended."""
 
 from typing import Final
 
