@@ -58,6 +58,7 @@ def test_a_method_that_changes_something_never_needs_a_permission_to_read_only()
     reading = {call for call, guard in guards().items() if guard.permission.endswith(".read")}
     assert {call for call in reading if not call.startswith("GET ")} == {  # these change nothing
         "POST /v3/engagement/surveys/{surveyId}/validate",
+        "POST /v3/workflows/simulate",
         "POST /v3/workflows/validate",
         "POST /v3/s2s/stream/auth",
         # These two change what is the user's own: what one shows at the moment, and how far one has read.

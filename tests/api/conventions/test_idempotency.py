@@ -28,7 +28,7 @@ NOT_IDEMPOTENT: Final = {
     "recover": "what was made again is not made once more",
     "replay": "is asked for to happen again, and leaves out what is on its way",
     "test": "is asked for to happen again",
-    "validate": "changes nothing",
+    "validate, simulate": "change nothing",
     "refresh": "joins the one that is running",
     "revoke": "a second one changes nothing more",
     "merge": "a second one changes nothing more, and is answered as the first one was",

@@ -77,6 +77,32 @@ async def test_a_draft_is_made_of_recording_ticket_and_conversation_in_one_call(
         assert "difficult" not in context["text"]
 
 
+async def test_a_draft_in_a_conversation_needs_no_ticket(tmp_path: Path) -> None:
+    async with with_model(tmp_path) as (service, model):
+        conversation = await service.create(message={"text": "Where is my parcel?"})
+        note = {"text": "He is difficult", "internal": True}
+        await service.dashboard.post(f"/conversations/{conversation['id']}/messages", json=note)
+        upload = await send(service, wav(), "keywords.wav")
+        path = f"/conversations/{conversation['id']}/voice-reply"
+        model.answer({"transcript": "sorry, tomorrow", "reply": "We are sorry. It arrives tomorrow."})
+        drafted = await service.dashboard.post(path, json={"audioUrl": upload["url"]})
+        assert drafted.json() == {
+            "reply": "We are sorry. It arrives tomorrow.",
+            "transcript": "sorry, tomorrow",
+        }
+        context = model.asked[0]["messages"][1]["content"][0]["text"]
+        assert "Where is my parcel?" in context
+        assert "difficult" not in context
+        assert "ticket" not in context
+        model.answer({"transcript": "Good morning."})
+        dictated = await service.dashboard.post(path, json={"audioUrl": upload["url"], "mode": "dictate"})
+        assert dictated.json() == {"reply": "Good morning.", "transcript": "Good morning."}
+        assert len(model.asked[1]["messages"][1]["content"]) == 1, "the recording alone"
+        unknown = "/conversations/cnv_00000000000000000000000000/voice-reply"
+        gone = await service.dashboard.post(unknown, json={"audioUrl": upload["url"]})
+        assert (gone.status_code, gone.json()["code"]) == (404, "conversation_not_found")
+
+
 async def test_dictation_is_taken_down_word_for_word_without_any_context(tmp_path: Path) -> None:
     async with with_model(tmp_path) as (service, model):
         ticket, upload = await ticket_of(service), await send(service, MP3, "a.mp3")

@@ -29,6 +29,7 @@ async def test_every_place_of_the_desk_is_the_same_page_with_addresses_of_its_ow
         ("/desk", ""),
         ("/desk/tickets", "../"),
         ("/desk/webhooks/whk_01KZ0000000000000000000W01?type=message.created&days=7", "../../"),
+        ("/desk/tickets?status=OPEN&q=a%2Fb&status=", "../"),
         ("/desk/c/cnv_01KZ000000000000000000C0NV", "../../"),
     ):
         page = await anybody.get(path)

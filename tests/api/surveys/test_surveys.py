@@ -10,6 +10,7 @@ import trio
 from deskwire.engine.surveys.validation.rules import RULES
 from tests.api.conversations.test_dashboard import member
 from tests.support.api.service import Service
+from tests.support.api.staff import code
 from tests.support.api.surveys import DEFINITION, respond, survey
 
 OTHER = {**DEFINITION, "title": "Another"}
@@ -187,3 +188,25 @@ async def test_a_role_may_do_with_surveys_what_its_permissions_say(
         else:
             assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
             assert "surveys.manage" in answer.json()["detail"]
+
+
+async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+    made = await survey(service)
+    path = f"/engagement/surveys/{made['id']}"
+    seen = (await service.dashboard.get(path)).headers["etag"]
+    await respond(service, made, answers={"score": 9})
+    first = await service.dashboard.patch(path, json={"name": "First"}, headers={"If-Match": seen})
+    assert (first.status_code, first.json()["name"]) == (200, "First"), "a response is no change"
+    late = {"If-Match": seen}
+    changed = {**DEFINITION, "title": "Second"}
+    for answer in (
+        await service.dashboard.patch(path, json={"name": "Second"}, headers=late),
+        await service.dashboard.post(f"{path}/versions", json={"definition": changed}, headers=late),
+        await service.dashboard.request("DELETE", path, json={}, headers=late),
+    ):
+        assert code(answer) == (412, "changed_meanwhile")
+    now = (await service.dashboard.get(path)).json()
+    assert (now["name"], now["version"]) == ("First", 1)
+    again = {"If-Match": first.headers["etag"]}
+    published = await service.dashboard.post(f"{path}/versions", json={"definition": changed}, headers=again)
+    assert published.json()["version"] == 2

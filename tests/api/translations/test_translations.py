@@ -107,6 +107,27 @@ async def test_entries_are_listed_newest_first_by_type_and_language_and_pages(se
     assert first["items"][0].keys() == {"entryId", "type", "id", "languages", "updatedAt"}
 
 
+async def test_words_find_entries_by_their_key_and_by_their_texts(service: Service) -> None:
+    await put(service, "statictranslation:checkout.title", "en", text="Pay now")
+    await put(service, "statictranslation:footer", "en", text="Imprint", note='a "quoted" \\ sign')
+    await put(service, "statictranslation:footer", "de", text="Bezahlt wird später")
+    await put(service, ARTICLE, "en", title="Refunds")
+
+    async def found(q: str, **params: str) -> list[str]:
+        answer = await service.dashboard.get(ALL, params={"q": q, **params})
+        assert answer.status_code == 200, answer.text
+        return [entry["id"] for entry in answer.json()["items"]]
+
+    assert await found("CHECKOUT.") == ["checkout.title"]
+    assert await found("bezahlt") == ["footer"]
+    assert await found('"quoted" \\') == ["footer"]
+    assert await found("später") == ["footer"]
+    assert await found("text") == [], "the name of a field is no text"
+    assert await found("%") == []
+    assert await found("e", type="article") == [ARTICLE[8:]]
+    assert await found("footer", missing="de") == []
+
+
 async def test_the_report_counts_what_each_language_lacks(service: Service) -> None:
     for number in range(3):
         await put(service, f"statictranslation:key{number}", "en", text="x")
@@ -171,3 +192,22 @@ def test_any_text_is_an_entry_id_or_says_what_is_wrong(text: str) -> None:
         read = str(error)
     assert read
     assert read == text or "id" in read or "key" in read
+
+
+async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+    await put(service, ARTICLE, "en", title="Refunds")
+    await put(service, ARTICLE, "de", title="Erstattung")
+    seen = (await service.dashboard.get(path(ARTICLE), params={"language": "de"})).headers["etag"]
+    await put(service, ARTICLE, "pt-BR", title="Reembolsos")
+    body = {"language": "de", "fields": {"title": "Erstattungen"}}
+    first = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": seen})
+    assert first.status_code == 200, "another language is no change of this one"
+    body = {"language": "de", "fields": {"title": "Geld zurück"}}
+    second = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": seen})
+    assert await refusal(second) == (412, "changed_meanwhile")
+    now = await service.dashboard.get(path(ARTICLE), params={"language": "de"})
+    assert now.json()["fields"] == {"title": "Erstattungen"}
+    assert now.headers["etag"] == first.headers["etag"]
+    await service.dashboard.request("DELETE", path(ARTICLE), json={}, params={"language": "de"})
+    third = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": first.headers["etag"]})
+    assert await refusal(third) == (412, "changed_meanwhile"), "it is not there any more"

@@ -333,3 +333,21 @@ async def test_attributes_that_are_nested_deeply_are_stored_or_refused(service: 
     path = f"/s2s/conversations/{conversation['id']}"
     answer = await service.http.patch(path, content=body, headers=headers)
     assert answer.status_code == (200 if depth == 200 else 422), answer.text
+
+
+async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+    made = await make(service)
+    path = f"/workflows/{made['id']}"
+    seen = (await service.dashboard.get(path)).headers["etag"]
+    first = await service.dashboard.patch(path, json={"name": "First"}, headers={"If-Match": seen})
+    assert first.status_code == 200
+    flows = workflow([send(1)])["flows"]
+    second = await service.dashboard.patch(path, json={"flows": flows}, headers={"If-Match": seen})
+    assert code(second) == (412, "changed_meanwhile")
+    gone = await service.dashboard.request("DELETE", path, json={}, headers={"If-Match": seen})
+    assert code(gone) == (412, "changed_meanwhile")
+    again = await service.dashboard.patch(
+        path, json={"flows": flows}, headers={"If-Match": first.headers["etag"]}
+    )
+    assert (again.json()["name"], again.json()["version"]) == ("First", 2)
+    assert again.headers["etag"] == (await service.dashboard.get(path)).headers["etag"]

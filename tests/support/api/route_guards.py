@@ -62,6 +62,7 @@ POST /v3/conversations/{conversationId}/read                    | dashboard    |
 POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | 8 KiB
 PUT /v3/conversations/{conversationId}/seen                     | dashboard    | conversations.read   | 8 KiB
 POST /v3/conversations/{conversationId}/typing                  | dashboard    | conversations.reply  | 8 KiB
+POST /v3/conversations/{conversationId}/voice-reply             | dashboard    | conversations.reply  | 64 KiB
 GET /v3/conversations/{conversationId}/workflow                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/workflow/start          | dashboard    | conversations.manage | 8 KiB
 GET /v3/deliveries/{deliveryId}                                 | dashboard    | webhooks.manage      | -
@@ -71,6 +72,7 @@ POST /v3/engagement/surveys                                     | dashboard    |
 DELETE /v3/engagement/surveys/{surveyId}                        | dashboard    | surveys.manage       | 8 KiB
 GET /v3/engagement/surveys/{surveyId}                           | dashboard    | surveys.read         | -
 PATCH /v3/engagement/surveys/{surveyId}                         | dashboard    | surveys.manage       | 8 KiB
+GET /v3/engagement/surveys/{surveyId}/figures                   | dashboard    | surveys.read         | -
 GET /v3/engagement/surveys/{surveyId}/insights                  | dashboard    | surveys.read         | -
 PUT /v3/engagement/surveys/{surveyId}/insights                  | dashboard    | surveys.manage       | body_limit_bytes
 GET /v3/engagement/surveys/{surveyId}/insights/refresh          | dashboard    | surveys.read         | -
@@ -242,10 +244,15 @@ POST /v3/webhooks/{endpointId}/rotate-secret                    | dashboard    |
 POST /v3/webhooks/{endpointId}/test                             | dashboard    | webhooks.manage      | 8 KiB
 GET /v3/workflows                                               | dashboard    | conversations.read   | -
 POST /v3/workflows                                              | dashboard    | projects.manage      | body_limit_bytes
+POST /v3/workflows/simulate                                     | dashboard    | conversations.read   | body_limit_bytes
 POST /v3/workflows/validate                                     | dashboard    | conversations.read   | body_limit_bytes
 DELETE /v3/workflows/{workflowId}                               | dashboard    | projects.manage      | 8 KiB
 GET /v3/workflows/{workflowId}                                  | dashboard    | conversations.read   | -
 PATCH /v3/workflows/{workflowId}                                | dashboard    | projects.manage      | body_limit_bytes
+GET /v3/workflows/{workflowId}/figures                          | dashboard    | conversations.read   | -
+GET /v3/workflows/{workflowId}/runs                             | dashboard    | conversations.read   | -
+GET /v3/workflows/{workflowId}/versions                         | dashboard    | conversations.read   | -
+GET /v3/workflows/{workflowId}/versions/{version}               | dashboard    | conversations.read   | -
 GET /web/{tree}/{file}                                          | none         | -                    | -
 """
 

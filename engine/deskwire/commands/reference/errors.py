@@ -135,6 +135,11 @@ CODES: Final = (
     Code(
         404, "survey_version_not_found", "The survey has no such version; `detail` lists the versions it has."
     ),
+    Code(
+        404,
+        "workflow_version_not_found",
+        "The workflow has no such version, or it is no longer kept: the newest 100 are.",
+    ),
     Code(404, "role_not_found", "The user is not a member of any organisation."),
     Code(404, "browser_session_not_found", "The user has no such session of a browser; it may have ended."),
     Code(404, "session_not_found", "There is no such session; a session is the id of a contact."),

@@ -166,7 +166,7 @@ def _store(
     else:
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
-        tx.save_run(state.rowid, state.run)
+        tx.save_run(state.rowid, state.run, plan.at)
     for fact, (earlier, _, after) in zip(facts, plan.steps, strict=True):
         _store_beside(tx, plan.project, state, fact, after, plan.at)
         for milestone in milestones_of(earlier, fact, after, plan.at):
@@ -200,7 +200,9 @@ def _store_beside(
             _file(tx, state, changes)
         case Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
             pass
-        case WorkflowWaits() | WorkflowCompleted():
+        case WorkflowCompleted():
+            tx.put_workflow_end(state.rowid, fact, at)
+        case WorkflowWaits():
             pass
         case _:
             assert_never(fact)

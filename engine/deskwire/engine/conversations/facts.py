@@ -8,6 +8,7 @@ from typing import Any
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Closer, Conversation, Message, Reason
 from deskwire.engine.core.record import value
+from deskwire.engine.workflows.definition import Place
 from deskwire.engine.workflows.run import Ending, Run, Stop
 
 
@@ -109,11 +110,16 @@ class WorkflowWaits:
 
 @value
 class WorkflowCompleted:
-    """The workflow has ended; `stopped` says why if it could not go on."""
+    """The workflow has ended; `stopped` says why if it could not go on.
+
+    `version` is the storage key of the version that ran, and `place` the action at which it ended, None behind the last one.
+    """
 
     workflow_id: str
     reason: Ending
     stopped: Stop | None = None
+    version: int | None = None
+    place: Place | None = None
 
 
 Fact = (

@@ -11,6 +11,7 @@ from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.conversations.activity import Activity, Entry
 from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
 from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.facts import WorkflowCompleted
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
 from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.core.record import value
@@ -160,6 +161,9 @@ class ConversationTransaction(ConversationReader, Protocol):
 
     def put_milestone(self, state: Conversation, milestone: Milestone) -> None:
         """Store a milestone of the conversation; a rating takes the place of the one before."""
+
+    def put_workflow_end(self, conversation: int, end: WorkflowCompleted, at: int) -> None:
+        """Note that a workflow has ended in a conversation at this time (ms)."""
 
     def note_waking(self, at: int) -> None:
         """Tell, with this commit, that a conversation wakes at this time (ms)."""

@@ -35,6 +35,11 @@ class SurveyReader(Protocol):
     ) -> Sequence[Response]:
         """Return responses, newest first, of storage keys smaller than `before`."""
 
+    def survey_answers(
+        self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
+    ) -> Sequence[tuple[int, int, int, str]]:
+        """Return of responses, newest first, the storage key, the version, the time, and the answers as JSON."""
+
     def responses_of_contact(
         self, contact: int, before: int | None, limit: int
     ) -> Sequence[tuple[Survey, Response]]:

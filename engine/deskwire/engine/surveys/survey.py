@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.precondition import tag_of
 
 Status = Literal["OPEN", "CLOSED"]
 
@@ -84,6 +85,12 @@ def survey_view(survey: Survey) -> dict[str, Any]:
 def full_view(survey: Survey, published: SurveyVersion) -> dict[str, Any]:
     """Return the survey with the definition of its published version."""
     return {**survey_view(survey), "definition": dict(published.definition)}
+
+
+def survey_tag(survey: Survey, published: SurveyVersion) -> str:
+    """Return the tag of a survey. A response to it is no change that anybody could overwrite."""
+    view = full_view(survey, published)
+    return tag_of({name: value for name, value in view.items() if name != "responses"})
 
 
 def version_view(survey: Survey, version: SurveyVersion) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, get_args
 
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.precondition import tag_of
 
 EntryType = Literal["article", "collection", "emailtemplate", "statictranslation"]
 
@@ -62,11 +63,12 @@ class Translation:
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """A filter of entries: of a type, in a language, or missing in one. None means any."""
+    """A filter of entries: of a type, in a language, or missing in one, with words in the key or a text. None means any."""
 
     type: EntryType | None = None
     language: str | None = None
     missing: str | None = None
+    words: str | None = None
 
 
 def entry_view(entry: Entry) -> dict[str, Any]:
@@ -91,6 +93,12 @@ def translation_view(entry: Entry, translation: Translation) -> dict[str, Any]:
         "fields": dict(translation.fields),
         "updatedAt": iso(translation.updated_at),
     }
+
+
+def translation_tag(entry: Entry, translation: Translation) -> str:
+    """Return the tag of an entry's content in one language. Another language is no change that anybody could overwrite."""
+    view = translation_view(entry, translation)
+    return tag_of({name: view[name] for name in ("entryId", "language", "fields")})
 
 
 class TranslationReader(Protocol):

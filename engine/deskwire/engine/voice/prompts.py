@@ -43,13 +43,14 @@ def schema(mode: Mode) -> Mapping[str, Any]:
 
 
 def prompt(
-    mode: Mode, audio: str, form: str, ticket: Ticket, messages: Sequence[Message]
+    mode: Mode, audio: str, form: str, ticket: Ticket | None, messages: Sequence[Message]
 ) -> list[dict[str, Any]]:
     """Return the messages of the one call.
 
     Args:
         audio: the recording in base64.
         form: `wav` or `mp3`.
+        ticket: None for a reply in a conversation.
         messages: the conversation's newest, oldest first; not used to dictate.
     """
     parts: list[dict[str, Any]] = [
@@ -61,7 +62,13 @@ def prompt(
     return [{"role": "system", "content": task}, {"role": "user", "content": parts}]
 
 
-def _context(ticket: Ticket, messages: Sequence[Message]) -> dict[str, Any]:
+def _context(ticket: Ticket | None, messages: Sequence[Message]) -> dict[str, Any]:
+    conversation = [
+        {"author": message.author.type, "name": message.author.name, "text": message.text[:_TEXT_MAX]}
+        for message in messages
+    ]
+    if ticket is None:
+        return {"conversation": conversation}
     return {
         "ticket": {
             "title": ticket.title[:_TEXT_MAX],
@@ -71,8 +78,5 @@ def _context(ticket: Ticket, messages: Sequence[Message]) -> dict[str, Any]:
             "priority": ticket.priority,
             "tags": ticket.tags,
         },
-        "conversation": [
-            {"author": message.author.type, "name": message.author.name, "text": message.text[:_TEXT_MAX]}
-            for message in messages
-        ],
+        "conversation": conversation,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -14,7 +14,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import Clock
-from deskwire.engine.core.errors import BadGateway, Invalid, Problem, Unavailable
+from deskwire.engine.core.errors import BadGateway, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.tickets.change import find_ticket
@@ -40,6 +40,10 @@ class VoiceReply:
 
     reply: str
     transcript: str
+
+
+_Context = tuple[Ticket | None, Sequence[Message]]
+"""The ticket, if it is about one, and to draft a reply the newest messages of its conversation."""
 
 
 class VoiceReader(TicketReader, ConversationReader, UploadReader, Protocol):
@@ -76,16 +80,34 @@ class Voice:
         self._at_once = at_once
         self._under_way = 0
 
-    async def reply(self, project: Project, ticket_id: str, audio_url: str, mode: Mode) -> VoiceReply:
-        """Return what a recording says, and in `smart` the reply drafted from it.
+    async def reply_to_ticket(
+        self, project: Project, ticket_id: str, audio_url: str, mode: Mode
+    ) -> VoiceReply:
+        """Return what a recording says, and in `smart` the reply to a ticket drafted from it. Raises as `_reply`."""
+        return await self._reply(
+            project, lambda reader: _ticket(reader, project, ticket_id, mode), audio_url, mode
+        )
+
+    async def reply_in_conversation(
+        self, project: Project, conversation_id: str, audio_url: str, mode: Mode
+    ) -> VoiceReply:
+        """Return what a recording says, and in `smart` the reply in a conversation drafted from it. Raises as `_reply`."""
+        return await self._reply(
+            project, lambda reader: (None, _newest(reader, project, conversation_id, mode)), audio_url, mode
+        )
+
+    async def _reply(
+        self, project: Project, context: Callable[[VoiceReader], _Context], audio_url: str, mode: Mode
+    ) -> VoiceReply:
+        """Return the reply that the model makes.
 
         Raises:
-            NotFound: there is no such ticket.
+            NotFound: there is no such ticket or conversation.
             Invalid: the URL was not signed for an upload of this project, or that is no recording that the model takes.
             Unavailable: no model is configured (`model_not_configured`), or too many replies are under way.
             BadGateway: the model failed (`model_failed`). It was called once.
         """
-        ticket, messages = await self._store.read(lambda reader: _context(reader, project, ticket_id, mode))
+        ticket, messages = await self._store.read(context)
         upload = await self.upload(project, audio_url)
         form = format_of(upload, self._audio_bytes)
         if self._model is None:
@@ -112,17 +134,25 @@ class Voice:
         return upload
 
 
-def _context(
-    reader: VoiceReader, project: Project, ticket_id: str, mode: Mode
-) -> tuple[Ticket, Sequence[Message]]:
+def _ticket(reader: VoiceReader, project: Project, ticket_id: str, mode: Mode) -> _Context:
     """Return the ticket, and to draft a reply the newest messages of its conversation. Raises NotFound."""
     ticket = find_ticket(reader, project, ticket_id)
     if mode == "dictate" or ticket.conversation_id is None:
         return ticket, ()
-    conversation = reader.conversation(project.rowid, ticket.conversation_id)
-    if conversation is None:
+    try:
+        return ticket, _newest(reader, project, ticket.conversation_id, mode)
+    except NotFound:
         return ticket, ()
-    return ticket, reader.messages(conversation[0].rowid, internal=False, before=_NEWEST, limit=MESSAGES)
+
+
+def _newest(reader: VoiceReader, project: Project, conversation_id: str, mode: Mode) -> Sequence[Message]:
+    """Return the newest messages of a conversation, none of them to dictate. Raises NotFound."""
+    conversation = reader.conversation(project.rowid, conversation_id)
+    if conversation is None:
+        raise NotFound("There is no such conversation.", code="conversation_not_found")
+    if mode == "dictate":
+        return ()
+    return reader.messages(conversation[0].rowid, internal=False, before=_NEWEST, limit=MESSAGES)
 
 
 def _checked(content: bytes, form: str, limit_s: float) -> str:

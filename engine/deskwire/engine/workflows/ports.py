@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.runs import EndedRun, Outcome, Version, Waiting, WaitingRun
 from deskwire.engine.workflows.workflow import Workflow
 
 
@@ -28,6 +29,23 @@ class WorkflowReader(Protocol):
 
     def workflow_version(self, version: int) -> tuple[str, Sequence[Any]] | None:
         """Return the id of a version's workflow, which may be gone, and the version's flows."""
+
+    def workflow_versions(self, workflow: Workflow, before: int | None, limit: int) -> Sequence[Version]:
+        """Return versions of a workflow that are kept, newest first, of numbers smaller than `before`."""
+
+    def waiting_runs(self, workflow: Workflow, before: int | None, limit: int) -> Sequence[WaitingRun]:
+        """Return where a workflow waits, the newest conversations first, of storage keys smaller than `before`."""
+
+    def ended_runs(
+        self, workflow: Workflow, before: int | None, limit: int, *, stopped: bool
+    ) -> Sequence[EndedRun]:
+        """Return where a workflow has ended, or only where it could not go on, newest first, of storage keys smaller than `before`."""
+
+    def waiting_places(self, workflow: Workflow) -> Sequence[Waiting]:
+        """Count the runs that wait, by version and place."""
+
+    def workflow_outcomes(self, workflow: Workflow) -> Mapping[Outcome, int]:
+        """Count the runs that have ended, by how."""
 
     def next_run(self) -> int | None:
         """Return the time (ms) at which the next running workflow of any project goes on by itself."""
@@ -53,10 +71,10 @@ class WorkflowTransaction(WorkflowReader, Protocol):
         """Remove a workflow at the time `at` (ms). Conversations in which it runs keep their version."""
 
     def forget_versions(self, now: int) -> None:
-        """Remove versions that no workflow and no running one has, and that none is about to start."""
+        """Remove versions that nothing runs or is about to start: those of workflows that are gone, and all but the newest."""
 
-    def save_run(self, conversation: int, run: Run | None) -> None:
-        """Store the run in a conversation; None if nothing runs. Raises StaleState if its version is gone."""
+    def save_run(self, conversation: int, run: Run | None, at: int) -> None:
+        """Store the run in a conversation as it rests since `at` (ms); None if nothing runs. Raises StaleState if its version is gone."""
 
     def postpone_runs(self, conversation_ids: Sequence[str], until: int) -> None:
         """Leave workflows that are due alone until this time (ms)."""

@@ -34,6 +34,7 @@ from deskwire.http.resources import (
     snippets,
     translations,
     uploads,
+    workflow_runs,
     workflows,
 )
 from deskwire.http.resources.accounts import (
@@ -61,6 +62,9 @@ from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
 from deskwire.http.resources.stream import agents
 from deskwire.http.resources.stream import consumers as stream
+from deskwire.http.resources.surveys import (
+    figures as survey_figures,
+)
 from deskwire.http.resources.surveys import (
     insights as survey_insights,
 )
@@ -102,6 +106,7 @@ _MODULES: Final = (
     own,
     conversation_deliveries,
     workflows,
+    workflow_runs,
     tickets,
     voice,
     search,
@@ -114,6 +119,7 @@ _MODULES: Final = (
     surveys,
     survey_responses,
     survey_insights,
+    survey_figures,
     tokens,
     sessions,
     users,

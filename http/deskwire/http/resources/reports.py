@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -10,11 +9,12 @@ from pydantic import Field
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.reports.export import csv_of
-from deskwire.engine.reports.period import DAYS_DEFAULT, DAYS_MAX, Period, day_name, period_of
+from deskwire.engine.reports.period import Period, day_name
 from deskwire.engine.reports.ports import By, ReportReader, Scope
 from deskwire.engine.reports.report import Metric, Report, compute
 from deskwire.http.api.calls import Answer, Call, Page
-from deskwire.http.api.input.validation import Body, Flag, Query, bad_query
+from deskwire.http.api.input.periods import PeriodQuery
+from deskwire.http.api.input.validation import Body, Flag, bad_query
 from deskwire.http.api.routing import Media, Routes, Tag, either
 from deskwire.http.schemas import reports as shapes
 
@@ -26,44 +26,13 @@ routes = Routes(
     access=either("conversations.read"),
 )
 _CSV: Final = Media("text/csv", sized=True)
-_FROM: Final = (
-    f"A day, such as 2026-11-01, or a time; by default so that the report has {DAYS_DEFAULT} days. A day begins at its first "
-    "moment in the time zone."
-)
-_TO: Final = (
-    f"The first day or time that no longer counts; by default now. A report covers at most {DAYS_MAX} days."
-)
 
 
-class ReportQuery(Query):
+class ReportQuery(PeriodQuery):
     """The period of a report and its groups."""
 
-    start: Annotated[str | None, Field(alias="from", description=_FROM, examples=["2026-11-01"])] = None
-    end: Annotated[str | None, Field(alias="to", description=_TO, examples=["2026-12-01"])] = None
-    timezone: Annotated[
-        str, Field(description="Whose days count, from the IANA database.", examples=["Europe/Berlin"])
-    ] = "UTC"
     by: Annotated[By | None, Field(description="What there is a row for.")] = None
     imported: Annotated[Flag, Field(description="Whether imported conversations count.")] = True
-
-    @classmethod
-    def further(cls, given: Mapping[str, str]) -> None:
-        """Check the period. Raises BadRequest."""
-        _, problems = period_of(given, None)
-        if problems:
-            raise bad_query(*problems)
-
-    def period(self, now: int) -> Period:
-        """Return the period, which without `to` ends now (ms). Raises BadRequest naming all that is wrong with it."""
-        period, problems = period_of(self.given(), now)
-        if period is None:
-            raise bad_query(*problems)
-        return period
-
-    def given(self) -> dict[str, str]:
-        """Return the parameters of the period as they were sent."""
-        sent = {"from": self.start, "to": self.end, "timezone": self.timezone}
-        return {name: text for name, text in sent.items() if text is not None}
 
 
 class BacklogQuery(ReportQuery):

@@ -19,9 +19,10 @@ from deskwire.engine.translations.translation import (
     TranslationTransaction,
     entry_view,
     parse_entry_id,
+    translation_tag,
     translation_view,
 )
-from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.validation import Body, Query, few
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard
@@ -54,11 +55,15 @@ FieldText = Annotated[str, Field(max_length=100_000)]
 
 
 class EntryList(Paged):
-    """The filters of a list of entries, and its page: by type, by a language they have, or by one they lack."""
+    """The filters of a list of entries, and its page: by type, by a language they have, or by one they lack.
+
+    `q` is a part of the entry's id, or of one of its texts in any language; the case of ASCII letters does not matter.
+    """
 
     type: EntryType | None = None
     language: Language | None = None
     missing: Language | None = None
+    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
 class InLanguage(Query):
@@ -85,7 +90,7 @@ async def list_entries(call: Call[Body, EntryList]) -> Answer:
     """List the translatable entries of a project, newest first, without their content."""
     query, project = call.query, call.project.rowid
     before = query.row
-    criteria = EntryFilter(query.type, query.language, query.missing)
+    criteria = EntryFilter(query.type, query.language, query.missing, query.q)
     entries = await call.services.store.read(
         lambda reader: reader.entries(project, criteria, before, query.rows)
     )
@@ -122,16 +127,20 @@ async def report_missing(call: Call[Body, Query]) -> Answer:
     query=InLanguage,
     answer=shapes.Translation,
     errors=("bad_entry_id", "translation_not_found"),
+    tagged=True,
 )
 async def get_entry(call: Call[Body, InLanguage]) -> Answer:
-    """Fetch the content of an entry in one language, by default the primary language of the project."""
+    """Fetch the content of an entry in one language, by default the primary language of the project.
+
+    Its `ETag` is for `If-Match` of a change in this language.
+    """
     language, find = call.query.language or call.project.settings.primary_language, _entry(call)
 
     def read(reader: TranslationReader) -> tuple[Entry, Translation]:
         entry = find(reader)
         return entry, _translation(reader, entry, language)
 
-    return translation_view(*await call.services.store.read(read))
+    return _tagged(*await call.services.store.read(read))
 
 
 async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
@@ -150,18 +159,23 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
     body=TranslationBody,
     limit=WHOLE,
     answer=shapes.Translation,
-    errors=("bad_entry_id",),
+    errors=("bad_entry_id", "changed_meanwhile"),
     further=(_look_at_language,),
+    tagged=True,
 )
 async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     """Store the content of an entry in one language. A new entry is created."""
-    ref, body = _ref(call), call.body
+    ref, body, project = _ref(call), call.body, call.project.rowid
     await _look_at_language(call)
     translation = Translation(body.language, body.fields, call.services.clock())
-    entry = await call.services.store.write(
-        lambda tx: tx.put_translation(call.project.rowid, ref, translation)
-    )
-    return translation_view(entry, translation)
+
+    def put(tx: TranslationTransaction) -> Entry:
+        entry = tx.entry(project, ref)
+        present = None if entry is None else tx.translation(entry.rowid, body.language)
+        call.seen.check("" if entry is None or present is None else translation_tag(entry, present))
+        return tx.put_translation(project, ref, translation)
+
+    return _tagged(await call.services.store.write(put), translation)
 
 
 @routes.add(
@@ -190,6 +204,10 @@ async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
     entry = await call.services.store.write(delete)
     gone: dict[str, Any] = {"entryId": entry.ref.entry_id, "id": entry.ref.key, "deleted": True}
     return gone if language is None else {**gone, "language": language}
+
+
+def _tagged(entry: Entry, translation: Translation) -> Tagged:
+    return Tagged(translation_view(entry, translation), translation_tag(entry, translation))
 
 
 def _ref(call: Call[B, Q]) -> EntryRef:

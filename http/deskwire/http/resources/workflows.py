@@ -13,12 +13,13 @@ from pydantic import ConfigDict, WithJsonSchema
 from deskwire.engine.conversations.automation.lookup import assignee_errors, find_workflow
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.precondition import tag_of
 from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 from deskwire.engine.workflows.validation.check import workflow_errors
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
-from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.decoding import INTEGERS, large_integers
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged, page
@@ -31,9 +32,9 @@ routes = Routes(
     Tag("Workflows", "Create, validate, change and delete workflows."),
     unrecorded="It is content: its versions are kept, and conversations tell which they ran.",
 )
-_ONE: Final = "/workflows/<workflow_id>"
-_READ: Final = dashboard("conversations.read")
-_MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
+ONE: Final = "/workflows/<workflow_id>"
+READ: Final = dashboard("conversations.read")
+MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
 
 
 class WorkflowDraft(Body):
@@ -74,7 +75,7 @@ class WorkflowList(Paged):
 @routes.add(
     "POST",
     "/workflows",
-    _MANAGE,
+    MANAGE,
     operation_id="createWorkflow",
     tells="workflows",
     body=WorkflowCreateBody,
@@ -103,7 +104,7 @@ async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 @routes.add(
     "GET",
     "/workflows",
-    _READ,
+    READ,
     operation_id="listWorkflows",
     query=WorkflowList,
     answer=page_of(shapes.WorkflowSummary),
@@ -118,22 +119,23 @@ async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
     return page(query, workflows, workflow_view, lambda workflow: workflow.rowid)
 
 
-@routes.add("GET", _ONE, _READ, operation_id="getWorkflow", answer=shapes.Workflow)
+@routes.add("GET", ONE, READ, operation_id="getWorkflow", answer=shapes.Workflow, tagged=True)
 async def get_workflow(call: Call[Body, Query]) -> Answer:
-    """Fetch a workflow with its flows."""
-    workflow, flows = await call.services.store.read(lambda reader: _stored(reader, call))
-    return full_view(workflow, flows)
+    """Fetch a workflow with its flows. Its `ETag` is for `If-Match` of a change."""
+    return _tagged(*await call.services.store.read(lambda reader: _stored(reader, call)))
 
 
 @routes.add(
     "PATCH",
-    _ONE,
-    _MANAGE,
+    ONE,
+    MANAGE,
     operation_id="changeWorkflow",
     tells="workflows",
     body=WorkflowBody,
     limit=WHOLE,
     answer=shapes.Workflow,
+    errors=("changed_meanwhile",),
+    tagged=True,
 )
 async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Change the name, trigger or flows of a workflow. Conversations in which it runs keep their version."""
@@ -146,6 +148,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 
     def change(tx: WorkflowTransaction) -> tuple[Workflow, Any]:
         before, flows = _stored(tx, call)
+        call.seen.check(tag_of(full_view(before, flows)))
         after = replace(
             before,
             name=given.get("name", before.name),
@@ -159,16 +162,26 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
         tx.forget_versions(now)
         return after, given["flows"] if replaced else flows
 
-    return full_view(*await call.services.store.write(change))
+    return _tagged(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteWorkflow", tells="workflows", answer=Deleted)
+@routes.add(
+    "DELETE",
+    ONE,
+    MANAGE,
+    operation_id="deleteWorkflow",
+    tells="workflows",
+    answer=Deleted,
+    errors=("changed_meanwhile",),
+    tagged=True,
+)
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
     """Delete a workflow. In conversations in which it runs, it continues to its end."""
     now = call.services.clock()
 
     def delete(tx: WorkflowTransaction) -> Workflow:
-        workflow = find_workflow(tx, call.project, call.path["workflow_id"])
+        workflow, flows = _stored(tx, call)
+        call.seen.check(tag_of(full_view(workflow, flows)))
         tx.delete_workflow(workflow, now)
         tx.forget_versions(now)
         return workflow
@@ -180,7 +193,7 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     "/workflows/validate",
-    _READ,
+    READ,
     operation_id="validateWorkflow",
     body=WorkflowDraft,
     limit=WHOLE,
@@ -188,7 +201,7 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
 )
 async def validate_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Validate a workflow, and list every problem with it. Nothing is stored, and problems also return 200."""
-    errors = await _errors(call, _given(call))
+    errors = await definition_errors(call, _given(call))
     listed = [{"path": each.path, "code": each.code, "message": each.message} for each in errors]
     return {"ok": not errors, "errors": listed}
 
@@ -199,6 +212,11 @@ def _given(call: Call[WorkflowDraft, Query]) -> Mapping[str, Any]:
     return given
 
 
+def _tagged(workflow: Workflow, flows: Any) -> Tagged:
+    view = full_view(workflow, flows)
+    return Tagged(view, tag_of(view))
+
+
 def _stored(reader: WorkflowReader, call: Call[Any, Any]) -> tuple[Workflow, Any]:
     workflow = find_workflow(reader, call.project, call.path["workflow_id"])
     return workflow, reader.workflow_flows(workflow)[1]
@@ -206,14 +224,15 @@ def _stored(reader: WorkflowReader, call: Call[Any, Any]) -> tuple[Workflow, Any
 
 async def _check(call: Call[Any, Any], document: Mapping[str, Any], kept: Collection[str] = ()) -> None:
     """Raise Invalid with every problem of a workflow, except in the fields that stay as they are."""
-    errors = await _errors(call, document)
+    errors = await definition_errors(call, document)
     # A stored flow may name a team that is gone; that does not prevent a change of the name.
     errors = [each for each in errors if each.path.split("/")[1] not in kept]
     if errors:
         raise Invalid(*(Problem(each.path, each.code, each.message) for each in errors))
 
 
-async def _errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
+async def definition_errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
+    """Return every problem of a workflow in a body."""
     errors = await trio.to_thread.run_sync(workflow_errors, document)
     named = {each.path for each in errors}
     large = (path for path in large_integers(call.raw, document).pointers if path not in named)

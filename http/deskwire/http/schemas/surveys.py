@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from deskwire.engine.surveys.definition import QuestionType
+from deskwire.engine.surveys.figures import Bucket
 from deskwire.engine.surveys.insights.comments import Sentiment
 from deskwire.engine.surveys.insights.insights import Source
 from deskwire.engine.surveys.survey import Status
@@ -209,3 +210,72 @@ class Refresh(Shape):
     responses: Count | None
     scores: list[Score]
     source: Source | None
+
+
+Day = Annotated[
+    str,
+    Field(
+        description="The first day of the step.",
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+        examples=["2026-11-02"],
+    ),
+]
+
+
+class AnswerCount(Shape):
+    """The number of times that an answer was given. `value` is a choice's id, a number of the scale, `true` or `false`."""
+
+    value: Annotated[str, Field(examples=["5"])]
+    label: Annotated[
+        str, Field(description="The text of a choice in the primary language, else `value`.", examples=["5"])
+    ]
+    count: Count
+
+
+class ScoreStep(Shape):
+    """The score of the answers of one step."""
+
+    day: Day
+    score: Annotated[float, Field(examples=[4.2])]
+    answered: Count
+
+
+class QuestionFigures(Shape):
+    """The answers to a question: of a scale its score, of numbers their mean, of choices how often each was given.
+
+    `counts` is empty for texts, numbers and dates, `series` for what has no score. Steps without an answer are left out.
+    """
+
+    id: QuestionId
+    type: QuestionType
+    title: Annotated[str, Field(examples=["How satisfied are you?"])]
+    answered: Count
+    score: Annotated[float, Field(examples=[4.2])] | None
+    counts: list[AnswerCount]
+    series: list[ScoreStep]
+
+
+class ResponseStep(Shape):
+    """The number of responses in one step."""
+
+    day: Day
+    responses: Count
+
+
+class SurveyFigures(Shape):
+    """The figures of a survey, of responses from `from` up to but without `to`. Steps without a response are left out.
+
+    `refresh` is the refresh of its insights that is running, or the last one; null if there was none.
+    """
+
+    survey_id: SurveyId
+    version: VersionNumber | None
+    from_: Annotated[Moment, Field(alias="from")]
+    to: Moment
+    timezone: Annotated[str, Field(examples=["Europe/Berlin"])]
+    bucket: Bucket
+    computed_at: Moment
+    responses: Count
+    series: list[ResponseStep]
+    questions: list[QuestionFigures]
+    refresh: Refresh | None

@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from deskwire.engine.workflows.definition import FieldType, Trigger
+from deskwire.engine.workflows.run import Ending, Stop
 from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
-from deskwire.http.schemas.base import Moment, Shape, WorkflowId
+from deskwire.http.schemas.base import ConversationId, Count, Moment, Shape, WorkflowId
+from deskwire.http.schemas.conversations import Assignee
 
 ActionId = Annotated[int, Field(ge=0, le=ACTION_ID_MAX, examples=[1])]
 PartId = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,64}$", examples=["main"])]
@@ -188,3 +190,142 @@ class PendingStep(Shape):
     """The pending workflow step, which waits for the contact; null if none does."""
 
     step: WorkflowStep | None
+
+
+class WorkflowVersionSummary(Shape):
+    """A version of a workflow, without its flows. `createdAt` is null for one from before its time was noted."""
+
+    workflow_id: WorkflowId
+    version: Annotated[int, Field(ge=1, examples=[1])]
+    published: bool
+    created_at: Moment | None
+
+
+class WorkflowVersion(WorkflowVersionSummary):
+    """A version of a workflow."""
+
+    flows: list[WorkflowFlow]
+
+
+class WorkflowPlace(Shape):
+    """An action of a version of a workflow. The ids are null if the version is no longer kept, or the flow was at its end."""
+
+    version: Annotated[int, Field(ge=1, examples=[1])]
+    flow_id: PartId | None
+    action_id: ActionId | None
+
+
+class WorkflowRun(WorkflowPlace):
+    """A run of a workflow in one conversation, and the action at which it waits or has ended.
+
+    `since` is when it began to wait, or ended; null for one that waits since before that was noted. `dueAt` is when it goes on
+    by itself. A run that could not go on is `stopped`: `reason` is `handed_off` then, and `stopped` says why.
+    """
+
+    conversation_id: ConversationId
+    state: Literal["waiting", "ended", "stopped"]
+    since: Moment | None
+    due_at: Moment | None
+    reason: Ending | None
+    stopped: Stop | None
+
+
+class WaitingRuns(WorkflowPlace):
+    """The number of runs that wait at an action, and since when the first of them does."""
+
+    runs: Count
+    since: Moment | None
+
+
+class StoppedRuns(Shape):
+    """The number of runs that could not go on for one reason."""
+
+    reason: Stop
+    runs: Count
+
+
+class WorkflowFigures(Shape):
+    """The runs of a workflow: where they wait, and how many have ended. `handedOff` leaves out those that could not go on."""
+
+    waiting: list[WaitingRuns]
+    completed: Count
+    handed_off: Count
+    stopped: list[StoppedRuns]
+
+
+class SaidMessage(Shape):
+    """A message that the bot would write."""
+
+    type: Literal["message"]
+    text: Text
+
+
+class GivenAnswer(Shape):
+    """An answer of the contact, as the message that it would be."""
+
+    type: Literal["answer"]
+    action_id: ActionId
+    text: Annotated[str, Field(examples=["My order"])]
+
+
+class PassedWait(Shape):
+    """A wait for a time, which a try-out does not wait for."""
+
+    type: Literal["waited"]
+    action_id: ActionId
+    seconds: Annotated[int, Field(ge=0, examples=[60])]
+
+
+class MadeAssignment(Shape):
+    """An assignment to a user or a team."""
+
+    type: Literal["assigned"]
+    assignee: Assignee
+
+
+class ChangedAttributes(Shape):
+    """Attributes that would be merged into those of the conversation. Null removes one."""
+
+    type: Literal["attributes"]
+    attributes: Annotated[dict[str, Any], Field(examples=[{"topic": "order"}])]
+
+
+class MadeClosing(Shape):
+    """The closing of the conversation."""
+
+    type: Literal["closed"]
+
+
+SimulationEvent = Annotated[
+    SaidMessage | GivenAnswer | PassedWait | MadeAssignment | ChangedAttributes | MadeClosing,
+    Field(discriminator="type"),
+]
+
+
+class SimulationEnd(Shape):
+    """The end of a try-out; `stopped` says why if the workflow could not go on."""
+
+    reason: Ending
+    stopped: Stop | None
+
+
+class ShownStep(Shape):
+    """The step at which a try-out waits for an answer, as the contact would see it."""
+
+    step_type: Literal["buttons", "form"]
+    action_flow_id: PartId
+    action_id: ActionId
+    action: Annotated[ShownButtons | FormAction, Field(discriminator="type")]
+
+
+class Simulation(Shape):
+    """The course of a try-out: what happened, and where it waits or how it ended. One of `waits` and `ended` is null.
+
+    `attributes` are those of the conversation at the end, `answersUsed` is the number of answers that were asked for.
+    """
+
+    events: list[SimulationEvent]
+    waits: ShownStep | None
+    ended: SimulationEnd | None
+    attributes: Annotated[dict[str, Any], Field(examples=[{"topic": "order"}])]
+    answers_used: Count

@@ -18,6 +18,16 @@ _LANGUAGES: Final = differing(
 _ENTRY: Final = either(
     "SELECT e.rowid, e.type, e.key, e.updated_at, ({languages}) FROM entries e", languages=_LANGUAGES
 )
+_SAID: Final = differing(
+    sqlite="json_each(t.fields) f ON instr(lower(f.value), lower(?)) > 0",
+    postgres=r"json_each_text(CAST(replace(t.fields, '\u0000', '\u0020') AS json)) f "
+    'ON strpos(lower(f.value COLLATE "C"), lower(? COLLATE "C")) > 0',
+)
+_SAYING: Final = either(
+    "({has_folded[e.key]} OR EXISTS (SELECT 1 FROM translations t JOIN {said} WHERE t.entry = e.rowid))",
+    said=_SAID,
+)
+"""Entries that have words in their key, or in a text."""
 
 
 class TranslationReads(Queries):
@@ -35,6 +45,9 @@ class TranslationReads(Queries):
         chosen = [(condition, value) for condition, value in conditions if value is not None]
         where = " AND ".join(condition for condition, _ in chosen)
         values = [value for _, value in chosen]
+        if wanted.words is not None:
+            where += f" AND {_SAYING[self.dialect]}"
+            values += [wanted.words, wanted.words]
         rows = self.conn.execute(
             f"{_ENTRY[self.dialect]} WHERE {where} ORDER BY e.rowid DESC LIMIT ?", (*values, limit)
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.conversations.facts import WorkflowCompleted
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.runs import VERSIONS_KEPT, EndedRun, Outcome, Version, Waiting, WaitingRun
 from deskwire.engine.workflows.workflow import Workflow
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -57,6 +59,55 @@ class WorkflowReads(Queries):
             "SELECT workflow_id, flows FROM workflow_versions WHERE rowid = ?", (version,)
         ).fetchone()
         return None if row is None else (row[0], orjson.loads(row[1]))
+
+    def workflow_versions(self, workflow: Workflow, before: int | None, limit: int) -> Sequence[Version]:
+        rows = self.conn.execute(
+            "SELECT number, flows, created_at FROM workflow_versions WHERE workflow_id = ? AND number < ? "
+            "ORDER BY number DESC LIMIT ?",
+            (workflow.id, before or _NO_ROW, limit),
+        )
+        return [Version(number, orjson.loads(flows), created_at) for number, flows, created_at in rows]
+
+    def waiting_runs(self, workflow: Workflow, before: int | None, limit: int) -> Sequence[WaitingRun]:
+        rows = self.conn.execute(
+            "SELECT r.conversation, c.id, v.number, r.flow, r.action, r.since, r.due_at FROM workflow_versions v "
+            "JOIN workflow_runs r ON r.version = v.rowid JOIN conversations c ON c.rowid = r.conversation "
+            "WHERE v.workflow_id = ? AND r.conversation < ? ORDER BY r.conversation DESC LIMIT ?",
+            (workflow.id, before or _NO_ROW, limit),
+        )
+        return [
+            WaitingRun(rowid, conversation, number, (flow, action), since, due_at)
+            for rowid, conversation, number, flow, action, since, due_at in rows
+        ]
+
+    def ended_runs(
+        self, workflow: Workflow, before: int | None, limit: int, *, stopped: bool
+    ) -> Sequence[EndedRun]:
+        rows = self.conn.execute(
+            "SELECT e.rowid, c.id, e.number, e.flow, e.action, e.outcome, e.at FROM workflow_ends e "
+            "JOIN conversations c ON c.rowid = e.conversation WHERE e.workflow_id = ? AND e.rowid < ? "
+            f"{'AND e.stopped = 1 ' if stopped else ''}ORDER BY e.rowid DESC LIMIT ?",
+            (workflow.id, before or _NO_ROW, limit),
+        )
+        return [
+            EndedRun(rowid, conversation, number, (flow, action), outcome, at)
+            for rowid, conversation, number, flow, action, outcome, at in rows
+        ]
+
+    def waiting_places(self, workflow: Workflow) -> Sequence[Waiting]:
+        rows = self.conn.execute(
+            "SELECT v.number, r.flow, r.action, count(*), min(r.since) FROM workflow_versions v "
+            "JOIN workflow_runs r ON r.version = v.rowid WHERE v.workflow_id = ? GROUP BY 1, 2, 3 ORDER BY 1 DESC, 2, 3",
+            (workflow.id,),
+        )
+        return [Waiting(number, (flow, action), runs, since) for number, flow, action, runs, since in rows]
+
+    def workflow_outcomes(self, workflow: Workflow) -> Mapping[Outcome, int]:
+        rows = self.conn.execute(
+            "SELECT outcome, count(*) FROM workflow_ends WHERE workflow_id = ? GROUP BY outcome",
+            (workflow.id,),
+        )
+        return dict(rows.fetchall())
 
     def next_run(self) -> int | None:
         row = self.conn.execute(
@@ -111,11 +162,13 @@ class WorkflowWrites(Changes):
     def forget_versions(self, now: int) -> None:
         self.conn.execute(
             "DELETE FROM workflow_versions WHERE retired_at < ? AND NOT EXISTS "
-            "(SELECT 1 FROM workflow_runs r WHERE r.version = workflow_versions.rowid)",
-            (now - KEPT_MS,),
+            "(SELECT 1 FROM workflow_runs r WHERE r.version = workflow_versions.rowid) AND NOT EXISTS "
+            "(SELECT 1 FROM workflows w WHERE w.id = workflow_versions.workflow_id "
+            "AND workflow_versions.number > w.version - ?)",
+            (now - KEPT_MS, VERSIONS_KEPT),
         )
 
-    def save_run(self, conversation: int, run: Run | None) -> None:
+    def save_run(self, conversation: int, run: Run | None, at: int) -> None:
         if run is None:
             self.conn.execute("DELETE FROM workflow_runs WHERE conversation = ?", (conversation,))
             return
@@ -123,13 +176,31 @@ class WorkflowWrites(Changes):
         if kept is None:
             raise StaleState(f"version {run.version} of the workflow {run.workflow_id} is gone")
         self.conn.execute(
-            "INSERT INTO workflow_runs (conversation, version, state, due_at) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (conversation) DO UPDATE SET version = excluded.version, state = excluded.state, "
-            "due_at = excluded.due_at",
-            (conversation, run.version, orjson.dumps(asdict(run)).decode(), run.due_at),
+            "INSERT INTO workflow_runs (conversation, version, state, due_at, since, flow, action) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (conversation) DO UPDATE SET version = excluded.version, "
+            "state = excluded.state, due_at = excluded.due_at, since = excluded.since, flow = excluded.flow, "
+            "action = excluded.action",
+            (
+                conversation,
+                run.version,
+                orjson.dumps(asdict(run)).decode(),
+                run.due_at,
+                at,
+                run.flow,
+                run.action,
+            ),
         )
         if run.due_at is not None:
             self.runs_due.append(run.due_at)
+
+    def put_workflow_end(self, conversation: int, end: WorkflowCompleted, at: int) -> None:
+        flow, action = (None, None) if end.place is None else end.place
+        outcome = end.stopped or end.reason
+        self.conn.execute(
+            "INSERT INTO workflow_ends (workflow_id, number, conversation, flow, action, outcome, stopped, at) "
+            "SELECT v.workflow_id, v.number, ?, ?, ?, ?, ?, ? FROM workflow_versions v WHERE v.rowid = ?",
+            (conversation, flow, action, outcome, int(end.stopped is not None), at, end.version),
+        )
 
     def postpone_runs(self, conversation_ids: Sequence[str], until: int) -> None:
         self.conn.executemany(
@@ -140,8 +211,8 @@ class WorkflowWrites(Changes):
 
     def _publish(self, workflow: Workflow, flows: Sequence[Any]) -> None:
         self.conn.execute(
-            "INSERT INTO workflow_versions (workflow_id, number, flows) VALUES (?, ?, ?)",
-            (workflow.id, workflow.version, orjson.dumps(flows).decode()),
+            "INSERT INTO workflow_versions (workflow_id, number, flows, created_at) VALUES (?, ?, ?, ?)",
+            (workflow.id, workflow.version, orjson.dumps(flows).decode(), workflow.updated_at),
         )
 
     def _retire(self, workflow_id: str, at: int) -> None:

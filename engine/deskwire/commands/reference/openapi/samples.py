@@ -117,6 +117,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "WorkflowCreateBody": _WORKFLOW,
     "WorkflowBody": {"name": "Orders and returns"},
     "WorkflowDraft": _WORKFLOW,
+    "SimulationBody": {"flows": _WORKFLOW["flows"], "attributes": {"plan": "pro"}, "answers": ["order"]},
     "RoleBody": {"role": "admin"},
     "SnippetBody": {
         "shortcut": "late-parcel",

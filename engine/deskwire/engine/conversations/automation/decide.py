@@ -207,7 +207,9 @@ def _consequences(
         if workflow is not None and _becomes_visible(facts) and state.status != "CLOSED" and not state.human:
             yield from _moved(state, workflow, Run(workflow.workflow_id, workflow.version), Begin(), at, ids)
     elif any(map(_takes_over, facts)):
-        yield WorkflowCompleted(run.workflow_id, "handed_off")
+        yield WorkflowCompleted(
+            run.workflow_id, "handed_off", version=run.version, place=(run.flow, run.action)
+        )
     elif workflow is not None and isinstance(command, PostMessage) and _is_answer(run, command):
         action = workflow.definition.action((run.flow, run.action))
         assert isinstance(action, Buttons), "only buttons take free text"
@@ -260,8 +262,8 @@ def _moved(
 
 def _facts_of(effect: Effect, state: Conversation, run: Run, at: int, ids: Iterator[str]) -> tuple[Fact, ...]:
     match effect:
-        case Ended(reason, stopped):
-            return (WorkflowCompleted(run.workflow_id, reason, stopped),)
+        case Ended(reason, stopped, place):
+            return (WorkflowCompleted(run.workflow_id, reason, stopped, run.version, place),)
         case Say(text):
             # Ours: no name, as that of the workflow is not for customers (ADR 20)
             return decide(state, PostMessage(next(ids), Author("bot", run.workflow_id), text), at)

@@ -11,7 +11,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, assert_never
 
 import orjson
@@ -73,10 +73,11 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The workflow is over; `stopped` says why if it could not go on."""
+    """The workflow is over; `stopped` says why if it could not go on, `place` at which action, None at the end of it all."""
 
     reason: Ending
     stopped: Stop | None = None
+    place: Place | None = field(default=None, compare=False)
 
 
 Effect = Say | Assign | Patch | Close | Ended
@@ -100,7 +101,7 @@ def advance(
     effects: list[Effect] = []
     while place is not None:
         if run.steps >= STEPS_MAX:
-            return (*effects, Ended("handed_off", "step_limit")), None
+            return (*effects, Ended("handed_off", "step_limit", place)), None
         run = replace(run, steps=run.steps + 1, flow=place[0], action=place[1])
         action = definition.action(place)
         match action:
@@ -112,9 +113,10 @@ def advance(
                 place = _branched(definition, action, run, around)
             case Send() | Give() | SetAttributes() | CloseConversation() | HandOff():
                 done = _done(action, around)
+                match done:
+                    case (*first, Ended() as end):
+                        return (*effects, *first, replace(end, place=place)), None
                 effects += done
-                if isinstance(done[-1], Ended):
-                    return tuple(effects), None
                 if isinstance(action, SetAttributes):
                     around = replace(around, attributes=merged(around.attributes, action.attributes))
                 place = definition.behind(place)

@@ -57,6 +57,11 @@ def running(reader: PublishedReader, project: Project, version: int) -> Publishe
     return _published(reader, project, workflow_id, version, flows)
 
 
+def tried_out(reader: PublishedReader, project: Project, flows: Sequence[Any]) -> Published:
+    """Return flows that are known to be valid as a workflow to try out, which has no id."""
+    return _published(reader, project, "", 0, flows)
+
+
 def assignee_errors(reader: PublishedReader, project: Project, flows: Any) -> Iterator[DefinitionError]:
     """Yield an error for each action that assigns to somebody whom the project does not have. Total over any JSON."""
     for index, flow in enumerate(listed(flows, FLOWS_MAX)):

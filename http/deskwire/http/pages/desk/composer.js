@@ -2,7 +2,7 @@
 /** The box to answer in: a reply or a note, with files and snippets; what is written is kept as it is written. */
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Icon, Kbd, Menu, Text, announce, cx, say, setting } from "./parts.js";
+import { Button, Icon, Kbd, Menu, Text, announce, cx, lazy, say, setting } from "./parts.js";
 import { row } from "./store.js";
 import { writing } from "./conversation.js";
 import { may, project } from "./session.js";
@@ -13,6 +13,8 @@ import { handle } from "./keys.js";
 import { Snippets, wanted } from "./snippets.js";
 import { tomorrow } from "./actions.js";
 /** @import { Outgoing, OutgoingFile, Then } from "./types.js" */
+
+const Voice = lazy(() => import("./learn/voice.js"), "Voice");
 
 const MOST = 20_000;
 const FILES = 10;
@@ -86,6 +88,7 @@ function Box({ id }) {
   const [internal, setInternal] = useState(kept?.internal ?? false);
   const [files, setFiles] = useState(/** @type {OutgoingFile[]} */ (kept?.files ?? []));
   const [over, setOver] = useState(false);
+  const [speaks, setSpeaks] = useState(false);
   const [snippet, setSnippet] = useState(/** @type {{q: string, from: number} | null} */ (null));
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
@@ -195,6 +198,7 @@ function Box({ id }) {
   const blocked = empty || tooLong;
   return html`<div class=${cx("composer", internal && "is-note")}>
     ${moved && html`<${MovedOn} key=${moved.key} out=${moved} />`}${held && html`<${Undo} key=${held.key} out=${held} />`}
+    ${speaks && html`<${Voice} id=${id} insert=${insert} close=${() => (setSpeaks(false), focus())} />`}
     <div class="box">
       ${snippet && html`<${Snippets} q=${snippet.q} contact=${one?.contact} hook=${options} pick=${insert} away=${() => setSnippet(null)} />`}
       <div class=${cx("card", over && "over")} onDragOver=${(/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
@@ -211,6 +215,7 @@ function Box({ id }) {
           <input ref=${picker} type="file" multiple hidden onChange=${(/** @type {any} */ event) => (add([...event.target.files]), (event.target.value = ""))} />
           <${Button} label=${t.composer.attach} icon="clip" only kind="quiet" press=${() => picker.current?.click()} />
           <${Button} label=${t.composer.snippet} icon="text" only kind="quiet" keys=";" press=${() => (setSnippet({ q: "", from: box.current?.selectionStart ?? text.length }), box.current?.focus())} />
+          <${Button} label=${t.composer.speak} icon="mic" only kind="quiet" expanded=${speaks} press=${() => setSpeaks(!speaks)} />
           <span class="hint num" id="composer-hint">${uploading ? t.composer.waitFiles : hint}</span>
           <span class="split"><${Button} kind=${kind} label=${internal ? t.composer.addNote : offline ? t.composer.keep : t.composer.send} keys="mod+enter" disabled=${blocked} press=${() => submit()} />
           ${internal ? null : html`<${Menu} label=${t.composer.sendMore} icon="down" only kind=${kind} disabled=${blocked} entries=${ways} />`}</span>

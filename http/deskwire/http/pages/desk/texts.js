@@ -133,7 +133,7 @@ export const t = {
     /** @param {string} name */ replyTo: (name) => `Reply to ${name} …`,
     writeNote: "Write a note for your colleagues …", send: "Send", addNote: "Add note", keep: "Keep, send later",
     sendMore: "More ways to send", sendClose: "Send and close", sendPending: "Send and set to pending",
-    sendSnooze: "Send and snooze until tomorrow", attach: "Attach a file", snippet: "Insert a snippet",
+    sendSnooze: "Send and snooze until tomorrow", attach: "Attach a file", snippet: "Insert a snippet", speak: "Speak a reply",
     dropHere: "Drop files to attach them", offline: "Offline: kept here, sent later.", draftKept: "Draft kept",
     draftLost: "This browser can't keep drafts: copy what you write before you leave.",
     /** @param {number} n */ left: (n) => `${n.toLocaleString()} left`,

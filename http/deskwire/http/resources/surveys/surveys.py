@@ -20,12 +20,13 @@ from deskwire.engine.surveys.survey import (
     Survey,
     SurveyVersion,
     full_view,
+    survey_tag,
     survey_view,
     version_view,
 )
 from deskwire.engine.surveys.validation.validate import definition_errors
 from deskwire.engine.webhooks.publish import extend
-from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard, s2s
@@ -129,10 +130,13 @@ async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
     return page(query, surveys, survey_view, lambda survey: survey.rowid)
 
 
-@routes.add("GET", ONE, READ, operation_id="getSurvey", answer=shapes.Survey)
+@routes.add("GET", ONE, READ, operation_id="getSurvey", answer=shapes.Survey, tagged=True)
 async def get_survey(call: Call[Body, Query]) -> Answer:
-    """Fetch a survey with the definition of its published version."""
-    return await _published(call)
+    """Fetch a survey with the definition of its published version.
+
+    Its `ETag` is for `If-Match` of a change; the number of responses does not count in it.
+    """
+    return _tagged(*await _published(call))
 
 
 @routes.add(
@@ -140,7 +144,7 @@ async def get_survey(call: Call[Body, Query]) -> Answer:
 )
 async def show_survey(call: Call[Body, Query]) -> Answer:
     """Fetch a survey with its published definition, to show it to a customer."""
-    return await _published(call)
+    return full_view(*await _published(call))
 
 
 @routes.add(
@@ -151,7 +155,9 @@ async def show_survey(call: Call[Body, Query]) -> Answer:
     tells="surveys",
     body=SurveyPatch,
     answer=shapes.Survey,
+    errors=("changed_meanwhile",),
     further=(nulls(),),
+    tagged=True,
 )
 async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     """Rename, close or reopen a survey. To change its definition, publish a version."""
@@ -160,21 +166,32 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
 
     def change(tx: SurveyTransaction) -> tuple[Survey, SurveyVersion]:
         before = find_survey(tx, project, call.path["survey_id"])
+        _require_seen(tx, call, before)
         after = replace(before, **body.model_dump(exclude_unset=True))
         if after != before:
             after = replace(after, updated_at=now)
             tx.save_survey(after)
         return after, find_version(tx, after, after.version)
 
-    return full_view(*await call.services.store.write(change))
+    return _tagged(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", ONE, MANAGE, operation_id="deleteSurvey", tells="surveys", answer=Deleted)
+@routes.add(
+    "DELETE",
+    ONE,
+    MANAGE,
+    operation_id="deleteSurvey",
+    tells="surveys",
+    answer=Deleted,
+    errors=("changed_meanwhile",),
+    tagged=True,
+)
 async def delete_survey(call: Call[Body, Query]) -> Answer:
     """Delete a survey permanently, with its versions, responses and insights."""
     services, project = call.services, call.project
 
     def remove(tx: Transaction) -> Survey:
+        _require_seen(tx, call, find_survey(tx, project.rowid, call.path["survey_id"]))
         survey = put_out_of_sight(tx, project.rowid, call.path["survey_id"])
         extend(tx, project, survey_deleted(survey.id), None, services.clock(), lane=None)
         return survey
@@ -215,14 +232,14 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     body=VersionBody,
     limit=WHOLE,
     answer=shapes.SurveyVersion,
-    errors=("survey_version_limit_reached",),
+    errors=("survey_version_limit_reached", "changed_meanwhile"),
     idempotent=True,
     further=(_look_at_definition,),
 )
 async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     """Publish a definition as the next version. The definition that is published already makes no new version.
 
-    Responses keep the version that they answered.
+    Responses keep the version that they answered. `If-Match` takes the `ETag` of the survey.
     """
     definition, project, now = call.body.definition, call.project.rowid, call.services.clock()
     await call.services.store.read(lambda reader: find_survey(reader, project, call.path["survey_id"]))
@@ -230,6 +247,7 @@ async def publish_version(call: Call[VersionBody, Query]) -> Answer:
 
     def publish(tx: SurveyTransaction) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(tx, project, call.path["survey_id"])
+        _require_seen(tx, call, survey)
         present = find_version(tx, survey, survey.version)
         if present.definition == definition:
             return survey, present
@@ -290,11 +308,21 @@ async def _check(definition: Any) -> None:
         raise Invalid(*(Problem(f"/definition{each.path}", each.code, each.message) for each in errors))
 
 
-async def _published(call: Call[Any, Any]) -> Answer:
+async def _published(call: Call[Any, Any]) -> tuple[Survey, SurveyVersion]:
+    """Return the survey in the path and its published version. Raises NotFound."""
     project = call.project.rowid
 
     def read(reader: SurveyReader) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, find_version(reader, survey, survey.version)
 
-    return full_view(*await call.services.store.read(read))
+    return await call.services.store.read(read)
+
+
+def _require_seen(reader: SurveyReader, call: Call[Any, Any], survey: Survey) -> None:
+    """Raise ChangedMeanwhile if `If-Match` names another state of the survey than this."""
+    call.seen.check(survey_tag(survey, find_version(reader, survey, survey.version)))
+
+
+def _tagged(survey: Survey, published: SurveyVersion) -> Tagged:
+    return Tagged(full_view(survey, published), survey_tag(survey, published))

@@ -1,4 +1,4 @@
-"""Voice replies to tickets (contract 4.2; decisions 7)."""
+"""Voice replies to tickets and in conversations (contract 4.2; decisions 7)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from deskwire.http.api.routing import MEDIUM, Routes, Tag, dashboard
 from deskwire.http.schemas.tickets import VoiceReply
 
 routes = Routes(
-    Tag("Voice replies", "Turn voice recordings into replies to tickets."), unrecorded="It changes nothing."
+    Tag("Voice replies", "Turn voice recordings into replies to tickets and in conversations."),
+    unrecorded="It changes nothing.",
 )
 _MANAGE: Final = dashboard("tickets.manage")
+_REPLY: Final = dashboard("conversations.reply")
+_ERRORS: Final = ("model_failed", "model_not_configured", "voice_busy")
 
 
 class VoiceReplyBody(Body):
@@ -38,7 +41,7 @@ async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
     body=VoiceReplyBody,
     limit=MEDIUM,
     answer=VoiceReply,
-    errors=("model_failed", "model_not_configured", "voice_busy"),
+    errors=_ERRORS,
     further=(_look_at_url,),
 )
 async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
@@ -48,5 +51,31 @@ async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
     messages of its conversation.
     """
     body = call.body
-    draft = await call.services.voice.reply(call.project, call.path["ticket_id"], body.audio_url, body.mode)
+    draft = await call.services.voice.reply_to_ticket(
+        call.project, call.path["ticket_id"], body.audio_url, body.mode
+    )
+    return {"reply": draft.reply, "transcript": draft.transcript}
+
+
+@routes.add(
+    "POST",
+    "/conversations/<conversation_id>/voice-reply",
+    _REPLY,
+    operation_id="makeVoiceReplyInConversation",
+    body=VoiceReplyBody,
+    limit=MEDIUM,
+    answer=VoiceReply,
+    errors=_ERRORS,
+    further=(_look_at_url,),
+)
+async def make_voice_reply_in_conversation(call: Call[VoiceReplyBody, Query]) -> Answer:
+    """Turn a recording into a text for a conversation: `dictate` transcribes it, `smart` drafts a reply from its keywords.
+
+    Nothing is sent to the customer, and nothing is stored. A draft is based on the recording and the last messages of the
+    conversation; notes are left out.
+    """
+    body = call.body
+    draft = await call.services.voice.reply_in_conversation(
+        call.project, call.path["conversation_id"], body.audio_url, body.mode
+    )
     return {"reply": draft.reply, "transcript": draft.transcript}

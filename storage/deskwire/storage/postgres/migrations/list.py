@@ -18,6 +18,7 @@ from deskwire.storage.postgres.schema import (
     redaction,
     search,
     triggers,
+    workflow_ends,
 )
 from deskwire.storage.postgres.schema.types import typed
 
@@ -77,6 +78,7 @@ MIGRATIONS: Final = (
         "m0001_baseline",
         typed("ALTER TABLE organisations ADD COLUMN deleted_at bigint"),
     ),
+    Migration("m0011_where_workflows_wait", "m0011_where_workflows_wait", workflow_ends.SQL),
 )
 
 RECORDS: Final = "schema_migrations"

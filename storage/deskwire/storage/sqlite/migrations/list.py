@@ -49,6 +49,7 @@ from deskwire.storage.sqlite.migrations import (
     m0035_comments_with_ratings,
     m0036_moved_conversations_by_their_key,
     m0037_deleted_organisations,
+    m0038_where_workflows_wait,
 )
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ SCRIPTS: Final = {
         m0035_comments_with_ratings,
         m0036_moved_conversations_by_their_key,
         m0037_deleted_organisations,
+        m0038_where_workflows_wait,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

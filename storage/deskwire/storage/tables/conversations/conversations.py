@@ -241,6 +241,7 @@ _OWN: Final = (
     "messages",
     "network_logs",
     "workflow_runs",
+    "workflow_ends",
     "imported_messages",
     "imported_conversations",
     "conversation_tags",

@@ -37,6 +37,22 @@ class SurveyResponseReads(Queries):
     def survey_responses(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
     ) -> Sequence[Response]:
+        where, values = self._wanted(survey, wanted, before)
+        sql = f"{_JOINED} WHERE {where} ORDER BY r.rowid DESC LIMIT ?"
+        return [_response_of(row) for row in self.conn.execute(sql, (*values, limit))]
+
+    def survey_answers(
+        self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
+    ) -> Sequence[tuple[int, int, int, str]]:
+        where, values = self._wanted(survey, wanted, before)
+        sql = (
+            f"SELECT r.rowid, r.version, r.created_at, r.answers FROM survey_responses r WHERE {where} "
+            "ORDER BY r.rowid DESC LIMIT ?"
+        )
+        return self.conn.execute(sql, (*values, limit)).fetchall()
+
+    def _wanted(self, survey: int, wanted: ResponseFilter, before: int | None) -> tuple[str, Sequence[Any]]:
+        """Return the condition on responses `r` of a filter, with its values."""
         # A contact has few responses: none of the survey's indexes then.
         home = _IN_SURVEY if wanted.contact is None else _AMONG_FEW
         where = [home[self.dialect], "r.rowid < ?"]
@@ -51,8 +67,7 @@ class SurveyResponseReads(Queries):
             if value is not None:
                 where.append(condition)
                 values.append(value)
-        sql = f"{_JOINED} WHERE {' AND '.join(where)} ORDER BY r.rowid DESC LIMIT ?"
-        return [_response_of(row) for row in self.conn.execute(sql, (*values, limit))]
+        return " AND ".join(where), values
 
     def responses_of_contact(
         self, contact: int, before: int | None, limit: int

@@ -1,0 +1,113 @@
+"""The try-out of a workflow: what it would do with a contact's answers, without a conversation (ADR 85)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+from deskwire.engine.conversations.automation.answers import answer_problems, answer_text
+from deskwire.engine.conversations.automation.interpreter import (
+    Answered,
+    Begin,
+    Effect,
+    Elapsed,
+    Ended,
+    Input,
+    Say,
+    Surroundings,
+    advance,
+)
+from deskwire.engine.conversations.commands import Assign, Close, Patch
+from deskwire.engine.core.errors import Invalid
+from deskwire.engine.definitions.attributes import merged
+from deskwire.engine.workflows.definition import Buttons, Form, Wait
+from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.workflow import Published
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """The course of a try-out.
+
+    Args:
+        events: everything that happened, in order, as the API shows it.
+        waits: the step that waits for an answer that was not given, None if there is none.
+        ended: how it ended, None if it waits.
+        attributes: the conversation's attributes at the end.
+        answers: the number of answers that were used.
+    """
+
+    events: Sequence[Mapping[str, Any]]
+    waits: Mapping[str, Any] | None
+    ended: Ended | None
+    attributes: Mapping[str, Any]
+    answers: int
+
+
+def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequence[Any]) -> Simulation:
+    """Return what the workflow does from its beginning, until it ends or waits for an answer that is not given.
+
+    A wait for a time passes at once; a run carries out at most `STEPS_MAX` actions, so it ends. Raises Invalid for an answer that does not fit the step that it is for.
+    """
+    definition = workflow.definition
+    events: list[Mapping[str, Any]] = []
+    run, used = Run(workflow.workflow_id, workflow.version), 0
+    upcoming: Input = Begin()
+    while True:
+        effects, rest = advance(definition, run, upcoming, Surroundings(0, attributes, workflow.assignees))
+        for effect in effects:
+            if isinstance(effect, Ended):
+                return Simulation(events, None, effect, attributes, used)
+            if isinstance(effect, Patch):
+                attributes = merged(attributes, effect.given["attributes"])
+            events.append(_event(effect))
+        assert rest is not None, "what has not ended rests"
+        run, action = rest, definition.action((rest.flow, rest.action))
+        if isinstance(action, Wait):
+            events.append({"type": "waited", "actionId": action.id, "seconds": action.seconds})
+            upcoming = Elapsed()
+            continue
+        assert isinstance(action, Buttons | Form), "only these wait for the contact"
+        if used == len(answers):
+            return Simulation(events, _shown(rest), None, attributes, used)
+        value = answers[used]
+        _check(action, value, used)
+        events.append({"type": "answer", "actionId": action.id, "text": answer_text(action, value)})
+        upcoming, used = Answered(value), used + 1
+
+
+def _check(action: Buttons | Form, value: Any, place: int) -> None:
+    problems = answer_problems(action, value)
+    if problems:
+        raise Invalid(
+            *(
+                replace(each, pointer=f"/answers/{place}{each.pointer.removeprefix('/value')}")
+                for each in problems
+            )
+        )
+
+
+def _shown(rest: Run) -> Mapping[str, Any]:
+    """Return the step that waits, without the workflow, which has no id."""
+    return {name: value for name, value in (rest.step or {}).items() if name != "workflowId"}
+
+
+def _event(effect: Effect) -> Mapping[str, Any]:
+    match effect:
+        case Say(text):
+            return {"type": "message", "text": text}
+        case Assign(assignee):
+            assert assignee is not None, "a workflow assigns to somebody"
+            return {
+                "type": "assigned",
+                "assignee": {"type": assignee.type, "id": assignee.id, "name": assignee.name},
+            }
+        case Patch(given):
+            return {"type": "attributes", "attributes": given["attributes"]}
+        case Close():
+            return {"type": "closed"}
+        case Ended():
+            raise AssertionError("it is the last")
+        case _:
+            assert_never(effect)

@@ -1,0 +1,140 @@
+"""The runs of a workflow over all conversations: where they wait, and how they ended (ADR 85)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from deskwire.engine.core.clock import iso
+from deskwire.engine.workflows.run import Ending, Stop
+from deskwire.engine.workflows.workflow import Workflow
+
+VERSIONS_KEPT: Final = 100
+"""Versions of a workflow that are kept although nothing runs them any more, the newest."""
+
+Outcome = Ending | Stop
+"""How a run ended: why it could not go on, else its end."""
+
+Place = tuple[int | None, int | None]
+"""The positions of a flow and of an action in it; both None if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a workflow, which never changes. The time (ms) is None for one from before times were noted."""
+
+    number: int
+    flows: Sequence[Mapping[str, Any]]
+    created_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRun:
+    """A run that waits: `since` when (ms), and until when if it waits for a time. `rowid` is the conversation's."""
+
+    rowid: int
+    conversation_id: str
+    version: int
+    place: Place
+    since: int | None
+    due_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run that has ended, at the time `at` (ms)."""
+
+    rowid: int
+    conversation_id: str
+    version: int
+    place: Place
+    outcome: Outcome
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The number of runs that wait at a place of a version, and since when (ms) the first one does."""
+
+    version: int
+    place: Place
+    runs: int
+    since: int | None
+
+
+class Steps:
+    """Names the actions at places of versions, as far as those are kept."""
+
+    def __init__(self, versions: Sequence[Version]) -> None:
+        self._flows = {each.number: each.flows for each in versions}
+
+    def view(self, version: int, place: Place) -> dict[str, Any]:
+        """Return the ids of the flow and the action; both null for a place that is not known."""
+        flow, action = place
+        flows = self._flows.get(version)
+        if flows is None or flow is None or action is None:
+            return {"flowId": None, "actionId": None}
+        return {"flowId": flows[flow]["id"], "actionId": flows[flow]["actions"][action]["id"]}
+
+
+def waiting_view(run: WaitingRun, steps: Steps) -> dict[str, Any]:
+    """Return a run that waits as the API shows it."""
+    return {
+        "conversationId": run.conversation_id,
+        "state": "waiting",
+        "version": run.version,
+        **steps.view(run.version, run.place),
+        "since": _moment(run.since),
+        "dueAt": _moment(run.due_at),
+        "reason": None,
+        "stopped": None,
+    }
+
+
+def ended_view(run: EndedRun, steps: Steps) -> dict[str, Any]:
+    """Return a run that has ended as the API shows it."""
+    over = run.outcome in ("completed", "handed_off")
+    return {
+        "conversationId": run.conversation_id,
+        "state": "ended" if over else "stopped",
+        "version": run.version,
+        **steps.view(run.version, run.place),
+        "since": iso(run.at),
+        "dueAt": None,
+        "reason": run.outcome if over else "handed_off",
+        "stopped": None if over else run.outcome,
+    }
+
+
+def figures_view(waiting: Sequence[Waiting], outcomes: Mapping[Outcome, int], steps: Steps) -> dict[str, Any]:
+    """Return how many runs wait where, and how many have ended how, as the API shows it."""
+    stops: Sequence[Stop] = ("assignee_gone", "attributes_full", "step_limit")
+    return {
+        "waiting": [
+            {
+                "version": each.version,
+                **steps.view(each.version, each.place),
+                "runs": each.runs,
+                "since": _moment(each.since),
+            }
+            for each in waiting
+        ],
+        "completed": outcomes.get("completed", 0),
+        "handedOff": outcomes.get("handed_off", 0),
+        "stopped": [{"reason": each, "runs": outcomes[each]} for each in stops if outcomes.get(each)],
+    }
+
+
+def version_view(workflow: Workflow, version: Version) -> dict[str, Any]:
+    """Return a version as lists show it, without its flows."""
+    return {
+        "workflowId": workflow.id,
+        "version": version.number,
+        "published": version.number == workflow.version,
+        "createdAt": _moment(version.created_at),
+    }
+
+
+def _moment(at: int | None) -> str | None:
+    return None if at is None else iso(at)

@@ -1,0 +1,117 @@
+"""What the pages about surveys, workflows and texts are tried with, and what axe says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from playwright.sync_api import Page, expect
+
+from tests.support.root import ROOT
+from tests.web.harness.desk import Desk, axe_source
+from tests.web.harness.stage import PASSWORD, Stage
+
+TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+SCHEMES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "forced": {"forced_colors": "active"},
+}
+DEFINITION: Final[Mapping[str, Any]] = {
+    "schemaVersion": "2.0",
+    "title": "After the chat",
+    "languages": ["en"],
+    "primaryLanguage": "en",
+    "questions": [
+        {"id": "score", "type": "nps", "title": {"en": "Would you recommend us?"}, "required": True},
+        {"id": "why", "type": "text", "title": {"en": "Why?"}},
+        {
+            "id": "plan",
+            "type": "single_choice",
+            "title": {"en": "Your plan?"},
+            "choices": [{"id": "free", "label": {"en": "Free"}}, {"id": "pro", "label": {"en": "Pro"}}],
+        },
+    ],
+    "logic": [],
+    "thankYou": {"en": "Thank you!"},
+}
+FLOWS: Final[Sequence[Mapping[str, Any]]] = [
+    {
+        "id": "main",
+        "actions": [
+            {"id": 1, "type": "message", "text": "Hello!"},
+            {
+                "id": 2,
+                "type": "buttons",
+                "text": "What is it about?",
+                "options": [
+                    {"id": "order", "label": "My order", "goto": "order"},
+                    {"id": "other", "label": "Something else"},
+                ],
+            },
+            {"id": 3, "type": "hand_off"},
+        ],
+    },
+    {
+        "id": "order",
+        "actions": [
+            {
+                "id": 4,
+                "type": "form",
+                "text": "Which one?",
+                "fields": [{"id": "number", "type": "text", "label": "Order number", "required": True}],
+            },
+            {"id": 5, "type": "set_attributes", "attributes": {"topic": "order"}},
+            {"id": 6, "type": "close"},
+        ],
+    },
+]
+
+
+def survey(stage: Stage, name: str, *answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a survey with these responses, and return it."""
+    body = {"name": name, "definition": DEFINITION}
+    made: dict[str, Any] = stage.owner.post("/engagement/surveys", json=body).raise_for_status().json()
+    for each in answers:
+        path = f"/s2s/surveys/{made['id']}/responses"
+        stage.s2s.post(path, json={"answers": each}).raise_for_status()
+    return made
+
+
+def workflow(stage: Stage, name: str, waiting: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Make a workflow that waits in these conversations, and return it."""
+    body = {"name": name, "trigger": {"type": "manual"}, "flows": FLOWS}
+    made: dict[str, Any] = stage.owner.post("/workflows", json=body).raise_for_status().json()
+    for each in waiting:
+        path = f"/s2s/conversations/{each['id']}/workflow/start"
+        stage.s2s.post(path, json={"workflowId": made["id"]}).raise_for_status()
+    return made
+
+
+def head(page: Page, name: str) -> None:
+    """Wait for the page of this name."""
+    expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
+
+
+def shown(desk: Desk, path: str, name: str) -> None:
+    """Open a page of the desk by its address and wait for it."""
+    desk.open(f"/desk/{path}")
+    head(desk.page, name)
+    expect(desk.page.locator("[aria-busy=true]")).to_have_count(0)
+
+
+def viewer(desk: Desk, stage: Stage, name: str) -> None:
+    """Sign in as somebody who may only read."""
+    desk.sign_in(stage.person(name, "viewer"), PASSWORD)
+
+
+def axe(page: Page) -> None:
+    """Let axe find nothing."""
+    page.evaluate(axe_source(ROOT / "tests/web/tools"))
+    found = page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
+    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+
+
+def fits(page: Page) -> None:
+    """Make sure that nothing has to be scrolled sideways."""
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
