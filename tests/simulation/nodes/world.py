@@ -34,6 +34,7 @@ class NodesWorld(World):
         self.nodes: list[Node] = []
         self._lives: set[int] = set()
         super().__init__(directory, dice, nursery)
+        self.client.redacts = False  # the modelled log has no notes of what was rewritten
         self.database = Database(self._path, dice, self.committed)
         self.wires = Wires(dice, self.later, dice.choice((0.0, 0.3, 1.0)))
         self.order = Order(self.judge.wrong)

@@ -41,6 +41,7 @@ class Client:
         self.requests = 0
         self.conversations: list[str] = []
         self.endpoints: list[str] = []
+        self.redacts = True
         self.messages: list[tuple[str, str]] = []
         """The path of each message that was answered, with its mark."""
         self._world = world
@@ -153,7 +154,7 @@ class Client:
             if dice.random() < 0.3:
                 return self._new("DELETE", f"/s2s/contacts/{contact}", {})
             return self._new("PUT", f"/s2s/contacts/{contact}", {"name": f"Ada {dice.randrange(9)}"})
-        if self.messages and chance < 0.22:
+        if self.redacts and self.messages and chance < 0.22:
             return self._take_away()
         if chance < 0.45:
             return self._change(conversation)
