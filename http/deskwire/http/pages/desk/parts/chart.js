@@ -48,7 +48,8 @@ function drawn(box, Plot, at, series) {
     return { label: each.label, stroke, width: 2, points: { show: at.length < 40, size: 5 }, ...(each.bars ? { fill: stroke, paths: Plot.paths.bars({ size: [0.7, 40] }), points: { show: false } } : {}) };
   });
   // One point alone has no span of time, for which years would be shown.
-  const scales = at.length === 1 ? { x: { range: (/** @type {any} */ _, /** @type {number} */ from, /** @type {number} */ to) => [from - 43_200, to + 43_200] } } : {};
+  const only = Date.parse(at[0] ?? "") / 1000;
+  const scales = at.length === 1 ? { x: { range: () => [only - 43_200, only + 43_200] } } : {};
   const options = { width: Math.max(240, box.clientWidth), height: HEIGHT, scales, legend: { show: false }, cursor: { drag: { x: false, y: false } }, series: [{}, ...lines], axes: [axis, { ...axis, size: 48 }] };
   return new Plot(options, [at.map((each) => Date.parse(each) / 1000), ...series.map((each) => each.values)], box);
 }
