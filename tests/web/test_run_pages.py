@@ -212,6 +212,15 @@ def test_a_member_is_added_with_a_password_shown_once_gets_a_role_and_is_removed
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(_row(desk, "ken@demo.example")).to_contain_text("Admin")
     page.get_by_role("button", name="Actions for Ken").click()
+    page.get_by_role("menuitem", name="Give a new password").click()
+    page.get_by_role("dialog").get_by_role("button", name="Give it").click()
+    again = dialog.get_by_role("region", name="Secret").inner_text()
+    assert again != password
+    proof = {"email": "ken@demo.example", "password": again, "newPassword": f"{PASSWORD} again"}
+    assert stage.owner.post("/auth/token", json=proof).status_code == 200
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Actions for Ken").click()
     page.get_by_role("menuitem", name="Remove").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(_row(desk, "ken@demo.example")).to_have_count(0)

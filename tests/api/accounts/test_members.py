@@ -208,3 +208,61 @@ async def test_a_stranger_learns_nothing_about_an_organisation(service: Service)
         for path in ("/organisations", "/projects"):
             assert service.demo["projectId"] not in (await http.get(path)).text
             assert organisation not in (await http.get(path)).text
+
+
+@pytest.mark.parametrize(
+    ("role", "target", "refused"),
+    [
+        ("owner", "owner", None),
+        ("admin", "agent", None),
+        ("admin", "owner", "owner_protected"),
+        ("agent", "viewer", "permission_denied"),
+    ],
+)
+async def test_a_member_who_has_forgotten_the_password_gets_another_one(
+    service: Service, role: str, target: str, refused: str | None
+) -> None:
+    lost = "lost@example.com"
+    hired = await hire(service, target, lost)
+    signed = await sign_in(service, lost, hired["password"], PASSWORD)
+    path = f"/organisations/{await organisation_of(service)}/members/{hired['id']}/password"
+    async with person(service, role) as someone, client(service, signed.json()["token"]) as before:
+        answer = await someone.http.post(path)
+        still = (await before.get("/users/me")).status_code
+    if refused is not None:
+        assert (code(answer), still) == ((403, refused), 200)
+        return
+    given = answer.json()
+    assert (given["id"], given["email"], given["role"]) == (hired["id"], lost, target)
+    assert still == 401
+    assert code(await sign_in(service, lost, PASSWORD)) == (401, "invalid_login")
+    assert code(await sign_in(service, lost, given["password"])) == (403, "password_change_required")
+    assert (await sign_in(service, lost, given["password"], f"{PASSWORD} 2")).is_success
+
+
+async def test_a_password_is_not_given_to_oneself_nor_where_the_account_is_somebody_elses_too(
+    service: Service,
+) -> None:
+    """ADR 44: whoever may reset the password of an account may sign in to all organisations of it."""
+    elsewhere = await operate(service, "org.create", name="Elsewhere")
+    boss = await operate(
+        service, "user.create", email="boss@elsewhere.example", organisation="Elsewhere", role="owner"
+    )
+    shared = (await hire(service, "agent", "shared@example.com"))["id"]
+    await operate(service, "user.add", user=shared, organisation="Elsewhere", role="viewer", password="keep")
+    members = f"/organisations/{await organisation_of(service)}/members"
+    me = (await service.dashboard.get("/users/me")).json()["id"]
+    given = {
+        "own": await service.dashboard.post(f"{members}/{me}/password"),
+        "shared": await service.dashboard.post(f"{members}/{shared}/password"),
+        "stranger": await service.dashboard.post(f"{members}/{boss['id']}/password"),
+        "elsewhere": await service.dashboard.post(
+            f"/organisations/{elsewhere['id']}/members/{boss['id']}/password"
+        ),
+    }
+    assert {name: code(answer) for name, answer in given.items()} == {
+        "own": (403, "own_password"),
+        "shared": (409, "member_elsewhere"),
+        "stranger": (404, "member_not_found"),
+        "elsewhere": (404, "organisation_not_found"),
+    }

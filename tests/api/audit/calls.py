@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import httpx
@@ -21,10 +21,15 @@ NEW_PASSWORD: Final = plant("another long password")
 
 @dataclass
 class Stage:
-    """A service with a webhook receiver; what calls have answered."""
+    """A service with a webhook receiver; what calls have answered.
+
+    Args:
+        by_user: whether a user calls what server keys can call, too.
+    """
 
     service: Service
     receiver: str
+    by_user: bool = False
 
     @property
     def backend(self) -> httpx.AsyncClient:
@@ -34,8 +39,21 @@ class Stage:
     def owner(self) -> httpx.AsyncClient:
         return self.service.dashboard
 
+    @property
+    def caller(self) -> httpx.AsyncClient:
+        """Who calls what both can call."""
+        return self.owner if self.by_user else self.backend
+
+    @property
+    def actor(self) -> str:
+        return "user" if self.by_user else "server_key"
+
+    @property
+    def base(self) -> str:
+        return "" if self.by_user else "/s2s"
+
     async def endpoint(self) -> str:
-        return f"/s2s/webhooks/{(await register(self.service, self.receiver))['id']}"
+        return f"{self.base}/webhooks/{(await register(self.service, self.receiver))['id']}"
 
     async def project(self) -> str:
         path = f"/organisations/{await organisation_of(self.service)}/projects"
@@ -69,7 +87,7 @@ class Stage:
 
     async def delivery(self) -> tuple[str, str]:
         path = await self.endpoint()
-        return path, (await self.backend.post(f"{path}/test")).json()["id"]
+        return path, (await self.caller.post(f"{path}/test")).json()["id"]
 
 
 Call = Callable[[], Awaitable[httpx.Response]]
@@ -265,6 +283,12 @@ async def end_member_sessions(stage: Stage) -> Any:
     return done(lambda: stage.owner.delete(path), "user")
 
 
+async def renew_member_password(stage: Stage) -> Any:
+    hired = await staff(stage.service, "agent")
+    path = f"{await stage.members()}/{hired['id']}/password"
+    return done(lambda: stage.owner.post(path), "user")
+
+
 async def create_endpoint(stage: Stage) -> Any:
     url, _, _ = stage.receiver.partition("?")
     body = {"url": f"{url}?token=hidden", "description": "CRM"}
@@ -275,40 +299,53 @@ async def create_endpoint(stage: Stage) -> Any:
         "catchUp": {"before": None, "after": "automatic"},
         "internal": {"before": None, "after": False},
     }
-    return done(lambda: stage.backend.post("/s2s/webhooks", json=body), "server_key", changes=changes)
+    return done(lambda: stage.caller.post(f"{stage.base}/webhooks", json=body), stage.actor, changes=changes)
 
 
 async def change_endpoint(stage: Stage) -> Any:
     path = await stage.endpoint()
     changes = {"description": {"before": None, "after": "x"}}
-    return done(lambda: stage.backend.patch(path, json={"description": "x"}), "server_key", changes=changes)
+    return done(lambda: stage.caller.patch(path, json={"description": "x"}), stage.actor, changes=changes)
 
 
 async def rotate_secret(stage: Stage) -> Any:
     path = await stage.endpoint()
-    return done(lambda: stage.backend.post(f"{path}/rotate-secret"), "server_key", changes={})
+    return done(lambda: stage.caller.post(f"{path}/rotate-secret"), stage.actor, changes={})
 
 
 async def delete_endpoint(stage: Stage) -> Any:
     path = await stage.endpoint()
-    return done(lambda: stage.backend.delete(path), "server_key", details={"pendingDropped": 0})
+    return done(lambda: stage.caller.delete(path), stage.actor, details={"pendingDropped": 0})
 
 
 async def redeliver(stage: Stage) -> Any:
     _, delivery = await stage.delivery()
-    path = f"/s2s/deliveries/{delivery}/redeliver"
-    return done(lambda: stage.backend.post(path), "server_key", details={"deliveries": 1})
+    path = f"{stage.base}/deliveries/{delivery}/redeliver"
+    return done(lambda: stage.caller.post(path), stage.actor, details={"deliveries": 1})
 
 
 async def recover(stage: Stage) -> Any:
     path = await stage.endpoint()
-    await stage.backend.patch(path, json={"status": "disabled"})
+    await stage.caller.patch(path, json={"status": "disabled"})
     await stage.service.create("u1", message={"text": "Hello"})
-    await stage.backend.patch(path, json={"status": "enabled"})
+    await stage.caller.patch(path, json={"status": "enabled"})
     body = {"since": "2026-01-01T00:00:00Z"}
     return done(
-        lambda: stage.backend.post(f"{path}/recover", json=body), "server_key", details={"deliveries": 2}
+        lambda: stage.caller.post(f"{path}/recover", json=body), stage.actor, details={"deliveries": 2}
     )
+
+
+async def replay(stage: Stage) -> Any:
+    body = {"conversationId": (await stage.service.create("u1", message={"text": "Hello"}))["id"]}
+    path = await stage.endpoint()
+    return done(
+        lambda: stage.caller.post(f"{path}/replay", json=body), stage.actor, details={"deliveries": 2}
+    )
+
+
+def by_user(prepare: Prepare) -> Prepare:
+    """The same call by a user."""
+    return lambda stage: prepare(replace(stage, by_user=True))
 
 
 async def delete_contact(stage: Stage) -> Any:
@@ -406,12 +443,21 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "endSessionById": (end_session_by_id, "account.sessions_ended"),
     "endSessions": (end_sessions, "account.sessions_ended"),
     "endMemberSessions": (end_member_sessions, "account.sessions_ended"),
+    "renewMemberPassword": (renew_member_password, "account.password_changed"),
     "createEndpoint": (create_endpoint, "webhook.created"),
     "changeEndpoint": (change_endpoint, "webhook.changed"),
     "rotateSecret": (rotate_secret, "webhook.secret_rotated"),
     "deleteEndpoint": (delete_endpoint, "webhook.deleted"),
     "redeliver": (redeliver, "webhook.replayed"),
     "recover": (recover, "webhook.replayed"),
+    "replayConversation": (replay, "webhook.replayed"),
+    "createWebhook": (by_user(create_endpoint), "webhook.created"),
+    "changeWebhook": (by_user(change_endpoint), "webhook.changed"),
+    "rotateWebhookSecret": (by_user(rotate_secret), "webhook.secret_rotated"),
+    "deleteWebhook": (by_user(delete_endpoint), "webhook.deleted"),
+    "redeliverWebhook": (by_user(redeliver), "webhook.replayed"),
+    "recoverWebhook": (by_user(recover), "webhook.replayed"),
+    "replayToWebhook": (by_user(replay), "webhook.replayed"),
     "deleteContact": (delete_contact, "contact.erased"),
     "dashboardDeleteContact": (delete_contact_as_agent, "contact.erased"),
     "mergeContact": (merge_contact, "contact.merged"),

@@ -35,6 +35,7 @@ POST /v3/organisations/{organisationId}/members
 GET /v3/organisations/{organisationId}/members/{userId}
 PATCH /v3/organisations/{organisationId}/members/{userId}
 DELETE /v3/organisations/{organisationId}/members/{userId}
+POST /v3/organisations/{organisationId}/members/{userId}/password
 DELETE /v3/organisations/{organisationId}/members/{userId}/sessions
 GET /v3/organisations/{organisationId}/audit
 GET /v3/organisations/{organisationId}/audit.ndjson

@@ -99,6 +99,7 @@ POST /v3/organisations/{organisationId}/members                 | organisation |
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB
 GET /v3/organisations/{organisationId}/members/{userId}         | organisation | -                    | -
 PATCH /v3/organisations/{organisationId}/members/{userId}       | organisation | members.manage       | 8 KiB
+POST /v3/organisations/{organisationId}/members/{userId}/password| organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}/sessions| organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/projects                 | organisation | -                    | -
 POST /v3/organisations/{organisationId}/projects                | organisation | projects.manage      | 64 KiB

@@ -96,6 +96,11 @@ CODES: Final = (
         "The role of the user, or the machine credential, lacks the permission that `detail` names.",
     ),
     Code(403, "person_required", "The call is for people, and a machine credential was shown."),
+    Code(
+        403,
+        "own_password",
+        "One's own password is changed by `POST /v3/users/me/password`, with the present one.",
+    ),
     Code(403, "owner_protected", "Only an owner can grant or withdraw the role of owner."),
     Code(
         403,
@@ -194,6 +199,11 @@ CODES: Final = (
     ),
     Code(409, "survey_closed", "The survey is closed and accepts no responses."),
     Code(409, "survey_version_limit_reached", "The survey has reached its limit of 100 versions."),
+    Code(
+        409,
+        "member_elsewhere",
+        "The account belongs to another organisation, too, so only the operator can give it a new password.",
+    ),
     Code(409, "email_in_use", "The address has an account that only the operator can add as a member."),
     Code(
         409, "idempotency_in_progress", "The first request with this `Idempotency-Key` is still in progress."

@@ -186,6 +186,36 @@ def end_sessions(tx: SessionsTransaction, actor: Actor, organisation: int, user_
     return tx.end_sessions(target.user.rowid, None)
 
 
+def renew_password(
+    tx: OrganisationTransaction, actor: Actor, organisation: int, user_id: str, password_hash: str
+) -> Member:
+    """Give a member a one-time password, which ends the sessions and tokens that the old one began; return the member.
+
+    Only where the account is this organisation's alone: whoever may reset its password may sign in as its owner.
+
+    Raises:
+        NotFound: there is no such member.
+        Forbidden: an owner's by somebody who is none (`owner_protected`), or one's own (`own_password`).
+        Conflict: the account belongs to another organisation, too, or first (`member_elsewhere`).
+    """
+    target = member_of(tx, organisation, user_id)
+    if target.role == "owner" and actor.role != "owner":
+        raise Forbidden("Only an owner can give an owner a new password.", code="owner_protected")
+    if target.user.rowid == actor.user:
+        raise Forbidden("Change your own password by the present one.", code="own_password")
+    if (
+        target.user.home not in (None, organisation)
+        or len(tx.memberships(target.user.rowid, (-1, -1), 2)) > 1
+    ):
+        raise Conflict(
+            "The account belongs to another organisation, too; the operator can give it a new password.",
+            code="member_elsewhere",
+        )
+    user = with_password(target.user, password_hash, temporary=True)
+    tx.save_user(user)
+    return replace(target, user=user)
+
+
 def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
     """Delete an account with its memberships. What the user wrote stays, under the name of then (ADR 21).
 

@@ -128,7 +128,7 @@ class Member(Shape):
 
 
 class AddedMember(Member):
-    """A new member. The one-time password is shown only once; it is null if users sign in elsewhere."""
+    """A member with a new one-time password. It is shown only once; it is null if users sign in elsewhere."""
 
     password: Annotated[str, Field(examples=["4tXb2LqW9sKd"])] | None
 

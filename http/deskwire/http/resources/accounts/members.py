@@ -11,7 +11,7 @@ from deskwire.engine.accounts.people import Member
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import MANAGE, Actor
 from deskwire.engine.accounts.server_keys import random_base62
-from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.errors import Forbidden, NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.http.api.calls import Answer, Call
@@ -144,6 +144,35 @@ async def end_sessions(call: Call[Body, Query]) -> Answer:
         lambda tx: members.end_sessions(tx, actor(tx), organisation, user_id)
     )
     return {"ended": ended}
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/password",
+    operation_id="renewMemberPassword",
+    answer=shapes.AddedMember,
+    errors=("member_elsewhere", "own_password", "owner_protected", "sign_in_busy", "sign_in_disabled"),
+    records=("account.password_changed",),
+)
+async def renew_password(call: Call[Body, Query]) -> Answer:
+    """Give a member who has forgotten the password a one-time password. The response shows it, only once.
+
+    All sessions and access tokens of the member end. An account that belongs to another organisation, too, only gets one from the operator.
+    """
+    services, organisation, user_id, actor = (
+        call.services,
+        call.organisation.rowid,
+        call.path["user_id"],
+        _actor(call),
+    )
+    if not services.sign_in:
+        raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+    password = random_base62(ONE_TIME_BYTES)
+    password_hash = await hash_password(services, password)
+    member = await services.store.write(
+        lambda tx: members.renew_password(tx, actor(tx), organisation, user_id, password_hash)
+    )
+    return {**member_view(member), "password": password}
 
 
 def _actor(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:

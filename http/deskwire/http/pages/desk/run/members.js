@@ -27,6 +27,10 @@ export function Page() {
     close();
     await changed(t.members.roleSaved);
   };
+  const renew = async () => {
+    const member = await call("POST", `${path}/${open?.row.id}/password`);
+    setOpen({ what: "secret", row: member, secret: member.password });
+  };
   const run = async () => {
     if (open?.what === "sessions") await call("DELETE", `${path}/${open.row.id}/sessions`);
     else await call("DELETE", `${path}/${open?.row.id}`);
@@ -35,6 +39,7 @@ export function Page() {
   const entries = (/** @type {any} */ row) => [
     { label: t.members.changeRole, icon: "person", pick: () => setOpen({ what: "role", row }) },
     { label: t.members.endSessions, icon: "out", pick: () => setOpen({ what: "sessions", row }) },
+    ...(row.id === user.value?.id ? [] : [{ label: t.members.newPassword, icon: "lock", pick: () => setOpen({ what: "password", row }) }]),
     { label: t.members.remove, icon: "close", danger: true, pick: () => setOpen({ what: "remove", row }) },
   ];
   const columns = [
@@ -51,6 +56,7 @@ export function Page() {
     ${open?.what === "secret" && html`<${Secret} title=${t.members.passwordOf(open.row.name)} text=${t.members.passwordText(open.row.email)} secret=${open.secret ?? ""} close=${close} />`}
     ${open?.what === "role" && html`<${Dialog} title=${t.members.roleOf(open.row.name)} close=${close}><div class="body"><${Form} save=${setRole} label=${t.save} cancel=${close}><${Field} name="role" label=${t.members.role} initial=${open.row.role} options=${choices(t.members.roles)} hint=${t.members.roleHint} /><//></div><//>`}
     ${open?.what === "sessions" && html`<${Gone} title=${t.members.endSessions} loses=${[t.members.losesSessions(open.row.name)]} stays=${[t.members.staysTokens]} label=${t.sessions.end} run=${run} close=${close} />`}
+    ${open?.what === "password" && html`<${Gone} title=${t.members.newPassword} loses=${[t.members.losesPassword(open.row.name), t.members.losesSessions(open.row.name)]} stays=${[t.members.staysMember]} label=${t.members.newPasswordIt} run=${renew} close=${() => setOpen((now) => (now?.what === "secret" ? now : null))} />`}
     ${open?.what === "remove" && html`<${Gone} title=${t.members.remove} loses=${[t.members.losesAccess(open.row.name), t.members.losesTeams]} stays=${t.members.staysWritten} label=${t.members.remove} run=${run} close=${close} />`}
   <//>`;
 }

@@ -59,6 +59,7 @@ export const t = {
     passwordOf: (/** @type {string} */ name) => `One-time password of ${name}`, passwordText: (/** @type {string} */ email) => `Give it to ${email} on a way that you trust. The first sign-in asks for a password of their own.`,
     roleOf: (/** @type {string} */ name) => `Role of ${name}`, roleSaved: "The role is changed.", sessionsEnded: "The sessions are ended.", removed: "The member is removed.",
     losesSessions: (/** @type {string} */ name) => `Every session of ${name}, in all browsers: each asks for the password again`, staysTokens: "Access tokens that programs use, until they expire",
+    newPassword: "Give a new password …", newPasswordIt: "Give it", losesPassword: (/** @type {string} */ name) => `The password that ${name} has now`, staysMember: "The membership, the role and the teams",
     losesAccess: (/** @type {string} */ name) => `${name} may no longer see this organisation and its projects`, losesTeams: "The place in its teams",
     staysWritten: ["What they wrote and did, under their name", "Their account, for other organisations"],
   },
