@@ -29,7 +29,7 @@ WITH_CREDENTIAL: Final = [
 
 @pytest.fixture
 async def walk(tmp_path: Path) -> AsyncIterator[Walk]:
-    async with walking(tmp_path) as started:
+    async with walking(tmp_path, rate_limit_per_minute=0) as started:
         yield started
 
 

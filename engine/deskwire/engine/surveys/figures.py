@@ -26,9 +26,6 @@ Row = tuple[int, int, str]
 _QUARTER_MS: Final = 900_000
 """Days begin at a quarter of an hour in every time zone, so a quarter is on one day."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
-_LISTED: Final = frozenset({"multiple_choice"})
-_UNCOUNTED: Final = frozenset({"text", "date"})
-"""Types whose answers are only counted as answered."""
 
 
 @dataclass(slots=True)
@@ -71,16 +68,16 @@ class Tally:
             self._days[day] += 1
             counted = self._counted.get(version, {})
             for name, value in orjson.loads(answers).items():
-                kind = counted.get(name)
-                if kind is not None:
+                by = counted.get(name)
+                if by is not None:
                     cells = self._cells[name]
                     cell = cells.get(day)
                     if cell is None:
                         cell = cells[day] = _Cell()
                     cell.answered += 1
-                    if kind in _LISTED:
+                    if by == "each":
                         cell.values.update(value)
-                    elif kind not in _UNCOUNTED:
+                    elif by == "whole":
                         cell.values[value] += 1
 
     def view(self, bucket: Bucket) -> dict[str, Any]:
@@ -128,9 +125,9 @@ class Tally:
 
 
 def _counted(shown: Definition, other: Definition) -> dict[str, str]:
-    """Return the types of the questions of a version whose answers compare with those of the shown one, by id."""
+    """Return the questions of a version whose answers compare with those of the shown one, each with what it is counted by."""
     return {
-        question.id: question.type
+        question.id: TYPES[question.type].counted
         for question in other.questions
         if (same := shown.question(question.id)) is not None
         and same.type == question.type

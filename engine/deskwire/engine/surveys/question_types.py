@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, Literal, cast
 
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.definitions.checks import NUMBER_MAX, is_date, is_number, is_whole
@@ -71,6 +71,9 @@ class TypeRules(ABC):
     has_choices: ClassVar[bool] = False
     is_comment: ClassVar[bool] = False
     """Answers are in the respondent's own words, in which insights look for themes."""
+
+    counted: ClassVar[Literal["whole", "each", "never"]] = "whole"
+    """The values that figures count the answers by: an answer as a whole, each of its parts, or none."""
 
     scoring: Scoring | None = None
     """The way in which insights score the answers; None for a type that has no scale."""
@@ -189,6 +192,7 @@ class ChoiceRules(TypeRules):
 class ChoicesRules(ChoiceRules):
     """An array of ids of the question's choices."""
 
+    counted: ClassVar = "each"
     operators = ("contains",)
 
     def bounds(self, choices: int) -> Bounds | None:
@@ -226,6 +230,7 @@ class ChoicesRules(ChoiceRules):
 class TextRules(TypeRules):
     """A text."""
 
+    counted: ClassVar = "never"
     operators = ("contains",)
     is_comment = True
 
@@ -290,6 +295,7 @@ class NumberRules(TypeRules):
 class DateRules(TypeRules):
     """A date."""
 
+    counted: ClassVar = "never"
     operators = _ORDERED
 
     def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:

@@ -113,7 +113,7 @@ _NEWEST_OF_LEVEL: Final = {
 _NEWEST_OF_CONVERSATION: Final = (
     f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = "
     "(SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
-    "AND e.position < :before AND e.type IN (%s)"
+    "AND e.position < :before AND e.type IN ({types})"
 )
 _LARGEST: Final = (1 << 63) - 1
 _ID_AT: Final = either(
@@ -235,7 +235,7 @@ class EventReads(Queries):
             **names,
             **({} if conversation is None else {"subject": conversation}),
         }
-        sql = " UNION ALL ".join(chosen).replace("%s", marks)
+        sql = " UNION ALL ".join(chosen).replace("%s", marks).replace("{types}", marks)
         return [
             event_of(row) for row in self.conn.execute(f"{sql} ORDER BY position DESC LIMIT :limit", values)
         ]
