@@ -129,7 +129,8 @@ def opened(browser: Browser, stage: Stage, **options: Any) -> Iterator[Desk]:
         desk = Desk(stage, context, context.new_page())
         desk.watch(desk.page)
         yield desk
-        assert desk.remaining() == []
+        complaints = desk.remaining()
+        assert complaints == [], complaints
     finally:
         context.close()
 
