@@ -31,5 +31,7 @@ def image_context(tree: Path, target: Path) -> None:
 def _in_image(tree: Path) -> Iterator[tuple[str, Path]]:
     for path in tree.rglob("*"):
         name = path.relative_to(tree).as_posix()
+        if "__pycache__" in path.parts:  # what running the build has left
+            continue
         if path.is_file() and (name.startswith(IN_IMAGE) or name.split("/")[0] in IN_IMAGE_FOLDERS):
             yield name, path

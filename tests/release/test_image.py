@@ -47,3 +47,14 @@ def test_the_context_has_no_tests_and_says_nothing_of_the_machine_that_made_it(c
     assert {each.name.split("/")[0] for each in entries}.isdisjoint({"tests", "benchmarks", ".git", "data"})
     assert {(each.mtime, each.uid, each.gid, each.uname) for each in entries} == {(0, 0, 0, "")}
     assert {each.mode for each in entries} <= {0o644, 0o755}
+
+
+def test_what_a_build_has_left_in_the_folders_is_not_in_the_context(tmp_path: Path) -> None:
+    (tmp_path / "tree/docs/deploy").mkdir(parents=True)
+    (tmp_path / "tree/docs/deploy/Dockerfile").write_text("FROM scratch\n")
+    (tmp_path / "tree/release/__pycache__").mkdir(parents=True)
+    (tmp_path / "tree/release/hooks.py").touch()
+    (tmp_path / "tree/release/__pycache__/hooks.cpython-311.pyc").write_bytes(b"of this moment")
+    image_context(tmp_path / "tree", tmp_path / "context.tar.gz")
+    with tarfile.open(tmp_path / "context.tar.gz") as archive:
+        assert archive.getnames() == ["Dockerfile", "docs/deploy/Dockerfile", "release/hooks.py"]
