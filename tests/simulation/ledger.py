@@ -25,6 +25,9 @@ _MARKED: Final = re.compile(rb"mark-\d{6}-")
 UNDER_WAY_S: Final = 10.0
 """For so long after a redaction was answered what had begun before may still show it."""
 
+HELD_S: Final = 170.0
+"""For so long, too, may a frame that was sent before lie at a process that stands still, behind a network that does."""
+
 PATIENCE_S: Final = 300.0
 """A request with a key is not sent again so shortly before the key may be forgotten."""
 
@@ -148,13 +151,17 @@ class Ledger:
             self._former[event_id].add(known)
             self.bodies[event_id] = body
 
-    def check_body(self, event_id: str, body: bytes, what: str) -> None:
-        """Look at what is sent: the event as it is, or a moment after it was rewritten, as it was."""
+    def check_body(self, event_id: str, body: bytes, what: str, held_s: float = 0.0) -> None:
+        """Look at what has arrived: the event as it is, or a moment after it was rewritten, as it was.
+
+        Args:
+            held_s: how long it may have been on its way since it was sent.
+        """
         if body != self.bodies.get(event_id) and body not in self._former[event_id]:
             self._wrong(f"{what} has a body that is not that of {event_id}")
         if found := _MARKED.search(body):
             faded_at = self._faded.get(found[0].decode())
-            if faded_at is not None and self._now() > faded_at + UNDER_WAY_S:
+            if faded_at is not None and self._now() > faded_at + UNDER_WAY_S + held_s:
                 self._wrong(f"{what} shows {found[0].decode()}, which was redacted")
 
     def _hear(self, event: StoredEvent) -> None:

@@ -20,7 +20,7 @@ REASONS: Final = """\
 # form. They are refused as such (decisions 1), so what fits the schema may be answered with these, too; and with 429, as
 # who signs in with made-up passwords is soon told to wait.
 [checks.positive_data_acceptance]
-expected-statuses = ["2xx", 304, 400, 401, 403, 404, 409, 410, 416, 422, 429]
+expected-statuses = ["2xx", 304, 400, 401, 403, 404, 409, 410, 412, 416, 422, 429]
 
 # The long poll: it waits for events that do not come.
 [[operations]]

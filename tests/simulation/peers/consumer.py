@@ -12,6 +12,7 @@ from wsproto.connection import ConnectionState
 from wsproto.events import CloseConnection, Ping, TextMessage
 
 from deskwire.engine.stream.token import Grant, issue
+from tests.simulation.ledger import HELD_S
 from tests.simulation.network import Link
 from tests.support.sockets.raw_peer import RawPeer
 from tests.support.streaming import KEY, KEY_ID, STREAM_KEY
@@ -148,7 +149,7 @@ class Consumer:
             channel, event_id = message["channel"], orjson.loads(data)["id"]
             assert self.link is not None
             self._got[channel] = self._world.judge.received(self.link, channel, event_id)
-            self._world.ledger.check_body(event_id, data.encode(), f"a frame on {channel}")
+            self._world.ledger.check_body(event_id, data.encode(), f"a frame on {channel}", HELD_S)
 
     async def _subscribe(self, channel: str) -> None:
         grant = Grant(
