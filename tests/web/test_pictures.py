@@ -86,6 +86,8 @@ def _palette(desk: Desk) -> None:
 
 def _empty(desk: Desk) -> None:
     expect(desk.page.get_by_text("Nothing is yours to do")).to_be_visible()
+    views = desk.page.get_by_role("navigation", name="Views")
+    expect(views.get_by_role("button", name="Unassigned")).to_contain_text("4")
 
 
 def _tickets(desk: Desk) -> None:
@@ -94,8 +96,11 @@ def _tickets(desk: Desk) -> None:
 
 
 def _hide_pages(desk: Desk) -> None:
-    """Hide the navigation to pages, so that a new page changes no picture."""
-    desk.page.evaluate("document.querySelectorAll('.places').forEach(each => each.style.display = 'none')")
+    """Hide the navigation to pages, also what of it comes later, so that a new page changes no picture."""
+    desk.page.evaluate(
+        "const sheet = new CSSStyleSheet(); sheet.replaceSync('.places { display: none !important }');"
+        "document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet]"
+    )
 
 
 STATES: Final[dict[str, tuple[dict[str, Any], Callable[[Desk], None]]]] = {
@@ -126,6 +131,7 @@ def test_the_desk_looks_as_it_was_looked_at(
     desk.sign_in()
     reach(desk)
     _hide_pages(desk)
+    desk.page.evaluate("document.fonts.ready.then(() => true)")
     taken = tmp_path / "taken.png"
     covered = [desk.page.locator(COVERED)]
     desk.page.screenshot(path=taken, mask=covered, mask_color="#888888", caret="hide", animations="disabled")
