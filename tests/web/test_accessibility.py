@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.harness.desk import NETWORK, Desk, axe_source
+from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.stage import Stage
 
-TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-WINDOWS: Final[dict[str, dict[str, Any]]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "forced colours": {"forced_colors": "active"},
+WINDOWS: Final[Mapping[str, Mapping[str, Any]]] = {
+    **SCHEMES,
     "narrow": {"viewport": {"width": 390, "height": 800}},
 }
 
@@ -46,16 +43,10 @@ def desk(request: pytest.FixtureRequest, window: Callable[..., Desk], stage: Sta
 
 def test_nothing_is_to_be_found_anywhere(desk: Desk) -> None:
     problems: dict[str, list[str]] = {}
-    axe = axe_source(Path(__file__).parent / "tools")
 
     def look(where: str) -> None:
-        desk.page.evaluate(axe)
-        found = desk.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
-        if found["violations"]:
-            problems[where] = [
-                f"{each['id']} ({each['impact']}): {[node['html'][:160] for node in each['nodes'][:3]]}"
-                for each in found["violations"]
-            ]
+        if found := findings(desk.page):
+            problems[where] = found
 
     page, keyboard = desk.page, desk.page.keyboard
     desk.open()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.harness.desk import Desk, axe_source
+from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.desk import Desk
 from tests.web.harness.stage import Stage
 
-TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-WINDOWS: Final[dict[str, dict[str, Any]]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "forced colours": {"forced_colors": "active"},
+WINDOWS: Final[Mapping[str, Mapping[str, Any]]] = {
+    **SCHEMES,
     "narrow": {"viewport": {"width": 320, "height": 800}},
 }
 PLACES: Final = {
@@ -63,16 +60,11 @@ def test_nothing_is_to_be_found_on_any_page_and_in_its_dialog(
     window: Callable[..., Desk], stage: Stage, window_kind: str
 ) -> None:
     desk = window(stage, reduced_motion="reduce", **WINDOWS[window_kind])
-    axe = axe_source(Path(__file__).parent / "tools")
     problems: dict[str, Any] = {}
 
     def look(where: str) -> None:
-        desk.page.evaluate(axe)
-        found = desk.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)["violations"]
-        if found:
-            problems[where] = [
-                (each["id"], [node["html"][:160] for node in each["nodes"][:3]]) for each in found
-            ]
+        if found := findings(desk.page):
+            problems[where] = found
         if desk.page.evaluate("document.documentElement.scrollWidth - innerWidth") > 0:
             problems[f"{where}, sideways"] = desk.page.evaluate("document.documentElement.scrollWidth")
 

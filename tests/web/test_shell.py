@@ -8,12 +8,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.root import ROOT
-from tests.web.harness.desk import NETWORK, Desk, axe_source
+from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.stage import Stage
 
 SESSIONS = "/desk/settings/sessions"
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 @pytest.fixture(scope="module")
@@ -117,27 +116,20 @@ def test_a_page_that_could_not_be_loaded_is_loaded_when_the_service_is_back(desk
     expect(desk.page.get_by_role("row").filter(has_text="this one")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_nothing_on_a_page_and_in_its_dialog(
     window: Callable[..., Desk], stage: Stage, scheme: str
 ) -> None:
-    options = {"forced_colors": "active"} if scheme == "forced" else {"color_scheme": scheme}
-    desk = window(stage, **options)
-    axe = axe_source(ROOT / "tests/web/tools")
-
-    def check() -> None:
-        desk.page.evaluate(axe)
-        found = desk.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
-        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+    desk = window(stage, **SCHEMES[scheme])
 
     desk.sign_in()
     desk.open(SESSIONS)
     expect(desk.page.get_by_role("row").filter(has_text="this one")).to_be_visible()
-    check()
+    assert findings(desk.page) == []
     desk.page.get_by_role("button", name="Calls of this page").click()
     desk.page.get_by_role("menuitem", name="As curl").click()
     expect(desk.page.get_by_role("dialog")).to_be_visible()
-    check()
+    assert findings(desk.page) == []
 
 
 def test_a_page_needs_no_scrolling_sideways_at_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:

@@ -12,11 +12,9 @@ import trio
 import trio_websocket
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.root import ROOT
-from tests.web.harness.desk import NETWORK, Desk, axe_source
+from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.stage import PASSWORD, Stage
-
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 @pytest.fixture(scope="module")
@@ -204,34 +202,27 @@ def test_a_conversation_of_another_project_has_no_past_here(desk: Desk) -> None:
     expect(desk.page.get_by_text("There is nothing here")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_nothing_in_the_log_at_consumers_and_in_the_past(
     window: Callable[..., Desk], stage: Stage, scheme: str
 ) -> None:
-    options = {"forced_colors": "active"} if scheme == "forced" else {"color_scheme": scheme}
     one = stage.converse(f"axe-{scheme}", "First.", "Second.")
-    desk = window(stage, **options)
-    axe = axe_source(ROOT / "tests/web/tools")
-
-    def check() -> None:
-        desk.page.evaluate(axe)
-        found = desk.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
-        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+    desk = window(stage, **SCHEMES[scheme])
 
     desk.sign_in()
     desk.open("/desk/events")
     expect(rows(desk.page).first).to_be_visible()
-    check()
+    assert findings(desk.page) == []
     rows(desk.page).first.get_by_role("button").click()
     expect(desk.page.get_by_role("dialog")).to_contain_text('"apiVersion"')
-    check()
+    assert findings(desk.page) == []
     with consuming(stage, f"mirror-{scheme}", f"private-conversation-{one['id']}"):
         desk.open("/desk/consumers")
         expect(rows(desk.page, "Stream consumers").first).to_be_visible()
-        check()
+        assert findings(desk.page) == []
     desk.open(f"/desk/history/{one['id']}?at=2")
     expect(past(desk)).to_have_count(1)
-    check()
+    assert findings(desk.page) == []
     desk.open("/desk/history")
     expect(rows(desk.page, "Lately").first).to_be_visible()
-    check()
+    assert findings(desk.page) == []

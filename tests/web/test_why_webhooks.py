@@ -8,12 +8,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.root import ROOT
-from tests.web.harness.desk import NETWORK, Desk, axe_source
+from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.endpoint import Endpoint
 from tests.web.harness.stage import PASSWORD, Stage, staged
 
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 QUICK = {"DESKWIRE_WEBHOOK_RETRY_AFTER_S": "0.1,0.1,0.1"}
 
 
@@ -242,37 +241,30 @@ def test_the_endpoint_of_another_project_is_not_there(desk: Desk, stage: Stage) 
     expect(desk.page.get_by_text("There is nothing here")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_nothing_on_the_list_the_endpoint_and_a_delivery(
     window: Callable[..., Desk], stage: Stage, scheme: str
 ) -> None:
-    options = {"forced_colors": "active"} if scheme == "forced" else {"color_scheme": scheme}
     failing(stage, "crm")
     stage.converse(f"axe-{scheme}", "Look at me.")
-    desk = window(stage, **options)
+    desk = window(stage, **SCHEMES[scheme])
     dropped(stage, "crm", desk)
-    axe = axe_source(ROOT / "tests/web/tools")
-
-    def check() -> None:
-        desk.page.evaluate(axe)
-        found = desk.page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
-        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
 
     desk.sign_in()
     desk.open("/desk/webhooks")
     expect(desk.page.get_by_role("link", name="crm", exact=True)).to_be_visible()
-    check()
+    assert findings(desk.page) == []
     desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}")
     expect(log_of(desk.page).filter(has_text="dropped").first).to_be_visible()
     expect(desk.page.locator("canvas")).to_be_visible()
-    check()
+    assert findings(desk.page) == []
     desk.page.get_by_role("button", name="Recover …").click()
     expect(desk.page.get_by_role("dialog")).to_contain_text("would be sent")
-    check()
+    assert findings(desk.page) == []
     desk.page.keyboard.press("Escape")
     log_of(desk.page).filter(has_text="dropped").get_by_role("button").first.click()
     expect(desk.page.get_by_role("dialog", name="Delivery").get_by_role("listitem")).to_have_count(4)
-    check()
+    assert findings(desk.page) == []
 
 
 def test_an_endpoint_needs_no_scrolling_sideways_at_320_pixels(

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
@@ -133,8 +132,3 @@ def opened(browser: Browser, stage: Stage, **options: Any) -> Iterator[Desk]:
         assert complaints == [], complaints
     finally:
         context.close()
-
-
-def axe_source(directory: Path) -> str:
-    """Return axe's script from its npm package."""
-    return (directory / "node_modules/axe-core/axe.min.js").read_text()

@@ -7,16 +7,9 @@ from typing import Any, Final
 
 from playwright.sync_api import Page, expect
 
-from tests.support.root import ROOT
-from tests.web.harness.desk import Desk, axe_source
+from tests.web.harness.desk import Desk
 from tests.web.harness.stage import PASSWORD, Stage
 
-TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-SCHEMES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "forced": {"forced_colors": "active"},
-}
 DEFINITION: Final[Mapping[str, Any]] = {
     "schemaVersion": "2.0",
     "title": "After the chat",
@@ -103,13 +96,6 @@ def shown(desk: Desk, path: str, name: str) -> None:
 def viewer(desk: Desk, stage: Stage, name: str) -> None:
     """Sign in as somebody who may only read."""
     desk.sign_in(stage.person(name, "viewer"), PASSWORD)
-
-
-def axe(page: Page) -> None:
-    """Let axe find nothing."""
-    page.evaluate(axe_source(ROOT / "tests/web/tools"))
-    found = page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
-    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
 
 
 def fits(page: Page) -> None:

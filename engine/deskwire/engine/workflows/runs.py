@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deskwire.engine.core.clock import iso
+from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.workflows.run import Ending, Stop
 from deskwire.engine.workflows.workflow import Workflow
 
@@ -85,8 +85,8 @@ def waiting_view(run: WaitingRun, steps: Steps) -> dict[str, Any]:
         "state": "waiting",
         "version": run.version,
         **steps.view(run.version, run.place),
-        "since": _moment(run.since),
-        "dueAt": _moment(run.due_at),
+        "since": iso_or_none(run.since),
+        "dueAt": iso_or_none(run.due_at),
         "reason": None,
         "stopped": None,
     }
@@ -116,7 +116,7 @@ def figures_view(waiting: Sequence[Waiting], outcomes: Mapping[Outcome, int], st
                 "version": each.version,
                 **steps.view(each.version, each.place),
                 "runs": each.runs,
-                "since": _moment(each.since),
+                "since": iso_or_none(each.since),
             }
             for each in waiting
         ],
@@ -132,9 +132,5 @@ def version_view(workflow: Workflow, version: Version) -> dict[str, Any]:
         "workflowId": workflow.id,
         "version": version.number,
         "published": version.number == workflow.version,
-        "createdAt": _moment(version.created_at),
+        "createdAt": iso_or_none(version.created_at),
     }
-
-
-def _moment(at: int | None) -> str | None:
-    return None if at is None else iso(at)

@@ -106,14 +106,14 @@ _OF_AGENTS: Final = {  # a term for each of SQLite's partial indexes, merged
 _NEWEST_OF_LEVEL: Final = {
     level: either(
         f"SELECT * FROM (SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position < :before "
-        f"AND e.internal = {level} {{of_project}} AND e.type IN (%s) ORDER BY e.position DESC LIMIT :limit) AS newest{level}"
+        f"AND e.internal = {level} {{of_project}} %s ORDER BY e.position DESC LIMIT :limit) AS newest{level}"
     )
     for level in (0, 1, 2)
 }
 _NEWEST_OF_CONVERSATION: Final = (
     f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = "
     "(SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
-    "AND e.position < :before AND e.type IN ({types})"
+    "AND e.position < :before "
 )
 _LARGEST: Final = (1 << 63) - 1
 _ID_AT: Final = either(
@@ -138,6 +138,13 @@ def _newest(*levels: int) -> Statement:
 
 _NEWEST_OF_PROJECT: Final = _newest(0, 1)
 _NEWEST_LOGGED: Final = _newest(0, 1, 2)
+
+
+def _of_types(types: frozenset[str]) -> tuple[dict[str, str], str, list[int]]:
+    """Return the values of these types by their marks, the condition with the marks, and the types' levels."""
+    names = {f"type{number}": name for number, name in enumerate(sorted(types))}
+    wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})"
+    return names, wanted, sorted({REGISTRY[name].level for name in types})
 
 
 def event_of(row: Sequence[Any]) -> StoredEvent:
@@ -212,9 +219,7 @@ class EventReads(Queries):
     def named_events(
         self, project: int, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:
-        names = {f"type{number}": name for number, name in enumerate(sorted(types))}
-        wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})"
-        levels = sorted({REGISTRY[name].level for name in types})
+        names, wanted, levels = _of_types(types)
         each = " UNION ALL ".join(f"{_OF_LEVEL[level][self.dialect]} {wanted}" for level in levels)
         values = {"project": project, "after": after, "limit": limit, **names}
         rows = self.conn.execute(f"{each} ORDER BY position LIMIT :limit", values)
@@ -223,11 +228,11 @@ class EventReads(Queries):
     def newest_events(
         self, project: int, before: int | None, limit: int, types: frozenset[str], conversation: str | None
     ) -> Sequence[StoredEvent]:
-        names = {f"type{number}": name for number, name in enumerate(sorted(types))}
-        marks = ", ".join(f":{name}" for name in names)
-        levels = sorted({REGISTRY[name].level for name in types})
-        wanted = [_NEWEST_OF_LEVEL[level][self.dialect] for level in levels]
-        chosen = wanted if conversation is None else [_NEWEST_OF_CONVERSATION]
+        names, wanted, levels = _of_types(types)
+        if conversation is None:
+            chosen = [_NEWEST_OF_LEVEL[level][self.dialect] % wanted for level in levels]
+        else:
+            chosen = [_NEWEST_OF_CONVERSATION + wanted]
         values: dict[str, object] = {
             "project": project,
             "before": _LARGEST if before is None else before,
@@ -235,10 +240,9 @@ class EventReads(Queries):
             **names,
             **({} if conversation is None else {"subject": conversation}),
         }
-        sql = " UNION ALL ".join(chosen).replace("%s", marks).replace("{types}", marks)
-        return [
-            event_of(row) for row in self.conn.execute(f"{sql} ORDER BY position DESC LIMIT :limit", values)
-        ]
+        sql = " UNION ALL ".join(chosen)
+        rows = self.conn.execute(f"{sql} ORDER BY position DESC LIMIT :limit", values)
+        return [event_of(row) for row in rows]
 
     def event(self, project: int, event_id: str) -> StoredEvent | None:
         row = self.conn.execute(
