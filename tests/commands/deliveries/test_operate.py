@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,22 +13,16 @@ import trio
 from click.testing import CliRunner
 
 from deskwire.cli import cli
+from tests.commands.api_client.acting import Outcome, deskwire
 from tests.commands.listen.conftest import receiving
 from tests.support.api.service import Service, running
 from tests.support.sockets.receivers import Receiver, answering
-from tests.support.sockets.server_process import environment, free_port
+from tests.support.sockets.server_process import free_port
 
 OK = answering("200 OK", b"thanks")
 EVIL = "\x1b[2J\x1b]0;owned\x07gone\u202e\x9b31m\nsecond line"
 BAD = answering("500 Oops", EVIL.encode())
 NOBODY = "dlv_01KZ0000000000000000000000"
-
-
-@dataclass
-class Outcome:
-    status: int
-    printed: str
-    said: str
 
 
 @dataclass
@@ -43,16 +36,7 @@ class Stage:
 
     async def deskwire(self, *arguments: str, key: str | None = None) -> Outcome:
         """Run a command as an operator does, with the credentials in the environment."""
-        variables = {"DESKWIRE_URL": self.service.url, "DESKWIRE_KEY": key or self.service.demo["serverKey"]}
-        with trio.fail_after(60):
-            done = await trio.run_process(
-                [sys.executable, "-m", "deskwire", *arguments],
-                env={**environment(), **variables},
-                capture_stdout=True,
-                capture_stderr=True,
-                check=False,
-            )
-        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return await deskwire(self.service, *arguments, key=key)
 
     async def listed(self, *arguments: str) -> list[dict[str, Any]]:
         """Return the deliveries that `deliveries --json` prints."""
