@@ -65,9 +65,9 @@ ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents imp
 	translations uploads webhooks workflows)
 
 # What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
-# skips what needs it where its environment was never made.
+# skips what needs it where its environment was never made. The examples in other languages are for `clients`.
 verify: $(DEV_STAMP) $(S3_STAMP)
-	$(PYTEST_AGAIN) -m "long or s3" $(ARGS)
+	$(PYTEST_AGAIN) -m "long or s3" --ignore=tests/examples $(ARGS)
 	$(PYTEST_AGAIN) -m "not long and not web and not sqlite" --store postgres $(ON_POSTGRES) $(ARGS)
 
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
