@@ -132,10 +132,10 @@ def test_buckets_begin_at_whole_hours_or_days_and_are_a_week_of_hours_at_most() 
 
 
 def test_a_share_of_the_times_is_one_of_them() -> None:
-    assert percentile([], 0.5) is None
-    assert percentile([7], 0.99) == 7
-    assert percentile([1, 2, 3, 4], 0.5) == 2
-    assert percentile(range(1, 101), 0.99) == 99
+    assert percentile([], 50) is None
+    assert percentile([7], 99) == 7
+    assert percentile([1, 2, 3, 4], 50) == 2
+    assert percentile(range(1, 101), 99) == 99
     assert figures_view(Figures([], [30, 10, 20]), "hour")["latency"] == {
         "deliveries": 3,
         "p50Ms": 20,

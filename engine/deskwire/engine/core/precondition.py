@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -29,9 +29,13 @@ class Precondition:
 
     tags: frozenset[str] | None = None
 
-    def check(self, tag: str) -> None:
-        """Raise ChangedMeanwhile if the object, which has this tag now, is not what was seen."""
-        if self.tags is not None and tag not in self.tags:
+    def check(self, tag: Callable[[], str]) -> None:
+        """Raise ChangedMeanwhile if the object is not what was seen.
+
+        Args:
+            tag: makes the tag that the object has now; called if it matters.
+        """
+        if self.tags is not None and tag() not in self.tags:
             raise ChangedMeanwhile
 
 

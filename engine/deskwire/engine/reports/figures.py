@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from deskwire.engine.core.rank import nearest_rank
 from deskwire.engine.reports.ports import Counted
 
 Figures = Mapping[str, Any]
@@ -67,16 +68,11 @@ def _spread(durations: Sequence[int]) -> Figures:
     count = len(durations)
     return {
         "mean": _seconds(round(sum(durations) / count)),
-        "median": _seconds(durations[_rank(count, 50)]),
-        "p90": _seconds(durations[_rank(count, 90)]),
+        "median": _seconds(durations[nearest_rank(count, 50)]),
+        "p90": _seconds(durations[nearest_rank(count, 90)]),
         "min": _seconds(durations[0]),
         "max": _seconds(durations[-1]),
     }
-
-
-def _rank(count: int, percent: int) -> int:
-    """Return the place of a percentile by its nearest rank: the least value that so many of a hundred do not exceed."""
-    return -(-count * percent // 100) - 1
 
 
 def _seconds(ms: int) -> float:

@@ -81,7 +81,7 @@ def change_ticket(
         Invalid: it would refer to what the project does not have.
     """
     before = find_ticket(tx, project, ticket_id)
-    seen.check(ticket_tag(before))
+    seen.check(lambda: ticket_tag(before))
     if "conversation_id" in values and before.conversation_id != linked_to:
         raise _link_changed()
     return _save(tx, before, resolve(tx, project, before, values), by, at)
@@ -98,7 +98,7 @@ def remove_ticket(
 ) -> Ticket:
     """Remove a ticket for good; return it as it was. Raises NotFound, ChangedMeanwhile or LinkChanged."""
     ticket = find_ticket(tx, project, ticket_id)
-    seen.check(ticket_tag(ticket))
+    seen.check(lambda: ticket_tag(ticket))
     if ticket.conversation_id != linked_to:
         raise _link_changed()
     tx.erase_ticket(ticket)

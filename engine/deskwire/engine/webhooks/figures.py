@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.rank import nearest_rank
 from deskwire.engine.core.record import value
 from deskwire.engine.webhooks.delivery import DeliveryStatus
 
@@ -64,12 +65,9 @@ def joined(newest_first: Sequence[Figures]) -> Figures:
     return Figures(buckets, [ms for part in newest_first for ms in part.took][:SAMPLE])
 
 
-def percentile(sorted_values: Sequence[int], share: float) -> int | None:
-    """Return the smallest value that this share of the values does not exceed; None without values."""
-    if not sorted_values:
-        return None
-    place = max(0, -int(-share * len(sorted_values) // 1) - 1)
-    return sorted_values[place]
+def percentile(sorted_values: Sequence[int], percent: int) -> int | None:
+    """Return the smallest value that so many of a hundred values do not exceed; None without values."""
+    return sorted_values[nearest_rank(len(sorted_values), percent)] if sorted_values else None
 
 
 def figures_view(figures: Figures, bucket: Bucket) -> dict[str, Any]:
@@ -80,7 +78,7 @@ def figures_view(figures: Figures, bucket: Bucket) -> dict[str, Any]:
         "items": [{"at": iso(each.at), **each.of} for each in figures.buckets],
         "latency": {
             "deliveries": len(took),
-            "p50Ms": percentile(took, 0.5),
-            "p99Ms": percentile(took, 0.99),
+            "p50Ms": percentile(took, 50),
+            "p99Ms": percentile(took, 99),
         },
     }

@@ -170,9 +170,12 @@ async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     translation = Translation(body.language, body.fields, call.services.clock())
 
     def put(tx: TranslationTransaction) -> Entry:
-        entry = tx.entry(project, ref)
-        present = None if entry is None else tx.translation(entry.rowid, body.language)
-        call.seen.check("" if entry is None or present is None else translation_tag(entry, present))
+        def tag() -> str:
+            entry = tx.entry(project, ref)
+            present = None if entry is None else tx.translation(entry.rowid, body.language)
+            return "" if entry is None or present is None else translation_tag(entry, present)
+
+        call.seen.check(tag)
         return tx.put_translation(project, ref, translation)
 
     return _tagged(await call.services.store.write(put), translation)

@@ -148,7 +148,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 
     def change(tx: WorkflowTransaction) -> tuple[Workflow, Any]:
         before, flows = _stored(tx, call)
-        call.seen.check(tag_of(full_view(before, flows)))
+        call.seen.check(lambda: tag_of(full_view(before, flows)))
         after = replace(
             before,
             name=given.get("name", before.name),
@@ -181,7 +181,7 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
 
     def delete(tx: WorkflowTransaction) -> Workflow:
         workflow, flows = _stored(tx, call)
-        call.seen.check(tag_of(full_view(workflow, flows)))
+        call.seen.check(lambda: tag_of(full_view(workflow, flows)))
         tx.delete_workflow(workflow, now)
         tx.forget_versions(now)
         return workflow
