@@ -104,7 +104,7 @@ class SearchReads(ConversationReads):
     def _newest_active(self, project: int, found: Conversations, limit: int) -> list[int]:
         """Return the first of them in the list by activity, as far as that is gone through."""
         rows = self.conn.execute(
-            "SELECT rowid FROM conversations WHERE project = ? ORDER BY activity DESC, rowid DESC LIMIT ?",
+            "SELECT rowid FROM conversations WHERE project = ? ORDER BY hour DESC, activity DESC, rowid DESC LIMIT ?",
             (project, WALKED_MAX),
         )
         matching = (row for (row,) in rows if found.get(row >> BITS, 0) >> (row % SIZE) & 1)

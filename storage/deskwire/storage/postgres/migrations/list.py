@@ -58,6 +58,12 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_change ON conversations
 WHERE updated_at <> activity
 """
 
+_BY_HOUR: Final = (
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_hour ON conversations (project, hour)",
+    "DROP INDEX CONCURRENTLY IF EXISTS conversations_by_activity",
+)
+"""A program that is older reads lists by activity without an index meanwhile."""
+
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
     Migration("m0002_lists_by_change", "m0001_baseline", indexes=(_BY_CHANGE,)),
@@ -79,6 +85,7 @@ MIGRATIONS: Final = (
         typed("ALTER TABLE organisations ADD COLUMN deleted_at bigint"),
     ),
     Migration("m0011_where_workflows_wait", "m0011_where_workflows_wait", workflow_ends.SQL),
+    Migration("m0013_lists_by_the_hour", "m0011_where_workflows_wait", indexes=_BY_HOUR),
 )
 
 RECORDS: Final = "schema_migrations"

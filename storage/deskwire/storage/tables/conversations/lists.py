@@ -211,7 +211,7 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
         terms = (home, ("c.visible = 0", ()))
         yield Way(_indexed("conversations_hidden"), terms, frozenset({"visible"}), hours=True)
     elif sort.key == "activity" and (wanted.text is not None or wanted == _plain(wanted)):
-        yield Way(_indexed("conversations_by_activity"), (home,), frozenset())
+        yield Way(_indexed("conversations_by_hour"), (home,), frozenset(), hours=True)
     else:
         index = "conversations_by_status" if sort.key == "activity" else "conversations_by_creation"
         for flag, status in product(archived, statuses):
@@ -229,12 +229,14 @@ class ChangeWay:
         key: the column with the time, in whose order the index is.
         terms: what the index is entered with.
         own: the condition of a row that is on this way, if the index has others, too.
+        hours: whether the index goes by the hour of the key.
     """
 
     source: str
     key: str
     terms: tuple[Term, ...]
     own: str = ""
+    hours: bool = False
 
 
 def by_change(project: int) -> Iterator[ChangeWay]:
@@ -244,8 +246,8 @@ def by_change(project: int) -> Iterator[ChangeWay]:
     has the others alone, so that a message behind a message rewrites nothing of it.
     """
     home: Term = ("c.project = ?", (project,))
-    source = _indexed("conversations_by_activity")
-    yield ChangeWay(source, "c.activity", (home,), "c.updated_at = c.activity")
+    source = _indexed("conversations_by_hour")
+    yield ChangeWay(source, "c.activity", (home,), "c.updated_at = c.activity", hours=True)
     source = _indexed("conversations_by_change")
     yield ChangeWay(source, "c.updated_at", (home, ("c.updated_at <> c.activity", ())))
 
@@ -255,18 +257,26 @@ def part_query(
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for the next rows on a way by change, each with whether the list shows it, with its values."""
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
-    terms = [*way.terms, *_changed(way.key, wanted)]
+    terms, order = [*way.terms, *_changed(way.key, wanted)], [way.key, "c.rowid"]
+    if way.hours:
+        order.insert(0, "c.hour")
+        terms += _hours(wanted.changed_since, wanted.changed_before)
     if after is not None:
-        terms.append((f"({way.key}, c.rowid) {sign} (?, ?)", (after.value, after.rowid)))
+        terms += _behind(way.key, sign, after, hours=way.hours)
     where, values = _joined(terms)
     all_ways = Way("", (), frozenset())
     left = replace(wanted, changed_since=None, changed_before=None)
     fits, some = _joined([*([(way.own, ())] if way.own else []), *_rest(all_ways, left, sort)])
-    source = way.source if wanted.text is None else f"{way.source} JOIN contacts k ON k.rowid = c.contact"
     shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END" if fits else "1"
-    order = f"{way.key} {direction}, c.rowid {direction}"
+    keys = ", ".join(f"{column} {direction}" for column in order)
+    part = (
+        f"SELECT {way.key} AS value, c.rowid AS row FROM {way.source} WHERE {where} ORDER BY {keys} LIMIT ?"
+    )
+    source = _source(
+        Way(f"({part}) AS p {{and_then}} conversations c ON c.rowid = p.row", (), frozenset()), wanted
+    )
     return (
-        f"SELECT {way.key}, c.rowid, {shown} FROM {source} WHERE {where} ORDER BY {order} LIMIT ?",
+        f"SELECT p.value, p.row, {shown} FROM {source} ORDER BY p.value {direction}, p.row {direction}",
         (*some, *values, size),
     )
 
@@ -300,14 +310,16 @@ def page_query(
     way: Way, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for the places of the first conversations on a way, with its values."""
-    key, direction = _KEYS[sort.key], "DESC" if is_descending(sort) else "ASC"
+    key = _KEYS[sort.key]
+    direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
     order = [key, "c.rowid"]
     terms = [*way.terms, *_rest(way, wanted, sort)]
-    if way.hours and sort.key == "activity":
+    hours = way.hours and sort.key == "activity"
+    if hours:
         order.insert(0, "c.hour")
-        terms += _hours(wanted)
+        terms += _hours(wanted.since, wanted.until)
     if after is not None:
-        terms += _behind(way, sort, after)
+        terms += _behind(key, sign, after, hours=hours)
     where, values = _joined(terms)
     keys = ", ".join(f"{column} {direction}" for column in order)
     source = _source(way, wanted)
@@ -334,20 +346,19 @@ def _source(way: Way, wanted: ConversationFilter) -> str:
     return way.source if wanted.text is None else f"{way.source} JOIN contacts k ON k.rowid = c.contact"
 
 
-def _behind(way: Way, sort: Sort, after: Place) -> Iterator[Term]:
-    """Yield the conditions of what comes behind a place."""
-    sign = "<" if is_descending(sort) else ">"
-    if way.hours and sort.key == "activity":
+def _behind(key: str, sign: str, after: Place, *, hours: bool) -> Iterator[Term]:
+    """Yield the conditions of what comes behind a place in the order of a column, by whose hour an index may go."""
+    if hours:
         yield f"c.hour {sign}= ?", (after.value // HOUR_MS,)
-    yield f"({_KEYS[sort.key]}, c.rowid) {sign} (?, ?)", (after.value, after.rowid)
+    yield f"({key}, c.rowid) {sign} (?, ?)", (after.value, after.rowid)
 
 
-def _hours(wanted: ConversationFilter) -> Iterator[Term]:
+def _hours(since: int | None, until: int | None) -> Iterator[Term]:
     """Yield the bounds of the activity as an index by the hour has them."""
-    if wanted.since is not None:
-        yield "c.hour >= ?", (wanted.since // HOUR_MS,)
-    if wanted.until is not None:
-        yield "c.hour <= ?", (wanted.until // HOUR_MS,)
+    if since is not None:
+        yield "c.hour >= ?", (since // HOUR_MS,)
+    if until is not None:
+        yield "c.hour <= ?", (until // HOUR_MS,)
 
 
 def _rest(way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
