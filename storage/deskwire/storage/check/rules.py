@@ -97,6 +97,18 @@ _NEVER_GIVEN: Final = differing(
     sqlite="position > (SELECT coalesce(max(e.position), 0) FROM events e) AND position > (SELECT spent_position FROM event_window)",
     postgres="position > (SELECT h.position FROM project_heads h WHERE h.project = c.project)",
 )
+_COUNTED_AS: Final = (
+    "SELECT project, created_at, rowid AS message, conversation, "
+    "CASE author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END AS author, "
+    "CASE WHEN author_type = 'agent' THEN author_id END AS agent_id "
+    "FROM messages WHERE internal = 0 AND rowid <= (SELECT message FROM message_times_end)"
+)
+_COUNTED_WRONG: Final = differing(
+    sqlite=f"SELECT DISTINCT message FROM (SELECT * FROM ({_COUNTED_AS} EXCEPT SELECT * FROM message_times) "
+    f"UNION ALL SELECT * FROM (SELECT * FROM message_times EXCEPT {_COUNTED_AS}) "
+    "UNION ALL SELECT 0, 0, message, 0, 0, '' FROM message_times_end WHERE message > (SELECT coalesce(max(rowid), 0) FROM messages))",
+    postgres="SELECT rowid FROM messages WHERE 1 = 0",  # an index, which is the database's own affair
+)
 
 RULES: Final = (
     _rule(
@@ -196,6 +208,12 @@ RULES: Final = (
         "Message {} is said to be of project row {}, and its conversation is of {}.",
         "SELECT m.id, m.project, c.project FROM messages m JOIN conversations c ON c.rowid = m.conversation "
         "WHERE m.project IS NULL OR m.project <> c.project",
+    ),
+    _rule(
+        "message_times_differ",
+        "Reports count message row {} as something else than it is, twice, or not at all.",
+        "{counted_wrong}",
+        counted_wrong=_COUNTED_WRONG,
     ),
     _rule(
         "tags_differ",

@@ -15,7 +15,7 @@ import orjson
 
 from deskwire.engine.reports.period import DAY_MS
 from deskwire.engine.reports.ports import By, Counted, Key, Scope, Score, Tally, Timed, Written
-from deskwire.storage.dialect import POSTGRES, Statement, differing, either
+from deskwire.storage.dialect import POSTGRES, SQLITE, Statement, differing, either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.reports.groups import Grouping, Source, grouping, key_of
 
@@ -26,23 +26,29 @@ _CONVERSATION: Final = Source(
     "CASE WHEN c.assignee_type = 'user' THEN c.assignee_id ELSE c.replier_id END",
     "c.team_id",
 )
-_MESSAGE: Final = Source(
-    "x.conversation", "m.created_at", "CASE WHEN m.author_type = 'agent' THEN m.author_id END", "c.team_id"
-)
+_MESSAGE: Final = Source("m.conversation", "m.created_at", "m.agent_id", "c.team_id")
 _MILESTONES: Final = "milestones m {} WHERE m.project = :project AND m.at >= :start AND m.at < :end AND m.imported <= :imported"
 _CONVERSATIONS: Final = "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
 _OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ('OPEN', 'PENDING')"
-_MESSAGES: Final = (
-    "messages m {indexed[messages_by_time]} WHERE m.project = :project AND m.internal = 0 "
-    "AND m.created_at >= :start AND m.created_at < :end AND (:imported = 1 OR m.conversation NOT IN "
+_AS_COUNTED: Final = (
+    "SELECT conversation, created_at, CASE author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END "
+    "AS author, CASE WHEN author_type = 'agent' THEN author_id END AS agent_id "
+    "FROM messages WHERE project = :project AND internal = 0"
+)
+_MESSAGES: Final = differing(
+    sqlite="(SELECT * FROM message_times WHERE project = :project) m", postgres=f"({_AS_COUNTED}) m"
+)
+_NEWEST: Final = f"({_AS_COUNTED} AND rowid > (SELECT message FROM message_times_end)) m"
+"""The messages that SQLite has not yet added to `message_times`: fewer than 512."""
+_WRITTEN: Final = (
+    "WHERE m.created_at >= :start AND m.created_at < :end AND (:imported = 1 OR m.conversation NOT IN "
     "(SELECT i.conversation FROM imported_conversations i WHERE i.project = :project))"
 )
 _AUTHORS: Final[Sequence[Counted]] = ("contact", "agent", "bot", "system")
-_CODE: Final = "CASE m.author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END"
 _SLICE_MS: Final = 30 * DAY_MS
 """The time of which messages are counted at once: what a statement answers is in memory."""
 _COUNTED: Final = differing(
-    sqlite="SELECT json_group_array({}) FROM {}", postgres="SELECT {}, count(*) FROM {} GROUP BY 1"
+    sqlite="SELECT json_group_array({}) FROM {} {}", postgres="SELECT {}, count(*) FROM {} {} GROUP BY 1"
 )
 """SQLite counts groups by sorting rows, which takes three times as long as counting them here."""
 _AGENT_NAMES: Final = either(
@@ -110,7 +116,7 @@ class ReportReads(Queries):
             return self._by_conversation(scope, _OF_TEAMS if by == "team" else _OF_TAGS)
         group = grouping(_MESSAGE, scope, by)
         written = _Tallies()
-        expression = _CODE if by is None else f"({group.key}) * 4 + {_CODE}"
+        expression = "m.author" if by is None else f"({group.key}) * 4 + m.author"
         for number, count in self._counted(expression, scope, group.values).items():
             key = None if by is None else key_of(number // 4, by)
             written.add((key,), number % 4, count)
@@ -118,15 +124,15 @@ class ReportReads(Queries):
 
     def _by_agent(self, scope: Scope) -> Written:
         written = _Tallies()
-        for agent, count in self._counted("m.author_id", scope, {}, " AND m.author_type = 'agent'").items():
+        for agent, count in self._counted("m.agent_id", scope, {}, " AND m.author = 1").items():
             written.add((agent,), 1, count)
-        for code, count in self._counted(_CODE, scope, {}, " AND m.author_type <> 'agent'").items():
+        for code, count in self._counted("m.author", scope, {}, " AND m.author <> 1").items():
             written.add((None,), code, count)
         return written.done()
 
     def _by_conversation(self, scope: Scope, sql: Statement) -> Written:
         written = _Tallies()
-        counted = self._counted(f"m.conversation * 4 + {_CODE}", scope, {})
+        counted = self._counted("m.conversation * 4 + m.author", scope, {})
         keys = self._keys_of({number // 4 for number in counted}, sql)
         for number, count in counted.items():
             written.add(keys.get(number // 4, _NOBODY), number % 4, count)
@@ -166,15 +172,21 @@ class ReportReads(Queries):
         self, expression: str, scope: Scope, values: Mapping[str, int], further: str = ""
     ) -> Counter[Any]:
         """Return how often messages of the scope have each value of an expression."""
-        sql = self.dialect.text(_COUNTED[self.dialect].format(expression, _MESSAGES + further))
         counts: Counter[Any] = Counter()
         for start in range(scope.period.start, scope.period.end, _SLICE_MS):
-            part = Grouping(
-                "", "", {**values, "start": start, "end": min(start + _SLICE_MS, scope.period.end)}
-            )
-            rows = self.conn.execute(sql, _values(scope, part)).fetchall()
-            counts.update(dict(rows) if self.dialect is POSTGRES else orjson.loads(rows[0][0]))
+            within = {**values, "start": start, "end": min(start + _SLICE_MS, scope.period.end)}
+            counts.update(self._counts(_MESSAGES[self.dialect], expression, scope, within, further))
+        if self.dialect is SQLITE:
+            counts.update(self._counts(_NEWEST, expression, scope, values, further))
         return counts
+
+    def _counts(
+        self, source: str, expression: str, scope: Scope, values: Mapping[str, int], further: str
+    ) -> Mapping[Any, int] | Sequence[Any]:
+        """Return how often messages of a source have each value of an expression, or one value for each of them."""
+        sql = _COUNTED[self.dialect].format(expression, source, _WRITTEN + further)
+        rows = self.conn.execute(sql, _values(scope, Grouping("", "", values))).fetchall()
+        return dict(rows) if self.dialect is POSTGRES else orjson.loads(rows[0][0])  # type: ignore[no-any-return]  # of JSON
 
     def _keys_of(self, conversations: Collection[int], sql: Statement) -> Mapping[int, Sequence[str | None]]:
         """Return the keys that a statement has for conversations; those that have none are left out."""
