@@ -97,17 +97,16 @@ _NEVER_GIVEN: Final = differing(
     sqlite="position > (SELECT coalesce(max(e.position), 0) FROM events e) AND position > (SELECT spent_position FROM event_window)",
     postgres="position > (SELECT h.position FROM project_heads h WHERE h.project = c.project)",
 )
-_COUNTED_AS: Final = (
-    "SELECT project, created_at, rowid AS message, conversation, "
-    "CASE author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END AS author, "
-    "CASE WHEN author_type = 'agent' THEN author_id END AS agent_id "
-    "FROM messages WHERE internal = 0 AND rowid <= (SELECT message FROM message_times_end)"
-)
 _COUNTED_WRONG: Final = differing(
-    sqlite=f"SELECT DISTINCT message FROM (SELECT * FROM ({_COUNTED_AS} EXCEPT SELECT * FROM message_times) "
-    f"UNION ALL SELECT * FROM (SELECT * FROM message_times EXCEPT {_COUNTED_AS}) "
-    "UNION ALL SELECT 0, 0, message, 0, 0, '' FROM message_times_end WHERE message > (SELECT coalesce(max(rowid), 0) FROM messages))",
-    postgres="SELECT rowid FROM messages WHERE 1 = 0",  # an index, which is the database's own affair
+    sqlite="SELECT m.rowid FROM message_times_end e JOIN messages m ON m.rowid <= e.message LEFT JOIN message_times t "
+    "ON t.project = m.project AND t.created_at = m.created_at AND t.message = m.rowid WHERE m.internal = 0 "
+    "AND (t.message IS NULL OR t.conversation <> m.conversation "
+    "OR t.author <> CASE m.author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END "
+    "OR t.agent_id IS NOT CASE WHEN m.author_type = 'agent' THEN m.author_id END) "
+    "UNION ALL SELECT t.message FROM message_times_end e CROSS JOIN message_times t LEFT JOIN messages m ON m.rowid = t.message "
+    "WHERE m.rowid IS NULL OR m.rowid > e.message OR m.internal <> 0 OR m.project <> t.project OR m.created_at <> t.created_at "
+    "UNION ALL SELECT e.message FROM message_times_end e WHERE e.message > (SELECT coalesce(max(m.rowid), 0) FROM messages m)",
+    postgres="SELECT rowid FROM messages WHERE 1 = 0",  # it has an index in place of the table
 )
 
 RULES: Final = (

@@ -10,6 +10,7 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.sqlite.log import LogReads, LogWrites
+from deskwire.storage.sqlite.message_times import MessageTimes
 from deskwire.storage.sqlite.ticket_search import TicketErasure, TicketWords
 from deskwire.storage.tables.accounts.machines import MACHINE_RIGHTS
 from deskwire.storage.tables.all import AllReads, AllWrites
@@ -25,7 +26,7 @@ class SqliteReader(SearchReads, LogReads, TicketWords, AllReads):
         self.conn = connection
 
 
-class SqliteTransaction(SqliteReader, LogWrites, TicketErasure, AllWrites):
+class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, AllWrites):
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`, `redacted`,
@@ -80,11 +81,13 @@ class SqliteTransaction(SqliteReader, LogWrites, TicketErasure, AllWrites):
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
+        self.start_message_times()
 
     def forget(self) -> None:
         """Read anew what was remembered: after a rollback it may be what never was."""
         self.forget_claims()
         self.forget_endpoints()
+        self.start_message_times()
 
     def _note_callers(self) -> None:
         self.callers_changed = True

@@ -1,8 +1,8 @@
 """The table that reports count messages in, in place of an index that each message wrote a page of (ADR 92).
 
-Messages are added to it 512 at a time, in the commit of the one that completes them; `message_times_end` has the key of that one. Those
-behind it reports read from `messages`. Whatever changes or deletes a message does the same here. A key is given again once the newest
-messages are deleted, so the end goes back with them.
+The program adds messages to it many at a time, and `message_times_end` is the key up to which it has; those behind it reports read from
+`messages`. Whatever changes or deletes a message does the same here. A key is given again once the newest messages are deleted, so the
+end goes back with them.
 """
 
 from typing import Final
@@ -18,14 +18,12 @@ CREATE TABLE message_times (
     project INTEGER NOT NULL, created_at INTEGER NOT NULL, message INTEGER NOT NULL, conversation INTEGER NOT NULL,
     author INTEGER NOT NULL, agent_id TEXT, PRIMARY KEY (project, created_at, message)
 ) STRICT, WITHOUT ROWID;
--- The newest message that is there, or would be if it were no note.
+-- All messages up to this key are there, but for notes.
 CREATE TABLE message_times_end (message INTEGER NOT NULL) STRICT;
-INSERT INTO message_times SELECT {_TIMED} INDEXED BY messages_by_time WHERE internal = 0 AND project IS NOT NULL;
+INSERT INTO message_times SELECT {_TIMED} WHERE internal = 0 AND project IS NOT NULL
+    ORDER BY project, created_at;
 INSERT INTO message_times_end SELECT coalesce(max(rowid), 0) FROM messages;
 DROP INDEX messages_by_time;
-CREATE TRIGGER message_times_insert AFTER INSERT ON messages WHEN NEW.rowid % 512 = 0 BEGIN
-    INSERT INTO message_times SELECT {_TIMED} WHERE rowid > (SELECT message FROM message_times_end) AND internal = 0;
-    UPDATE message_times_end SET message = NEW.rowid; END;
 CREATE TRIGGER message_times_update AFTER UPDATE OF project, created_at, conversation, author_type, author_id, internal ON messages
     WHEN NEW.rowid <= (SELECT message FROM message_times_end) BEGIN
     DELETE FROM message_times WHERE project = OLD.project AND created_at = OLD.created_at AND message = OLD.rowid;
