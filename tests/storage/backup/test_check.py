@@ -75,6 +75,7 @@ BROKEN = {
     "answer_differs": "UPDATE conversations SET answered_at = 7",
     "rating_differs": "UPDATE conversations SET rating = 7",
     "message_of_project": "UPDATE messages SET project = 99",
+    "message_times_differ": "UPDATE message_times_end SET message = 2",
     "tags_differ": "INSERT INTO conversation_tags VALUES (1, 'vip', 1)",
     "delivery_to_nowhere": "DELETE FROM endpoints",
     "delivery_of_nothing": "UPDATE deliveries SET event = 99",

@@ -15,7 +15,7 @@ from deskwire.storage.tables.conversations.conversations import ConversationWrit
 from deskwire.storage.tables.conversations.imports import ImportWrites
 
 AT_ONCE: Final = 512
-"""Messages that are added together: some five pages and 0.4 ms, and as many a report may have to read one by one."""
+"""Messages that are added together: some eight pages and 0.4 ms, and as many a report may have to read one by one."""
 
 _ADD: Final = (
     "INSERT INTO message_times SELECT project, created_at, rowid, conversation, "
