@@ -273,7 +273,7 @@ def test_a_batch_of_an_import_is_added_with_itself(tx: Any, monkeypatch: pytest.
     monkeypatch.setattr(message_times, "AT_ONCE", 4)
     conversation = begin(tx, PROJECT.rowid)
     row = MessageRow(
-        new_id("msg", NOON), conversation, 0, "agent", "usr_1", "Ada", "Hello", 0, NOON - 5, None, None
+        new_id("msg", NOON), conversation, 0, "agent", "usr_1", "Ada", "Hello", False, NOON - 5, None, None
     )
     for count in (3, 5):
         tx.insert_imported([row._replace(id=new_id("msg", NOON)) for _ in range(count)], [], [])

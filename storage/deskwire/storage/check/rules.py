@@ -14,6 +14,7 @@ from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
+from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
 
 SHOWN: Final = 20
 """Problems of one rule that are named."""
@@ -101,8 +102,7 @@ _COUNTED_WRONG: Final = differing(
     sqlite="SELECT m.rowid FROM message_times_end e JOIN messages m ON m.rowid <= e.message LEFT JOIN message_times t "
     "ON t.project = m.project AND t.created_at = m.created_at AND t.message = m.rowid WHERE m.internal = 0 "
     "AND (t.message IS NULL OR t.conversation <> m.conversation "
-    "OR t.author <> CASE m.author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END "
-    "OR t.agent_id IS NOT CASE WHEN m.author_type = 'agent' THEN m.author_id END) "
+    f"OR t.author <> {AUTHOR} OR t.agent_id IS NOT {AGENT}) "
     "UNION ALL SELECT t.message FROM message_times_end e CROSS JOIN message_times t LEFT JOIN messages m ON m.rowid = t.message "
     "WHERE m.rowid IS NULL OR m.rowid > e.message OR m.internal <> 0 OR m.project <> t.project OR m.created_at <> t.created_at "
     "UNION ALL SELECT e.message FROM message_times_end e WHERE e.message > (SELECT coalesce(max(m.rowid), 0) FROM messages m)",

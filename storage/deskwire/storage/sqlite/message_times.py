@@ -13,14 +13,13 @@ from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.importing.ports import ConversationMark, MessageMark, MessageRow
 from deskwire.storage.tables.conversations.conversations import ConversationWrites
 from deskwire.storage.tables.conversations.imports import ImportWrites
+from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
 
 AT_ONCE: Final = 512
 """Messages that are added together: some eight pages and 0.4 ms, and as many a report may have to read one by one."""
 
 _ADD: Final = (
-    "INSERT INTO message_times SELECT project, created_at, rowid, conversation, "
-    "CASE author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END, "
-    "CASE WHEN author_type = 'agent' THEN author_id END "
+    f"INSERT INTO message_times SELECT project, created_at, rowid, conversation, {AUTHOR}, {AGENT} "
     "FROM messages WHERE rowid > (SELECT message FROM message_times_end) AND internal = 0"
 )
 _MOVE_END: Final = "UPDATE message_times_end SET message = (SELECT max(rowid) FROM messages)"

@@ -30,9 +30,12 @@ _MESSAGE: Final = Source("m.conversation", "m.created_at", "m.agent_id", "c.team
 _MILESTONES: Final = "milestones m {} WHERE m.project = :project AND m.at >= :start AND m.at < :end AND m.imported <= :imported"
 _CONVERSATIONS: Final = "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
 _OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ('OPEN', 'PENDING')"
+AUTHOR: Final = "CASE author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END"
+"""The number of a message's author in `_AUTHORS`."""
+AGENT: Final = "CASE WHEN author_type = 'agent' THEN author_id END"
+"""The agent who wrote a message."""
 _AS_COUNTED: Final = (
-    "SELECT conversation, created_at, CASE author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END "
-    "AS author, CASE WHEN author_type = 'agent' THEN author_id END AS agent_id "
+    f"SELECT conversation, created_at, {AUTHOR} AS author, {AGENT} AS agent_id "
     "FROM messages WHERE project = :project AND internal = 0"
 )
 _MESSAGES: Final = differing(
@@ -186,7 +189,7 @@ class ReportReads(Queries):
         """Return how often messages of a source have each value of an expression, or one value for each of them."""
         sql = _COUNTED[self.dialect].format(expression, source, _WRITTEN + further)
         rows = self.conn.execute(sql, _values(scope, Grouping("", "", values))).fetchall()
-        return dict(rows) if self.dialect is POSTGRES else orjson.loads(rows[0][0])  # type: ignore[no-any-return]  # of JSON
+        return dict(rows) if self.dialect is POSTGRES else orjson.loads(rows[0][0])
 
     def _keys_of(self, conversations: Collection[int], sql: Statement) -> Mapping[int, Sequence[str | None]]:
         """Return the keys that a statement has for conversations; those that have none are left out."""
