@@ -99,12 +99,12 @@ _NEVER_GIVEN: Final = differing(
     postgres="position > (SELECT h.position FROM project_heads h WHERE h.project = c.project)",
 )
 _COUNTED_WRONG: Final = differing(
-    sqlite="SELECT m.rowid FROM message_times_end e JOIN messages m ON m.rowid <= e.message LEFT JOIN message_times t "
-    "ON t.project = m.project AND t.created_at = m.created_at AND t.message = m.rowid WHERE m.internal = 0 "
-    "AND (t.message IS NULL OR t.conversation <> m.conversation "
-    f"OR t.author <> {AUTHOR} OR t.agent_id IS NOT {AGENT}) "
-    "UNION ALL SELECT t.message FROM message_times_end e CROSS JOIN message_times t LEFT JOIN messages m ON m.rowid = t.message "
-    "WHERE m.rowid IS NULL OR m.rowid > e.message OR m.internal <> 0 OR m.project <> t.project OR m.created_at <> t.created_at "
+    sqlite="SELECT m.rowid FROM messages m LEFT JOIN message_times t "
+    "ON t.project = m.project AND t.created_at = m.created_at AND t.message = m.rowid "
+    "WHERE m.rowid <= (SELECT e.message FROM message_times_end e) AND m.internal = 0 AND (t.message IS NULL "
+    f"OR t.conversation <> m.conversation OR t.author <> {AUTHOR} OR t.agent_id IS NOT {AGENT}) "
+    "UNION ALL SELECT t.message FROM message_times t LEFT JOIN messages m ON m.rowid = t.message WHERE m.rowid IS NULL "
+    "OR m.rowid > (SELECT e.message FROM message_times_end e) OR m.internal <> 0 OR m.project <> t.project OR m.created_at <> t.created_at "
     "UNION ALL SELECT e.message FROM message_times_end e WHERE e.message > (SELECT coalesce(max(m.rowid), 0) FROM messages m)",
     postgres="SELECT rowid FROM messages WHERE 1 = 0",  # it has an index in place of the table
 )
