@@ -20,7 +20,7 @@ from tests.support.builders import PROJECT
 from tests.support.postgres_nodes import node
 from tests.support.stores import choosing, url_of
 
-OF_THE_FILE = {"database_damaged"}
+OF_THE_FILE = {"database_damaged", "events_of_project"}
 """What SQLite has to look at itself."""
 OTHERWISE = {
     "seen_ahead": "INSERT INTO agent_seen SELECT 1, rowid, 99, 0, 0 FROM conversations",

@@ -14,6 +14,7 @@ from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
+from deskwire.storage.tables.events.feeds import ADDED
 
 SHOWN: Final = 20
 """Problems of one rule that are named."""
@@ -97,6 +98,13 @@ _NEVER_GIVEN: Final = differing(
     sqlite="position > (SELECT coalesce(max(e.position), 0) FROM events e) AND position > (SELECT spent_position FROM event_window)",
     postgres="position > (SELECT h.position FROM project_heads h WHERE h.project = c.project)",
 )
+_OF_PROJECT: Final = differing(
+    sqlite=f"SELECT e.position, e.project FROM events e WHERE e.internal = 0 AND e.project > 0 AND e.position < {ADDED} "
+    "AND NOT EXISTS (SELECT 1 FROM project_events l WHERE l.project = e.project AND l.position = e.position) "
+    "UNION ALL SELECT l.position, l.project FROM project_events l WHERE NOT EXISTS "
+    "(SELECT 1 FROM events e WHERE e.position = l.position AND e.project = l.project AND e.internal = 0)",
+    postgres="SELECT position, project FROM events WHERE 1 = 0",  # it finds them by their positions
+)
 
 RULES: Final = (
     _rule(
@@ -148,6 +156,12 @@ RULES: Final = (
         "event_shown",
         "Event {} ({}) is for agents alone, and stands among those for everybody, or the other way round.",
         f"SELECT id, type FROM events WHERE internal <> {_LEVEL}",
+    ),
+    _rule(
+        "events_of_project",
+        "The event at position {} is not found among those of project row {}, or is found there and is none of them.",
+        "{of_project_differ}",
+        of_project_differ=_OF_PROJECT,
     ),
     _rule(
         "internal_delivery",

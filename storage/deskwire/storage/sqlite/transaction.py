@@ -85,6 +85,7 @@ class SqliteTransaction(SqliteReader, LogWrites, TicketErasure, AllWrites):
         """Read anew what was remembered: after a rollback it may be what never was."""
         self.forget_claims()
         self.forget_endpoints()
+        self.start_feeds()
 
     def _note_callers(self) -> None:
         self.callers_changed = True

@@ -51,6 +51,7 @@ from deskwire.storage.sqlite.migrations import (
     m0037_deleted_organisations,
     m0038_where_workflows_wait,
     m0040_lists_by_the_hour,
+    m0046_events_of_projects,
 )
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ SCRIPTS: Final = {
         m0037_deleted_organisations,
         m0038_where_workflows_wait,
         m0040_lists_by_the_hour,
+        m0046_events_of_projects,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
