@@ -102,9 +102,7 @@ def test_each_kind_of_problem_is_found(data: Path, code: str) -> None:
 
 
 def test_an_event_that_its_project_does_not_find_is_named(data: Path) -> None:
-    change(
-        data, "UPDATE events SET position = 64 WHERE position = 4"
-    )  # those before it should be in the table by then
+    change(data, "UPDATE events SET position = 64 WHERE position = (SELECT max(position) FROM events)")
     assert "events_of_project" in codes(data)
 
 
