@@ -92,6 +92,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0038_where_workflows_wait",
         "m0040_lists_by_the_hour",
         "m0045_the_times_of_messages",
+        "m0046_events_of_projects",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names
@@ -533,3 +534,28 @@ def test_a_conversation_that_was_moved_before_an_upgrade_is_known_behind_it_and_
         ).fetchall()
         assert moved == [(1, 2, "", "evt_1")]
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_projects_find_the_events_of_before_an_upgrade(tmp_path: Path) -> None:
+    """Those for everybody, that is: not the others, and not what was for one endpoint alone."""
+    path = tmp_path / FILE_NAME
+    rows = [(position, (1, 2, 0)[position % 3], position % 5 == 0) for position in range(1, 200)]
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before="m0046_events_of_projects")
+        connection.executemany(
+            "INSERT INTO events (position, id, project, internal, type, created_at, body) "
+            "VALUES (?1, 'evt_' || ?1, ?2, ?3, 'message.created', 0, x'7b7d')",
+            rows,
+        )
+    migrate(path)
+    with closing(connect_reader(path)) as connection:
+        reader = SqliteReader(connection)
+        for project in (0, 1, 2):
+            found = [event.position for event in reader.events(project, 0, 300, frozenset())]
+            behind = [position for position in found if position > 50]
+            assert reader.events_behind(project, 50, 300) == len(behind)
+            expected = [position for position, of, internal in rows if of == project and not internal]
+            assert found == (expected if project else [position for position in expected if position >= 192])
+        assert connection.execute(
+            "SELECT count(*) FROM sqlite_master WHERE name = 'events_by_project'"
+        ).fetchone() == (0,)

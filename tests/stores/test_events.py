@@ -22,7 +22,6 @@ from deskwire.engine.events.types import (
     AGENTS,
     CATALOG,
     EXTENSIONS,
-    NAMEABLE,
     REGISTRY,
     STORED,
     Draft,
@@ -295,26 +294,6 @@ def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, i
             assert list(tx.named_events(PROJECT.rowid, after, 100, frozenset(names))) == named
             assert list(tx.named_events(PROJECT.rowid, after, 1, frozenset(names))) == named[:1]
         assert not [event for event in tx.published if event.internal and event.topics]
-
-
-@pytest.mark.sqlite
-def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path: Path) -> None:
-    with table(tmp_path) as tx:
-        queries: list[str] = []
-        tx.conn.set_trace_callback(queries.append)
-        tx.events(1, 5, 10, frozenset())
-        tx.agents_events(1, 5, 10)
-        tx.named_events(1, 5, 10, frozenset(NAMEABLE | STORED))
-        tx.event_id_at(1, 5)
-        tx.events_behind(1, 5, 10)
-        tx.newest_event_id(1)
-        tx.conn.set_trace_callback(None)
-        for query in queries:
-            plan = [row[-1] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {query}")]
-            assert [step for step in plan if "events_by_project" in step], plan
-            assert not [step for step in plan if step.startswith(("SCAN events", "SCAN e"))], plan
-            if "UNION" not in query or "body" in query:
-                assert not [step for step in plan if "TEMP B-TREE" in step], plan
 
 
 def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbered(tmp_path: Path) -> None:

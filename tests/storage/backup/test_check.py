@@ -62,6 +62,7 @@ BROKEN = {
     "event_of_nothing": "UPDATE events SET conversation = 99",
     "event_of_no_ticket": "UPDATE events SET ticket = 99",
     "event_shown": "UPDATE events SET type = 'note.created' WHERE sequence = 3",
+    "events_of_project": "INSERT INTO project_events VALUES (1, 99)",
     "internal_delivery": "UPDATE deliveries SET type = 'memory.changed'",
     "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
     "contact_message_count": "UPDATE conversations SET contact_messages = 9",
@@ -99,6 +100,11 @@ BROKEN = {
 def test_each_kind_of_problem_is_found(data: Path, code: str) -> None:
     change(data, *BROKEN[code].split("; "))
     assert code in codes(data)
+
+
+def test_an_event_that_its_project_does_not_find_is_named(data: Path) -> None:
+    change(data, "UPDATE events SET position = 64 WHERE position = (SELECT max(position) FROM events)")
+    assert "events_of_project" in codes(data)
 
 
 def test_every_rule_is_tried_above() -> None:

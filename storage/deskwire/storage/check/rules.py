@@ -14,6 +14,7 @@ from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
+from deskwire.storage.tables.events.feeds import ADDED
 from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
 
 SHOWN: Final = 20
@@ -108,6 +109,13 @@ _COUNTED_WRONG: Final = differing(
     "UNION ALL SELECT e.message FROM message_times_end e WHERE e.message > (SELECT coalesce(max(m.rowid), 0) FROM messages m)",
     postgres="SELECT rowid FROM messages WHERE 1 = 0",  # it has an index in place of the table
 )
+_OF_PROJECT: Final = differing(
+    sqlite=f"SELECT e.position, e.project FROM events e WHERE e.internal = 0 AND e.project > 0 AND e.position < {ADDED} "
+    "AND NOT EXISTS (SELECT 1 FROM project_events l WHERE l.project = e.project AND l.position = e.position) "
+    "UNION ALL SELECT l.position, l.project FROM project_events l WHERE NOT EXISTS "
+    "(SELECT 1 FROM events e WHERE e.position = l.position AND e.project = l.project AND e.internal = 0)",
+    postgres="SELECT position, project FROM events WHERE 1 = 0",  # it finds them by their positions
+)
 
 RULES: Final = (
     _rule(
@@ -159,6 +167,12 @@ RULES: Final = (
         "event_shown",
         "Event {} ({}) is for agents alone, and stands among those for everybody, or the other way round.",
         f"SELECT id, type FROM events WHERE internal <> {_LEVEL}",
+    ),
+    _rule(
+        "events_of_project",
+        "The event at position {} is not found among those of project row {}, or is found there and is none of them.",
+        "{of_project_differ}",
+        of_project_differ=_OF_PROJECT,
     ),
     _rule(
         "internal_delivery",

@@ -11,6 +11,7 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import ROW_COLUMNS, EventWrites, event_at, event_row
+from deskwire.storage.tables.events.feeds import TAIL
 from deskwire.storage.tables.webhooks.deliveries import (
     INSERT_DELIVERY,
     DeliveryWrites,
@@ -24,6 +25,11 @@ _NEWEST: Final = (
 )
 """The newest position ever given and its id, also if that event was erased."""
 _INSERT_EVENT: Final = f"INSERT INTO events ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_START: Final = f"SELECT coalesce(max(position), 0) / {TAIL} * {TAIL} FROM events"
+_ADD_EVENTS: Final = (
+    "INSERT OR IGNORE INTO project_events (project, position) "
+    "SELECT project, position FROM events WHERE position >= ? AND position < ? AND internal = 0 AND project > 0"
+)
 _WITHOUT_EVENT: Final = (
     "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
     "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
@@ -101,6 +107,11 @@ class LogWrites(EventWrites, DeliveryWrites):
         position, event_id = self.conn.execute(_NEWEST).fetchone()
         self._event_position: int = position
         self._event_ids = Mint(event_id)
+        self.start_feeds()
+
+    def start_feeds(self) -> None:
+        """Go on behind what must be in `project_events`; after a rollback that may be less than before."""
+        (self._added,) = self.conn.execute(_START).fetchone()
 
     def start_deliveries(self) -> None:
         """Go on behind what is stored."""
@@ -125,6 +136,10 @@ class LogWrites(EventWrites, DeliveryWrites):
             position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
         )
         self.conn.execute(_INSERT_EVENT, event_row(event, at))
+        start = position // TAIL * TAIL
+        if start > self._added:
+            self.conn.execute(_ADD_EVENTS, (self._added, start))
+            self._added = start
         if not directed:
             self.published.append(event)
         return event

@@ -88,6 +88,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Al
         self.forget_claims()
         self.forget_endpoints()
         self.start_message_times()
+        self.start_feeds()
 
     def _note_callers(self) -> None:
         self.callers_changed = True

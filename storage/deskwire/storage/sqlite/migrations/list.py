@@ -52,6 +52,7 @@ from deskwire.storage.sqlite.migrations import (
     m0038_where_workflows_wait,
     m0040_lists_by_the_hour,
     m0045_the_times_of_messages,
+    m0046_events_of_projects,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ SCRIPTS: Final = {
         m0038_where_workflows_wait,
         m0040_lists_by_the_hour,
         m0045_the_times_of_messages,
+        m0046_events_of_projects,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

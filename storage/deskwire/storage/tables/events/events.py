@@ -21,7 +21,7 @@ from deskwire.engine.events.types import (
     ticket_lane,
     topics_of,
 )
-from deskwire.storage.dialect import Statement, differing, either
+from deskwire.storage.dialect import differing, either
 from deskwire.storage.tables.base import Changes, Queries
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body, e.ticket"
@@ -89,62 +89,11 @@ _NAMING: Final = differing(
 )
 """The events of a conversation whose envelopes name a message."""
 
-_SHOWN: Final = "e.project = :project AND e.internal = 0 {of_project}"
-_FEED: Final = either(f"{_SHOWN} AND e.position > :after")
-_OF_LEVEL: Final = {
-    level: either(
-        f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position > :after "
-        f"AND e.internal = {level} {{of_project}}"
-    )
-    for level in (0, 1, 2)
-}
-"""A project's events of one level, each of which SQLite has an index of."""
-_OF_AGENTS: Final = {  # a term for each of SQLite's partial indexes, merged
-    dialect: f"{_OF_LEVEL[0][dialect]} UNION ALL {_OF_LEVEL[1][dialect]} ORDER BY position LIMIT :limit"
-    for dialect in _OF_LEVEL[0]
-}
-_NEWEST_OF_LEVEL: Final = {
-    level: either(
-        f"SELECT * FROM (SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = :project AND e.position < :before "
-        f"AND e.internal = {level} {{of_project}} %s ORDER BY e.position DESC LIMIT :limit) AS newest{level}"
-    )
-    for level in (0, 1, 2)
-}
-_NEWEST_OF_CONVERSATION: Final = (
-    f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = "
-    "(SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
-    "AND e.position < :before "
-)
-_LARGEST: Final = (1 << 63) - 1
-_ID_AT: Final = either(
-    f"SELECT e.id FROM events e WHERE {_SHOWN} AND e.position <= :position ORDER BY e.position DESC LIMIT 1"
-)
-_COUNT_BEHIND: Final = either(
-    f"SELECT count(*) FROM (SELECT 1 FROM events e WHERE {_SHOWN} AND e.position > :position LIMIT :limit) AS behind"
-)
 
-
-def _newest(*levels: int) -> Statement:
-    """Return the statement for the newest event of a project that has one of these in `internal`."""
-    each = (
-        f"SELECT * FROM (SELECT e.position, e.id FROM events e WHERE e.project = :project AND e.internal = {level} "
-        f"{{of_project}} ORDER BY e.position DESC LIMIT 1) AS newest{level}"
-        for level in levels
-    )
-    return either(
-        f"SELECT position, id FROM ({' UNION ALL '.join(each)}) AS newest ORDER BY position DESC LIMIT 1"
-    )
-
-
-_NEWEST_OF_PROJECT: Final = _newest(0, 1)
-_NEWEST_LOGGED: Final = _newest(0, 1, 2)
-
-
-def _of_types(types: frozenset[str]) -> tuple[dict[str, str], str, list[int]]:
-    """Return the values of these types by their marks, the condition with the marks, and the types' levels."""
+def of_types(types: frozenset[str]) -> tuple[dict[str, str], str]:
+    """Return the values of these types by their marks, and the condition with the marks: none for no types."""
     names = {f"type{number}": name for number, name in enumerate(sorted(types))}
-    wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})"
-    return names, wanted, sorted({REGISTRY[name].level for name in types})
+    return names, f" AND e.type IN ({', '.join(f':{name}' for name in names)})" if names else ""
 
 
 def event_of(row: Sequence[Any]) -> StoredEvent:
@@ -208,42 +157,6 @@ class EventReads(Queries):
         )
         return [row[0] for row in rows]
 
-    def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-        return self._chosen(_FEED[self.dialect], limit, types, project, after)
-
-    def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
-        values = {"project": project, "after": after, "limit": limit}
-        rows = self.conn.execute(_OF_AGENTS[self.dialect], values)
-        return [event_of(row) for row in rows]
-
-    def named_events(
-        self, project: int, after: int, limit: int, types: frozenset[str]
-    ) -> Sequence[StoredEvent]:
-        names, wanted, levels = _of_types(types)
-        each = " UNION ALL ".join(f"{_OF_LEVEL[level][self.dialect]} {wanted}" for level in levels)
-        values = {"project": project, "after": after, "limit": limit, **names}
-        rows = self.conn.execute(f"{each} ORDER BY position LIMIT :limit", values)
-        return [event_of(row) for row in rows]
-
-    def newest_events(
-        self, project: int, before: int | None, limit: int, types: frozenset[str], conversation: str | None
-    ) -> Sequence[StoredEvent]:
-        names, wanted, levels = _of_types(types)
-        if conversation is None:
-            chosen = [_NEWEST_OF_LEVEL[level][self.dialect] % wanted for level in levels]
-        else:
-            chosen = [_NEWEST_OF_CONVERSATION + wanted]
-        values: dict[str, object] = {
-            "project": project,
-            "before": _LARGEST if before is None else before,
-            "limit": limit,
-            **names,
-            **({} if conversation is None else {"subject": conversation}),
-        }
-        sql = " UNION ALL ".join(chosen)
-        rows = self.conn.execute(f"{sql} ORDER BY position DESC LIMIT :limit", values)
-        return [event_of(row) for row in rows]
-
     def event(self, project: int, event_id: str) -> StoredEvent | None:
         row = self.conn.execute(
             f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.position = ? AND e.id = ? AND e.project = ?",
@@ -265,36 +178,13 @@ class EventReads(Queries):
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:
-        positions = f"e.position IN ({_OF_LANE[lane.kind][self.dialect]})"
-        return self._chosen(positions, limit, types, lane.project, after, lane.subject)
-
-    def _chosen(
-        self, where: str, limit: int, types: frozenset[str], project: int, after: int, subject: str = ""
-    ) -> Sequence[StoredEvent]:
-        values: dict[str, object] = {"project": project, "after": after, "subject": subject, "limit": limit}
-        names = {f"type{number}": name for number, name in enumerate(types)}
-        wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})" if names else ""
-        sql = f"SELECT {EVENT_COLUMNS} FROM events e WHERE {where} {wanted} ORDER BY e.position LIMIT :limit"
-        return [event_of(row) for row in self.conn.execute(sql, values | names)]
-
-    def event_id_at(self, project: int, position: int) -> str | None:
-        values = {"project": project, "position": position}
-        row = self.conn.execute(_ID_AT[self.dialect], values).fetchone()
-        return None if row is None else row[0]
-
-    def newest_event(self, project: int) -> tuple[int, str] | None:
-        row: tuple[int, str] | None = self.conn.execute(
-            _NEWEST_OF_PROJECT[self.dialect], {"project": project}
-        ).fetchone()
-        return row
-
-    def newest_event_id(self, project: int) -> str | None:
-        newest = self.newest_event(project)
-        return None if newest is None else newest[1]
-
-    def newest_logged_id(self, project: int) -> str | None:
-        row = self.conn.execute(_NEWEST_LOGGED[self.dialect], {"project": project}).fetchone()
-        return None if row is None else row[1]
+        names, wanted = of_types(types)
+        values = {"project": lane.project, "after": after, "subject": lane.subject, "limit": limit, **names}
+        sql = (
+            f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.position IN ({_OF_LANE[lane.kind][self.dialect]})"
+            f"{wanted} ORDER BY e.position LIMIT :limit"
+        )
+        return [event_of(row) for row in self.conn.execute(sql, values)]
 
     def is_event_at(self, project: int, position: int, event_id: str) -> bool:
         row = self.conn.execute(
@@ -302,10 +192,6 @@ class EventReads(Queries):
             (position, event_id, project),
         ).fetchone()
         return row is not None
-
-    def events_behind(self, project: int, position: int, limit: int) -> int:
-        values = {"project": project, "position": position, "limit": limit}
-        return int(self.conn.execute(_COUNT_BEHIND[self.dialect], values).fetchone()[0])
 
 
 class EventWrites(Changes):
