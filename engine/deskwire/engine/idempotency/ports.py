@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from deskwire.engine.core.record import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class KeptAnswer:
     """The kept answer to a request with an `Idempotency-Key`.
 

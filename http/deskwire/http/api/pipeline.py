@@ -252,7 +252,8 @@ class _Exchange:
                 return await answered(route, call, key)
             load.begin(self._who)
             try:
-                return await self._relied_on(answered(route, call, key))
+                answer = answered(route, call, key)
+                return await (self._relied_on(answer) if route.outdates else answer)
             finally:
                 load.end(self._who)
         except Invalid as refused:
@@ -268,15 +269,13 @@ class _Exchange:
 
     async def _relied_on(self, answer: Awaitable[Answer]) -> Answer:
         """Return the answer once no node remembers anything else; so, too, the refusal of what an earlier call has done."""
-        if not self._request.route.outdates:
-            return await answer
         try:
-            answered = await answer
+            known = await answer
         except (NotFound, Conflict):
             await self._services.cluster.everywhere()
             raise
         await self._services.cluster.everywhere()
-        return answered
+        return known
 
     async def _admitted(self) -> Caller:
         """Return the caller, who may call this, and has not called too often."""
