@@ -226,7 +226,7 @@ def test_what_is_stored_shows_neither_the_key_nor_the_answer(transaction: Sqlite
     with answers.under_way("key 1", "my-secret-order") as once:
         once = once.about(b"")
         once.around(lambda _: {"id": "x", "secret": "whsec_plain"}, dict)(transaction)
-    stored = str(transaction.kept_answer(once.names[0])).encode()
+    stored = str(transaction.kept_answer(once.names[0], once.place)).encode()
     for plain in (b"my-secret-order", b"whsec_plain"):
         assert plain not in stored
     with pytest.raises(IdempotencyMismatch):

@@ -88,24 +88,25 @@ class Answers:
         self._known: tuple[str, ...] = ()
         self._keyed: Sequence[HMAC] = ()
 
-    def under_way(self, *name: str) -> UnderWay:
+    def under_way(self, *name: str, place: str = "") -> UnderWay:
         """Return a context in which a request's name is held while it is worked on; it gives the request.
 
         Args:
             name: the caller, the request and its key.
+            place: id of the object in the request's path; empty if it names none.
 
         Entering it raises Conflict (`idempotency_in_progress`) if the same one is being worked on.
         """
-        return UnderWay(self, name)
+        return UnderWay(self, name, place)
 
-    def begin(self, name: tuple[str, ...]) -> Once:
+    def begin(self, name: tuple[str, ...], place: str) -> Once:
         """Return the request, whose name is held until `end`. Raises as `under_way`."""
         if name in self._under_way:
             self.repeats.in_progress += 1
             raise InProgress
         self._under_way.add(name)
         keys, framed = self._keys(), _framed(*map(str.encode, name))
-        return Once(self, keys, [_hashed(key, framed) for key in keys], self._clock())
+        return Once(self, keys, [_hashed(key, framed) for key in keys], place, self._clock())
 
     def end(self, name: tuple[str, ...]) -> None:
         """Let go of a request's name."""
@@ -118,13 +119,12 @@ class Answers:
             self._known, self._keyed = known, [keyed(derived_key(secret, _LABEL)) for secret in known]
         return self._keyed
 
-    def check(self, reader: AnswerReader, name: bytes, fingerprint: bytes, at: int) -> None:
-        """Raise the kept answer or the refusal if the request was carried out within the window before `at` (ms).
+    def refuse(self, kept: KeptAnswer, fingerprint: bytes, at: int) -> None:
+        """Raise the kept answer or the refusal if that is of the window before `at` (ms).
 
         Raises AlreadyAnswered with the kept answer, IdempotencyMismatch, or AnswerErased.
         """
-        kept = reader.kept_answer(name)
-        if kept is None or kept.at <= at - self._window_ms:
+        if kept.at <= at - self._window_ms:
             return
         if not hmac.compare_digest(kept.fingerprint, fingerprint):
             raise IdempotencyMismatch
@@ -136,7 +136,7 @@ class Answers:
         """Erase the kept answers about a subject that name an id, as of what has this id something was redacted."""
         for kept in tx.answers_about(subject):
             if self._names(kept, identifier):
-                tx.empty_answer(kept.name)
+                tx.empty_answer(kept)
 
     def _names(self, kept: KeptAnswer, identifier: str) -> bool:
         """Tell whether an answer names an id; of one that can't be opened that is taken for granted."""
@@ -154,14 +154,15 @@ class Answers:
 class UnderWay:
     """See `Answers.under_way`."""
 
-    __slots__ = ("_answers", "_name")
+    __slots__ = ("_answers", "_name", "_place")
 
-    def __init__(self, answers: Answers, name: tuple[str, ...]) -> None:
+    def __init__(self, answers: Answers, name: tuple[str, ...], place: str) -> None:
         self._answers = answers
         self._name = name
+        self._place = place
 
     def __enter__(self) -> Once:
-        return self._answers.begin(self._name)
+        return self._answers.begin(self._name, self._place)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -176,6 +177,7 @@ class Once:
     Args:
         keys: those that names and fingerprints are made with, the current one first.
         names: its keyed hashes.
+        place: see `Answers.under_way`.
         at: when it came, in milliseconds.
         fingerprints: keyed hashes of its body, once that is known.
     """
@@ -183,6 +185,7 @@ class Once:
     answers: Answers
     keys: Sequence[HMAC] = field(repr=False)
     names: Sequence[bytes]
+    place: str
     at: int
     fingerprints: Sequence[bytes] = ()
 
@@ -190,12 +193,14 @@ class Once:
         """Return the request with the fingerprints of its body, which is known by these parts."""
         framed = _framed(*parts)
         fingerprints = [_hashed(key, framed) for key in self.keys]
-        return Once(self.answers, self.keys, self.names, self.at, fingerprints)
+        return Once(self.answers, self.keys, self.names, self.place, self.at, fingerprints)
 
     def check(self, reader: AnswerReader) -> None:
-        """See `Answers.check`."""
+        """Raise the kept answer or the refusal if the request was carried out before: see `Answers.refuse`."""
         for name, fingerprint in zip(self.names, self.fingerprints, strict=True):
-            self.answers.check(reader, name, fingerprint, self.at)
+            kept = reader.kept_answer(name, self.place)
+            if kept is not None:
+                self.answers.refuse(kept, fingerprint, self.at)
 
     def around(
         self,
@@ -221,7 +226,7 @@ class Keeping(Generic[T]):
     subject: str | None = None
 
     def before(self, tx: AnswerTransaction) -> None:
-        """Raise the kept answer or the refusal if the request was carried out before: see `Answers.check`."""
+        """Raise the kept answer or the refusal if the request was carried out before: see `Once.check`."""
         self.once.check(tx)
 
     def after(self, tx: AnswerTransaction, result: T) -> None:
@@ -229,7 +234,7 @@ class Keeping(Generic[T]):
         once, answer = self.once, self.shown(result)
         sealed = once.answers.seal(orjson.dumps(answer))
         subject = answer["id"] if self.subject is None else self.subject
-        tx.keep_answer(KeptAnswer(once.names[0], once.fingerprints[0], subject, sealed, once.at))
+        tx.keep_answer(KeptAnswer(once.names[0], once.fingerprints[0], subject, sealed, once.at, once.place))
 
 
 def keyed(key: bytes) -> HMAC:

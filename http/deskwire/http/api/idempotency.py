@@ -60,8 +60,9 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
     answer counts for more: what it is refused for may be what the first one has done (ADR 89).
     """
     answers = call.services.answers
-    place = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
-    with answers.under_way(call.access.credential, route.method, route.path, place, key) as once:
+    path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
+    place = next(iter(call.path.values()), "")
+    with answers.under_way(call.access.credential, route.method, route.path, path, key, place=place) as once:
         if not route.streamed:  # the body of one that is, is known at its end
             once = once.about(canonical(call.raw))
         try:

@@ -50,6 +50,7 @@ from deskwire.storage.sqlite.migrations import (
     m0036_moved_conversations_by_their_key,
     m0037_deleted_organisations,
     m0038_where_workflows_wait,
+    m0039_kept_answers_beside_what_they_are_about,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ SCRIPTS: Final = {
         m0036_moved_conversations_by_their_key,
         m0037_deleted_organisations,
         m0038_where_workflows_wait,
+        m0039_kept_answers_beside_what_they_are_about,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
