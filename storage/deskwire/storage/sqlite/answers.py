@@ -47,7 +47,7 @@ class SqliteAnswerWrites(SqliteAnswerReads, AnswerWrites):
     def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
         """See the port."""
         rows = self.conn.execute(_ABOUT, (subject,)).fetchall()
-        return [KeptAnswer(*row, place=subject) for row in rows]
+        return [KeptAnswer(*row, subject) for row in rows]
 
     def empty_answer(self, answer: KeptAnswer) -> None:
         """See the port."""
