@@ -51,7 +51,7 @@ def test_texts_come_back_as_they_were_sent(tx: Any) -> None:
 def test_bytes_numbers_and_nothing_come_back_as_they_were_sent(tx: Any) -> None:
     answer = KeptAnswer(bytes(range(256)), b"", None, b"\0", 2**62)
     tx.keep_answer(answer)
-    assert tx.kept_answer(answer.name) == answer
+    assert tx.kept_answer(answer.name, "") == answer
     settings = ProjectSettings(memory_enabled=False, archived_retention_days=None, upload_quota_bytes=2**53)
     (project,) = [each for each in tx.projects(None, None, 2**62, 10) if each.rowid == PROJECT.rowid]
     tx.save_project(type(project)(*[*_fields(project)[:5], settings, project.created_at]))

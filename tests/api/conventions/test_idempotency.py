@@ -164,10 +164,10 @@ _TABLES: Final = {
 
 
 def counted(directory: Path) -> dict[str, int]:
-    """Return the number of rows of each table, except those that change by themselves: attempts, and who makes them."""
+    """Return the number of rows of each table, except those that change by themselves."""
     with beside(directory) as connection:
         names = connection.execute(_TABLES[chosen()]).fetchall()
-        own = {"attempts", "couriers"}
+        own = {"attempts", "couriers", "search_changes"}
         return {
             name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
             for (name,) in names

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
+from cryptography.fernet import Fernet
 
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets, derived_key
@@ -38,3 +41,47 @@ def test_each_purpose_has_a_key_of_its_own_that_never_changes() -> None:
     assert derived_key("secret", "sealing").hex() == SEALING_KEY
     assert derived_key("secret", "stream").hex() != SEALING_KEY
     assert len(derived_key("secret", "stream")) == 32
+
+
+def test_every_alteration_and_every_shortening_is_refused() -> None:
+    sealing = Sealing(Secrets("secret"))
+    sealed = sealing.seal("whsec_abc")
+    for place in range(len(sealed)):
+        altered = bytearray(sealed)
+        altered[place] ^= 1
+        for broken in (bytes(altered), sealed[:place]):
+            with pytest.raises(SealBroken):
+                sealing.open(broken)
+
+
+def test_what_an_older_version_has_sealed_opens_and_stays_as_it_is_until_the_secret_is_another() -> None:
+    """Versions before sealed by Fernet, under the key of the purpose itself."""
+    older = Fernet(base64.urlsafe_b64encode(bytes.fromhex(SEALING_KEY))).encrypt(b"whsec_abc")
+    secrets = Secrets("secret")
+    sealing = Sealing(secrets)
+    assert sealing.open(older) == "whsec_abc"
+    assert sealing.renewed(older) is older
+    secrets.become(secrets.rotated("another", 0, 0))
+    renewed = sealing.renewed(older)
+    assert renewed[0] == 1
+    assert Sealing(Secrets("another")).open(renewed) == "whsec_abc"
+
+
+def test_each_run_seals_under_a_key_of_its_own_and_each_text_with_a_nonce_of_its_own() -> None:
+    runs = [Sealing(Secrets("secret")) for _ in range(3)]
+    sealed = [sealing.seal("same") for sealing in runs for _ in range(50)]
+    assert len({each[1:17] for each in sealed}) == len(runs)
+    assert len({each[17:29] for each in sealed}) == len(sealed)
+    assert {Sealing(Secrets("secret")).open(each) for each in sealed} == {"same"}
+
+
+def test_a_key_seals_only_so_many_texts_and_none_under_a_secret_that_was_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("deskwire.engine.core.sealing._TEXTS_MAX", 2)
+    secrets = Secrets("secret")
+    sealing = Sealing(secrets)
+    salts = [sealing.seal("same")[1:17] for _ in range(5)]
+    assert [salts.index(salt) for salt in salts] == [0, 0, 2, 2, 4]
+    secrets.become(secrets.rotated("another", 0, 0))
+    assert Sealing(Secrets("another")).open(sealing.seal("same")) == "same"

@@ -21,7 +21,7 @@ from deskwire.engine.core.errors import (
     IdempotencyMismatch,
 )
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.idempotency.once import Answers, Repeats, hashed
+from deskwire.engine.idempotency.once import Answers, Repeats, hashed, keyed
 from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -210,7 +210,8 @@ def test_names_are_made_as_those_are_that_are_stored_already() -> None:
 
 @given(st.lists(st.binary(max_size=4), max_size=4), st.lists(st.binary(max_size=4), max_size=4))
 def test_only_the_same_parts_have_the_same_hash(some: list[bytes], others: list[bytes]) -> None:
-    assert (hashed(b"key", *some) == hashed(b"key", *others)) == (some == others)
+    key = keyed(b"key")
+    assert (hashed(key, *some) == hashed(key, *others)) == (some == others)
 
 
 def test_names_tell_nothing_without_the_installations_secret() -> None:
@@ -225,7 +226,7 @@ def test_what_is_stored_shows_neither_the_key_nor_the_answer(transaction: Sqlite
     with answers.under_way("key 1", "my-secret-order") as once:
         once = once.about(b"")
         once.around(lambda _: {"id": "x", "secret": "whsec_plain"}, dict)(transaction)
-    stored = str(transaction.kept_answer(once.names[0])).encode()
+    stored = str(transaction.kept_answer(once.names[0], once.place)).encode()
     for plain in (b"my-secret-order", b"whsec_plain"):
         assert plain not in stored
     with pytest.raises(IdempotencyMismatch):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from deskwire.engine.core.errors import Conflict
+from deskwire.engine.core.errors import Conflict, DomainError, Forbidden, Gone, NotFound, Unavailable
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.idempotency.once import Answers
 from deskwire.http.api.calls import Call, Caller, Replayed
@@ -27,12 +27,13 @@ def a_route(handler: Any) -> Route:
     return cast(Route, SimpleNamespace(handler=handler, method="POST", path="/start", streamed=False))
 
 
-async def test_what_refuses_a_repetition_because_the_first_one_did_it_is_answered_as_the_first_one(
-    inline_store: InlineStore,
+@pytest.mark.parametrize("refusal", [Conflict, Forbidden, Gone, NotFound, Unavailable])
+async def test_a_repetition_that_is_refused_before_its_commit_is_answered_as_the_first_one(
+    inline_store: InlineStore, refusal: type[DomainError]
 ) -> None:
     async def overtaken(call: Call[Any, Any]) -> Any:
-        await call.commit(lambda _: {"id": "run_1"}, dict)  # the first one's, behind the look for its answer
-        raise Conflict("A workflow runs in the conversation already.", code="workflow_running")
+        await call.commit(lambda _: {"id": "run_1"}, dict)  # the first one's
+        raise refusal("It is refused for what the first one did, or for something else.")
 
     answer = await answered(a_route(overtaken), a_call(inline_store), "order-1")
     assert answer == Replayed(b'{"id":"run_1"}')
@@ -47,3 +48,14 @@ async def test_what_is_refused_for_another_reason_is_refused(inline_store: Inlin
         await answered(a_route(refused), call, "order-1")
     assert refusal.value.reason == "workflow_running"
     assert call.services.answers.repeats.replayed == 0
+
+
+async def test_a_bug_in_the_handler_of_a_repetition_is_not_hidden_by_the_kept_answer(
+    inline_store: InlineStore,
+) -> None:
+    async def broken(call: Call[Any, Any]) -> Any:
+        await call.commit(lambda _: {"id": "run_1"}, dict)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await answered(a_route(broken), a_call(inline_store), "order-1")

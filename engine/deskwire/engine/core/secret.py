@@ -26,15 +26,16 @@ _LINE: Final = re.compile(rf"{_FORMER} (?P<text>.+) replaced (?P<replaced>\S+) u
 
 
 @lru_cache(maxsize=64)  # a few purposes of few secrets
-def derived_key(secret: str, label: str) -> bytes:
-    """The 32-byte key for the purpose `label` (HKDF-SHA256, RFC 5869).
+def derived_key(secret: str, label: str, salt: bytes | None = None) -> bytes:
+    """Return the 32-byte key for the purpose `label` (HKDF-SHA256, RFC 5869).
 
     Args:
         secret: the installation's secret.
-        label: names the purpose; the same label always gives the same key.
+        label: names the purpose; the same label and salt always give the same key.
+        salt: random bytes, for one of many keys for that purpose.
     """
     info = f"deskwire/{label}".encode()
-    return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=info).derive(secret.encode())
+    return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=salt, info=info).derive(secret.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +53,16 @@ class Former:
 
 
 class Secrets:
-    """The secrets as they are now. Whoever signs, verifies, seals or opens asks each time, so that a rotation reaches all."""
+    """The secrets as they are now. Whoever signs, verifies, seals or opens asks each time, so that a rotation reaches all.
+
+    `known` are the texts of all of them, the current one first.
+    """
 
     def __init__(self, current: str, former: Sequence[Former] = (), clock: Clock = wall_clock) -> None:
         self.current = current
         self.former = tuple(former)
+        self.known = (current, *(each.text for each in self.former))
         self._clock = clock
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """Return all secrets, the current one first."""
-        return (self.current, *(each.text for each in self.former))
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Secrets:
 
     def become(self, other: Secrets) -> None:
         """Take over what the other has."""
-        self.current, self.former = other.current, other.former
+        self.current, self.former, self.known = other.current, other.former, other.known
 
     def written(self) -> str:
         """The text of the secret's file: the current one, then a line for each former."""

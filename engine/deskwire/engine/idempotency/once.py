@@ -7,17 +7,19 @@ already is known in memory alone: this only decides how soon the second one is r
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 import orjson
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
+from deskwire.engine.core.record import value
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets, derived_key
 from deskwire.engine.core.wrapper import wrapped
@@ -83,46 +85,58 @@ class Answers:
         self._secrets = secrets
         self._sealing = Sealing(secrets, _LABEL)
         self._under_way: set[tuple[str, ...]] = set()
+        self._known: tuple[str, ...] = ()
+        self._keyed: Sequence[HMAC] = ()
 
-    @contextmanager
-    def under_way(self, *name: str) -> Iterator[Once]:
-        """Hold a request's name while it is worked on, and yield the request.
+    def under_way(self, *name: str, place: str = "") -> UnderWay:
+        """Return a context in which a request's name is held while it is worked on; it gives the request.
 
         Args:
             name: the caller, the request and its key.
+            place: id of the object in the request's path; empty if it names none.
 
-        Raises Conflict (`idempotency_in_progress`) if the same one is being worked on.
+        Entering it raises Conflict (`idempotency_in_progress`) if the same one is being worked on.
         """
+        return UnderWay(self, name, place)
+
+    def begin(self, name: tuple[str, ...], place: str) -> Once:
+        """Return the request, whose name is held until `end`. Raises as `under_way`."""
         if name in self._under_way:
             self.repeats.in_progress += 1
             raise InProgress
         self._under_way.add(name)
-        keys = tuple(derived_key(secret, _LABEL) for secret in self._secrets.known)
-        names = tuple(hashed(key, *(part.encode() for part in name)) for key in keys)
-        try:
-            yield Once(self, keys, names, self._clock())
-        finally:
-            self._under_way.discard(name)
+        keys, framed = self._keys(), _framed(*map(str.encode, name))
+        return Once(self, keys, [_hashed(key, framed) for key in keys], place, self._clock())
 
-    def check(self, reader: AnswerReader, name: bytes, fingerprint: bytes, at: int) -> None:
-        """Raise the kept answer or the refusal if the request was carried out within the window before `at` (ms).
+    def end(self, name: tuple[str, ...]) -> None:
+        """Let go of a request's name."""
+        self._under_way.discard(name)
+
+    def _keys(self) -> Sequence[HMAC]:
+        """Return what makes names under each known secret, the current one's first."""
+        known = self._secrets.known
+        if known is not self._known:
+            self._known, self._keyed = known, [keyed(derived_key(secret, _LABEL)) for secret in known]
+        return self._keyed
+
+    def refuse(self, kept: KeptAnswer, fingerprint: bytes, at: int) -> None:
+        """Raise the kept answer or the refusal if that is of the window before `at` (ms).
 
         Raises AlreadyAnswered with the kept answer, IdempotencyMismatch, or AnswerErased.
         """
-        kept = reader.kept_answer(name)
-        if kept is None or kept.at <= at - self._window_ms:
+        if kept.at <= at - self._window_ms:
             return
         if not hmac.compare_digest(kept.fingerprint, fingerprint):
             raise IdempotencyMismatch
         if kept.sealed is None:
             raise AnswerErased("The request was carried out before; what it made has been removed since.")
-        raise AlreadyAnswered(self._sealing.open(kept.sealed).encode())
+        raise AlreadyAnswered(self._sealing.open_bytes(kept.sealed))
 
     def forget(self, tx: AnswerTransaction, subject: str, identifier: str) -> None:
         """Erase the kept answers about a subject that name an id, as of what has this id something was redacted."""
         for kept in tx.answers_about(subject):
             if self._names(kept, identifier):
-                tx.empty_answer(kept.name)
+                tx.empty_answer(kept)
 
     def _names(self, kept: KeptAnswer, identifier: str) -> bool:
         """Tell whether an answer names an id; of one that can't be opened that is taken for granted."""
@@ -134,34 +148,59 @@ class Answers:
 
     def seal(self, answer: bytes) -> bytes:
         """Return the answer as it is stored: encrypted, as it may hold secrets that are shown once."""
-        return self._sealing.seal(answer.decode())
+        return self._sealing.seal_bytes(answer)
 
 
-@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """See `Answers.under_way`."""
+
+    __slots__ = ("_answers", "_name", "_place")
+
+    def __init__(self, answers: Answers, name: tuple[str, ...], place: str) -> None:
+        self._answers = answers
+        self._name = name
+        self._place = place
+
+    def __enter__(self) -> Once:
+        return self._answers.begin(self._name, self._place)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._answers.end(self._name)
+
+
+@value
 class Once:
     """One request with an `Idempotency-Key`; made by `Answers.under_way`.
 
     Args:
         keys: those that names and fingerprints are made with, the current one first.
         names: its keyed hashes.
+        place: see `Answers.under_way`.
         at: when it came, in milliseconds.
         fingerprints: keyed hashes of its body, once that is known.
     """
 
     answers: Answers
-    keys: tuple[bytes, ...] = field(repr=False)
-    names: tuple[bytes, ...]
+    keys: Sequence[HMAC] = field(repr=False)
+    names: Sequence[bytes]
+    place: str
     at: int
-    fingerprints: tuple[bytes, ...] = ()
+    fingerprints: Sequence[bytes] = ()
 
     def about(self, *parts: bytes) -> Once:
         """Return the request with the fingerprints of its body, which is known by these parts."""
-        return replace(self, fingerprints=tuple(hashed(key, *parts) for key in self.keys))
+        framed = _framed(*parts)
+        fingerprints = [_hashed(key, framed) for key in self.keys]
+        return Once(self.answers, self.keys, self.names, self.place, self.at, fingerprints)
 
     def check(self, reader: AnswerReader) -> None:
-        """See `Answers.check`."""
+        """Raise the kept answer or the refusal if the request was carried out before: see `Answers.refuse`."""
         for name, fingerprint in zip(self.names, self.fingerprints, strict=True):
-            self.answers.check(reader, name, fingerprint, self.at)
+            kept = reader.kept_answer(name, self.place)
+            if kept is not None:
+                self.answers.refuse(kept, fingerprint, self.at)
 
     def around(
         self,
@@ -173,7 +212,7 @@ class Once:
         return wrapped(job, Keeping(self, shown, subject))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Keeping(Generic[T]):
     """A `Wrapper` that has a request carried out unless an answer is kept, and then keeps the answer.
 
@@ -187,7 +226,7 @@ class Keeping(Generic[T]):
     subject: str | None = None
 
     def before(self, tx: AnswerTransaction) -> None:
-        """Raise the kept answer or the refusal if the request was carried out before: see `Answers.check`."""
+        """Raise the kept answer or the refusal if the request was carried out before: see `Once.check`."""
         self.once.check(tx)
 
     def after(self, tx: AnswerTransaction, result: T) -> None:
@@ -195,13 +234,28 @@ class Keeping(Generic[T]):
         once, answer = self.once, self.shown(result)
         sealed = once.answers.seal(orjson.dumps(answer))
         subject = answer["id"] if self.subject is None else self.subject
-        tx.keep_answer(KeptAnswer(once.names[0], once.fingerprints[0], subject, sealed, once.at))
+        tx.keep_answer(KeptAnswer(once.names[0], once.fingerprints[0], subject, sealed, once.at, once.place))
 
 
-def hashed(key: bytes, *parts: bytes) -> bytes:
+def keyed(key: bytes) -> HMAC:
+    """Return what makes keyed hashes under a key (HMAC-SHA256, RFC 2104)."""
+    return HMAC(key, SHA256())
+
+
+def hashed(key: HMAC, *parts: bytes) -> bytes:
     """Return a keyed hash of the parts, each by itself: `a`, `bc` has another one than `ab`, `c`."""
-    digest = hmac.new(key, digestmod=hashlib.sha256)
+    return _hashed(key, _framed(*parts))
+
+
+def _framed(*parts: bytes) -> bytes:
+    """Return the parts in one, each behind its length."""
+    framed = b""
     for part in parts:
-        digest.update(len(part).to_bytes(8))
-        digest.update(part)
-    return digest.digest()
+        framed += len(part).to_bytes(8) + part
+    return framed
+
+
+def _hashed(key: HMAC, framed: bytes) -> bytes:
+    digest = key.copy()
+    digest.update(framed)
+    return digest.finalize()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from deskwire.engine.core.record import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class KeptAnswer:
     """The kept answer to a request with an `Idempotency-Key`.
 
@@ -17,6 +18,7 @@ class KeptAnswer:
         subject: id of what the answer shows, with which it is erased.
         sealed: the answer, encrypted; None once its subject was erased.
         at: when it was asked for, in milliseconds.
+        place: id of the object in the request's path; empty if it names none.
     """
 
     name: bytes
@@ -24,25 +26,30 @@ class KeptAnswer:
     subject: str | None
     sealed: bytes | None
     at: int
+    place: str = ""
 
 
 class AnswerReader(Protocol):
     """Queries on kept answers."""
 
-    def kept_answer(self, name: bytes) -> KeptAnswer | None:
-        """Return the answer of that name, however old."""
+    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
+        """Return the newest answer of that name, however old.
+
+        Args:
+            place: as of the request that it answers; where it may be stored.
+        """
 
 
 class AnswerTransaction(AnswerReader, Protocol):
     """Changes of kept answers. One is emptied when what it shows is removed."""
 
     def keep_answer(self, answer: KeptAnswer) -> None:
-        """Store an answer, in place of one of the same name."""
+        """Store an answer, in place of one of the same name whose time is over."""
 
     def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
-        """Return the answers that show this subject, none that was erased."""
+        """Return the answers that show this subject, none that was erased; `place` is where each is stored."""
 
-    def empty_answer(self, name: bytes) -> None:
+    def empty_answer(self, answer: KeptAnswer) -> None:
         """Erase what an answer shows; that the request was carried out stays known."""
 
     def prune_answers(self, older_than: int, limit: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sized
 from contextlib import contextmanager
+from math import inf
 from typing import Final, Literal
 
 import trio
@@ -115,7 +116,8 @@ class Admission:
 
         The codes are `overloaded`, and `out_of_touch` for a node that was stopped, or could not reach the database.
         """
-        if trio.current_time() >= self._cluster.valid_until:
+        valid_until = self._cluster.valid_until
+        if valid_until != inf and trio.current_time() >= valid_until:
             raise Unavailable(_OUT_OF_TOUCH, code="out_of_touch", retry_after_s=RETRY_AFTER_S)
         if self._requests.taken >= self._requests.total:
             raise self._overloaded("requests", _FULL["requests"])

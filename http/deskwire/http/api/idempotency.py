@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Awaitable
 from typing import Any, Final
 
 import orjson
@@ -12,12 +12,11 @@ from deskwire.engine.core.errors import (
     AlreadyAnswered,
     AnswerErased,
     BadRequest,
-    Conflict,
+    DomainError,
     IdempotencyMismatch,
-    Invalid,
-    NotFound,
     Problem,
 )
+from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.idempotency.once import Once
 from deskwire.http.api.calls import Answer, Call, Replayed
@@ -45,22 +44,36 @@ def key_of(route: Route, headers: Fields) -> str | None:
     return given[0]
 
 
-async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answer:
-    """Return the handler's response, or the one that was given before under this key.
+def answered(route: Route, call: Call[Any, Any], key: str | None) -> Awaitable[Answer]:
+    """Return the handler's response once it is there, or the one that was given before under this key.
 
     Raises Conflict while the same request is under way, IdempotencyMismatch for another body, AnswerErased, and
     what the handler does.
     """
-    if key is None:
-        return await route.handler(call)
+    return route.handler(call) if key is None else _answered_once(route, call, key)
+
+
+async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer:
+    """Return what `answered` does under a key.
+
+    Whether an answer is kept is found out by the handler's commit. If the request is refused before that, a kept
+    answer counts for more: what it is refused for may be what the first one has done (ADR 89).
+    """
     answers = call.services.answers
-    place = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
-    with answers.under_way(call.access.credential, route.method, route.path, place, key) as once:
+    path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
+    place = next(iter(call.path.values()), "")
+    with answers.under_way(call.access.credential, route.method, route.path, path, key, place=place) as once:
+        if not route.streamed:  # the body of one that is, is known at its end
+            once = once.about(canonical(call.raw))
         try:
-            if not route.streamed:  # the body of one that is, is known at its end
-                once = once.about(canonical(call.raw))
-                await _look(call, once)
-            answer = await _handled(route, call, once)
+            try:
+                answer = await route.handler(changed(call, once=once))
+            except (AlreadyAnswered, AnswerErased, IdempotencyMismatch):
+                raise
+            except DomainError:
+                if once.fingerprints:
+                    await _look(call, once)
+                raise
         except AlreadyAnswered as found:
             answers.repeats.replayed += 1
             return Replayed(found.body)
@@ -72,20 +85,6 @@ async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answe
             raise
     answers.repeats.carried_out += 1
     return answer
-
-
-async def _handled(route: Route, call: Call[Any, Any], once: Once) -> Answer:
-    """Return the handler's response. Raises AlreadyAnswered for a refusal if the request was carried out after all.
-
-    The first one, whose caller has left, may be carried out between the look for its answer and the handler's own
-    look at things; what refuses the second one then is what the first has done.
-    """
-    try:
-        return await route.handler(replace(call, once=once))
-    except (Conflict, Invalid, NotFound):
-        if once.fingerprints:
-            await _look(call, once)
-        raise
 
 
 async def _look(call: Call[Any, Any], once: Once) -> None:

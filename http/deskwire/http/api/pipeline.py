@@ -137,7 +137,9 @@ async def handle(services: Services, request: Request) -> tuple[Response, Quota 
     """
     exchange = _Exchange(services, request)
     try:
-        response = await exchange.packed(_response(await exchange.serve()))
+        response = _response(await exchange.serve())
+        if exchange.can_be_packed(response):
+            response = await exchange.packed(response)
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason not in _NOT_COUNTED:
             error = services.rate_limits.note_failure(exchange.client) or error
@@ -150,6 +152,8 @@ async def handle(services: Services, request: Request) -> tuple[Response, Quota 
 def parameters(query: str) -> Mapping[str, list[str]]:
     """Return the parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
     values: dict[str, list[str]] = {}
+    if not query:
+        return values
     if query.count("&") >= _PARAMETERS_MAX:
         raise bad_query(Problem("?", "too_many", f"A query has at most {_PARAMETERS_MAX} parameters."))
     for name, content in parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote"):
@@ -209,12 +213,14 @@ class _Exchange:
             return isinstance(error, _AGAINST_BODIES)
         return error.reason == CROWDED
 
-    async def packed(self, response: Response) -> Response:
-        """Return the response as it is sent: what a user reads is packed if the browser takes that; see `output.packing`."""
+    def can_be_packed(self, response: Response) -> bool:
+        """Tell whether the response is packed for a browser that takes that: it is what a user reads, and long."""
         if not self._read_by_user or response.content_type != JSON or response.pieces is not None:
-            return response
-        if len(response.body) < LEAST or "ETag" in response.headers:
-            return response
+            return False
+        return len(response.body) >= LEAST and "ETag" not in response.headers
+
+    async def packed(self, response: Response) -> Response:
+        """Return the response packed, if the browser takes that; see `output.packing`."""
         if not takes_gzip(self._request.headers.get("accept-encoding")):
             return changed(response, headers={**response.headers, **VARY})
         body = await packed(response.body)
@@ -252,7 +258,8 @@ class _Exchange:
                 return await answered(route, call, key)
             load.begin(self._who)
             try:
-                return await self._relied_on(answered(route, call, key))
+                answer = answered(route, call, key)
+                return await (self._relied_on(answer) if route.outdates else answer)
             finally:
                 load.end(self._who)
         except Invalid as refused:
@@ -268,15 +275,13 @@ class _Exchange:
 
     async def _relied_on(self, answer: Awaitable[Answer]) -> Answer:
         """Return the answer once no node remembers anything else; so, too, the refusal of what an earlier call has done."""
-        if not self._request.route.outdates:
-            return await answer
         try:
-            answered = await answer
+            known = await answer
         except (NotFound, Conflict):
             await self._services.cluster.everywhere()
             raise
         await self._services.cluster.everywhere()
-        return answered
+        return known
 
     async def _admitted(self) -> Caller:
         """Return the caller, who may call this, and has not called too often."""

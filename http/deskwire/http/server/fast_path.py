@@ -81,6 +81,7 @@ class FastPath:
         self._stopping = True
         for scope in self._waiting:
             scope.cancel()
+        self._waiting.clear()
 
     async def serve(self, stream: FrontStream) -> bool:
         """Answer requests; return True if the next one is for others, with its bytes pushed back.
@@ -115,7 +116,7 @@ class FastPath:
             self._wakeup.set()
         try:
             # A request that came with the cancellation is not begun: it would be carried out, or half of it.
-            return await connection.receive() and not scope.cancel_called
+            return await connection.receive() and scope in self._waiting
         finally:
             self._waiting.pop(scope, None)
             stream.rest(idle=False)

@@ -157,7 +157,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     # Kept answers: who looks for one has its name for the transaction, so that of two requests at once the second is
     # refused. Should they miss each other nevertheless, the second fails, finds the answer, and is not carried out.
 
-    def kept_answer(self, name: bytes) -> KeptAnswer | None:
+    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
         number = int.from_bytes(name[:8], signed=True)
         ((free, *kept),) = self.conn.execute(_KEPT, (number, name)).fetchall()
         if kept[0] is not None:
@@ -167,7 +167,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         return None
 
     def keep_answer(self, answer: KeptAnswer) -> None:
-        before = self.kept_answer(answer.name)
+        before = self.kept_answer(answer.name, answer.place)
         if before is not None:
             self.conn.execute("DELETE FROM kept_answers WHERE name = ? AND at = ?", (before.name, before.at))
         self.conn.execute(KEEP, (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at))

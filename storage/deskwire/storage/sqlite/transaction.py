@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 
 from deskwire.engine.events.types import StoredEvent
-from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.search.lookup import SearchReads
+from deskwire.storage.sqlite.answers import SqliteAnswerReads, SqliteAnswerWrites
 from deskwire.storage.sqlite.log import LogReads, LogWrites
 from deskwire.storage.sqlite.message_times import MessageTimes
 from deskwire.storage.sqlite.ticket_search import TicketErasure, TicketWords
@@ -16,7 +16,7 @@ from deskwire.storage.tables.accounts.machines import MACHINE_RIGHTS
 from deskwire.storage.tables.all import AllReads, AllWrites
 
 
-class SqliteReader(SearchReads, LogReads, TicketWords, AllReads):
+class SqliteReader(SearchReads, LogReads, TicketWords, SqliteAnswerReads, AllReads):
     """`ports.Reader` on one connection."""
 
     conn: sqlite3.Connection
@@ -26,7 +26,7 @@ class SqliteReader(SearchReads, LogReads, TicketWords, AllReads):
         self.conn = connection
 
 
-class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, AllWrites):
+class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, SqliteAnswerWrites, AllWrites):
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`, `redacted`,
@@ -98,9 +98,3 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Al
 
     def one_node_at_a_time(self) -> None:
         """See `AccountTransaction.one_node_at_a_time`. There is one."""
-
-    def keep_answer(self, answer: KeptAnswer) -> None:
-        self.conn.execute(
-            "INSERT OR REPLACE INTO kept_answers (name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?)",
-            (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at),
-        )

@@ -16,7 +16,8 @@ _TRIAL_BYTES: Final = 16_384
 class AnswerReads(Queries):
     """Queries on kept answers; the methods are those of `idempotency.ports.AnswerReader`."""
 
-    def kept_answer(self, name: bytes) -> KeptAnswer | None:
+    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
+        """See the port. With PostgreSQL all names are in one index, wherever they belong."""
         row = self.conn.execute(
             "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE name = ?", (name,)
         ).fetchone()
@@ -32,11 +33,11 @@ class AnswerWrites(AnswerReads, Changes):
 
     def try_out(self) -> None:
         """See `ports.Transaction`. Some pages, so that a full disk is found too; nobody's answer has such a name."""
-        self.conn.execute(
+        rowid = self.inserted(
             "INSERT INTO kept_answers (name, fingerprint, sealed, at) VALUES (?, ?, ?, 0)",
             (_TRIAL, b"", bytes(_TRIAL_BYTES)),
         )
-        self.conn.execute("DELETE FROM kept_answers WHERE name = ?", (_TRIAL,))
+        self.conn.execute("DELETE FROM kept_answers WHERE rowid = ?", (rowid,))
 
     def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
         """See the port."""
@@ -46,9 +47,11 @@ class AnswerWrites(AnswerReads, Changes):
         )
         return [KeptAnswer(*row) for row in rows.fetchall()]
 
-    def empty_answer(self, name: bytes) -> None:
+    def empty_answer(self, answer: KeptAnswer) -> None:
         """See the port."""
-        self.conn.execute("UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE name = ?", (name,))
+        self.conn.execute(
+            "UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE name = ?", (answer.name,)
+        )
 
     def prune_answers(self, older_than: int, limit: int) -> int:
         """See the port. They are stored about in the order in which they were asked for, so none is searched for."""

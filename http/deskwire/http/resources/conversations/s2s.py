@@ -77,6 +77,7 @@ class AuthorBody(Body):
 
 
 _CONTACT: Final = AuthorBody()
+_THE_CONTACT: Final = Author("contact")
 
 
 class MessageBody(Content):
@@ -429,6 +430,8 @@ async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
 
 
 async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
+    if not body.attachments and body.author is _CONTACT:
+        return PostMessage(new_id("msg", call.services.clock()), _THE_CONTACT, body.text)
     attachments, problems = await operations.attached(call, body.attachments, pointer)
     author, refused = await _author(call, body.author, f"{pointer}/author")
     if problems or refused:

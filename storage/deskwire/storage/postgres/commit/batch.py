@@ -272,12 +272,12 @@ class BatchTransaction(PostgresTransaction):
 
     # Kept answers
 
-    def kept_answer(self, name: bytes) -> KeptAnswer | None:
+    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
         kept = self._laid.kept.get(name)
         if kept is not None:
             return kept
         with self.buffer.untouched():
-            return super().kept_answer(name)
+            return super().kept_answer(name, place)
 
     def keep_answer(self, answer: KeptAnswer) -> None:
         super().keep_answer(answer)

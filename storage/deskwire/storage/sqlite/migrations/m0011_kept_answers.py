@@ -2,7 +2,7 @@
 
 from typing import Final
 
-_SHOWN_BY: Final = {
+SHOWN_BY: Final = {
     "conversations": ("DELETE ON conversations", "old.id"),
     "contacts": ("DELETE ON contacts", "old.id"),
     "memory": ("DELETE ON memory", "old.id"),
@@ -30,5 +30,5 @@ CREATE INDEX kept_answers_by_subject ON kept_answers (subject) WHERE subject IS 
 """ + "".join(
     f"CREATE TRIGGER kept_answers_of_{name} AFTER {event} BEGIN\n"
     f"    UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject = {subject}; END;\n"
-    for name, (event, subject) in _SHOWN_BY.items()
+    for name, (event, subject) in SHOWN_BY.items()
 )

@@ -1,0 +1,54 @@
+"""Kept answers in SQLite, where those about one object are near each other in the index (ADR 89)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+
+_ID_TIME: Final = slice(4, 14)
+"""The part of an id that says when it was made, as the triggers take it, too."""
+
+_NAMED: Final = "substr(name, 1, 8) = substr(?2, 1, 8) AND name = ?2"
+_COLUMNS: Final = "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE"
+_KEPT: Final = f"{_COLUMNS} near = ?1 AND {_NAMED} UNION ALL {_COLUMNS} near = '' AND {_NAMED}"
+"""Two searches of the index: `IN` would make a table of its values first, which takes as long as both of them."""
+_KEEP: Final = (
+    "INSERT INTO kept_answers (near, name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?, ?)"
+)
+_ABOUT: Final = (
+    f"{_COLUMNS} near = substr(?1, 5, 10) AND subject = ?1 UNION ALL {_COLUMNS} near = '' AND subject = ?1"
+)
+_EMPTY: Final = (
+    f"UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE near IN (?1, '') AND {_NAMED}"
+)
+
+
+class SqliteAnswerReads(AnswerReads):
+    """Queries on kept answers."""
+
+    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
+        """See the port. Beside it there may be one whose time is over."""
+        rows = self.conn.execute(_KEPT, (place[_ID_TIME], name)).fetchall()
+        return max((KeptAnswer(*row) for row in rows), key=lambda each: each.at) if rows else None
+
+
+class SqliteAnswerWrites(SqliteAnswerReads, AnswerWrites):
+    """Changes of kept answers."""
+
+    def keep_answer(self, answer: KeptAnswer) -> None:
+        """See the port."""
+        place, subject = answer.place, answer.subject
+        near = place[_ID_TIME] if place == subject else ""
+        self.conn.execute(_KEEP, (near, answer.name, answer.fingerprint, subject, answer.sealed, answer.at))
+
+    def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
+        """See the port."""
+        rows = self.conn.execute(_ABOUT, (subject,)).fetchall()
+        return [KeptAnswer(*row, subject) for row in rows]
+
+    def empty_answer(self, answer: KeptAnswer) -> None:
+        """See the port."""
+        self.conn.execute(_EMPTY, (answer.place[_ID_TIME], answer.name))
