@@ -18,7 +18,9 @@ class Shape(BaseModel):
     A field with a default may be left out, but is never null.
     """
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )
 
     @classmethod
     def __get_pydantic_json_schema__(
