@@ -18,8 +18,7 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.conversations.operations import raw_list
-from deskwire.http.schemas.base import page_of
-from deskwire.http.schemas.extensions import AnyEvent
+from deskwire.http.schemas.late import any_events
 
 routes = Routes(
     Tag("Events", "Read the stored events of a project in commit order, with long polling."),
@@ -63,7 +62,7 @@ class Feed(Query):
     "/s2s/events",
     operation_id="listEvents",
     query=Feed,
-    answer=page_of(AnyEvent),
+    answer=any_events,
     errors=("event_not_found", "window_passed"),
 )
 async def list_events(call: Call[Body, Feed]) -> Answer:
