@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from deskwire.http.schemas.base import page_of
+from deskwire.http.schemas.base import Shape, page_of
 
 
 def any_event() -> type[BaseModel]:
@@ -14,12 +14,12 @@ def any_event() -> type[BaseModel]:
     return AnyEvent
 
 
-def any_events() -> type[BaseModel]:
+def any_events() -> type[Shape]:
     """Return the shape of a page of those."""
     return page_of(any_event())
 
 
-def events() -> type[BaseModel]:
+def events() -> type[Shape]:
     """Return the shape of a page of events of the contract's types."""
     from deskwire.http.schemas.events import Event
 
