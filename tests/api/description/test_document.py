@@ -54,7 +54,7 @@ def test_every_route_is_there_and_nothing_else() -> None:
 
 
 def test_a_route_that_does_not_say_what_it_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    silent = replace(description_routes.table[0], shown=None)
+    silent = replace(description_routes.table[0], answer=None)
     monkeypatch.setattr(made, "ROUTES", (silent,))
     with pytest.raises(LookupError, match=r"openapiDocument: give the model of its response as routes\.add"):
         made.document()

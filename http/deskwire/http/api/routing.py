@@ -9,9 +9,8 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
-from inspect import isfunction
 from types import UnionType
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
@@ -146,11 +145,8 @@ class Media:
 NOTHING: Final = Media("", statuses=(), bare=(204,))
 """A route that answers 204 without a body."""
 
-Documented = type[Shape] | type[BaseModel] | UnionType | Media
+Documented = type[Shape | BaseModel] | UnionType | Media
 """The response of a route: a shape, one of several, or something else than JSON."""
-
-Shown = Documented | Callable[[], Documented]
-"""The same, or a function that returns it, of a shape that is made of many: the service has no need of any (ADR 88)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +173,7 @@ class Route:
         limit: bytes that the body may have, or the setting that says so; None for a body of any length.
         lines: the lines that its body may have, if that is NDJSON.
         further: what its handler checks, each by itself, so that a request is refused with everything that is wrong.
-        shown: what it answers when all is well; a test fails for a route that does not say.
+        answer: what it answers when all is well; a test fails for a route that does not say.
         errors: codes of its refusals, those aside that its access, its path and its body bring along.
         quota: what a call is counted by.
         records: the actions that the audit trail may have of a call. Its handler has a store that signs them.
@@ -202,7 +198,7 @@ class Route:
     watching: bool
     whole: bool
     lines: tuple[type[Body], ...] = ()
-    shown: Shown | None = None
+    answer: Documented | None = None
     errors: tuple[str, ...] = ()
     quota: Counted = "calls"
     further: tuple[Look, ...] = ()
@@ -211,11 +207,6 @@ class Route:
     tells: Setting | None = None
     forgets: bool = False
     tagged: bool = False
-
-    @property
-    def answer(self) -> Documented | None:
-        """The response when all is well."""
-        return cast("Documented | None", self.shown() if isfunction(self.shown) else self.shown)
 
     @property
     def summary(self) -> str:
@@ -236,7 +227,7 @@ class Route:
     @property
     def direct(self) -> bool:
         """The fitness for the fast path: a call is JSON in one piece, and so is the response, or its length is known."""
-        media = isinstance(self.shown, Media) and self.shown is not NOTHING and not self.shown.sized
+        media = isinstance(self.answer, Media) and self.answer is not NOTHING and not self.answer.sized
         return self.whole and self.json_only and not self.streamed and not media
 
     @property
@@ -277,7 +268,7 @@ class Routes:
         idempotent: bool = False,
         whole: bool = True,
         lines: tuple[type[Body], ...] = (),
-        answer: Shown | None = None,
+        answer: Documented | None = None,
         errors: tuple[str, ...] = (),
         quota: Counted = "calls",
         further: tuple[Look, ...] = (),

@@ -17,7 +17,8 @@ from deskwire.http.api.pagination import Paged, encode_cursor
 from deskwire.http.api.routing import Routes, dashboard
 from deskwire.http.resources import events
 from deskwire.http.resources.conversations.operations import raw_list
-from deskwire.http.schemas.late import any_event, any_events
+from deskwire.http.schemas.base import page_of
+from deskwire.http.schemas.extensions import AnyEvent
 
 routes = Routes(events.routes.tag, dashboard("conversations.read"))
 
@@ -49,7 +50,7 @@ class EventLog(Paged):
         super().further(given)
 
 
-@routes.add("GET", "/events", operation_id="listRecentEvents", query=EventLog, answer=any_events)
+@routes.add("GET", "/events", operation_id="listRecentEvents", query=EventLog, answer=page_of(AnyEvent))
 async def list_recent_events(call: Call[Body, EventLog]) -> Answer:
     """List the stored events of a project, newest first, as consumers are sent them.
 
@@ -73,7 +74,7 @@ async def list_recent_events(call: Call[Body, EventLog]) -> Answer:
     return raw_list([each.body for each in shown], encode_cursor(shown[-1].position) if more else None)
 
 
-@routes.add("GET", "/events/<event_id>", operation_id="getEvent", answer=any_event)
+@routes.add("GET", "/events/<event_id>", operation_id="getEvent", answer=AnyEvent)
 async def get_event(call: Call[Body, Query]) -> Answer:
     """Fetch a stored event, as consumers are sent it."""
     event_id, project = call.path["event_id"], call.project.rowid

@@ -18,7 +18,8 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.conversations.operations import raw_list
-from deskwire.http.schemas.late import any_events
+from deskwire.http.schemas.base import page_of
+from deskwire.http.schemas.extensions import AnyEvent
 
 routes = Routes(
     Tag("Events", "Read the stored events of a project in commit order, with long polling."),
@@ -62,7 +63,7 @@ class Feed(Query):
     "/s2s/events",
     operation_id="listEvents",
     query=Feed,
-    answer=any_events,
+    answer=page_of(AnyEvent),
     errors=("event_not_found", "window_passed"),
 )
 async def list_events(call: Call[Body, Feed]) -> Answer:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, Union
 
-from pydantic import Field, RootModel
+from pydantic import ConfigDict, Field, RootModel
 
 from deskwire.engine.conversations.conversation import Closer, Reason, Status
 from deskwire.engine.events.types import API_VERSION, CATALOG, STORED, Kind
@@ -174,6 +174,8 @@ ENVELOPES: Final[Mapping[str, type[Shape]]] = {
 
 class Event(RootModel[Any]):
     """An event as it is stored, and as it is sent on every channel."""
+
+    model_config = ConfigDict(defer_build=True)  # as shapes, it is of no use to the service
 
     root: Annotated[
         Union[tuple(ENVELOPES[each] for each in sorted(STORED & ENVELOPES.keys()))],  # type: ignore[valid-type]  # noqa: UP007

@@ -26,7 +26,7 @@ from deskwire.http.resources.conversations.requests import (
 )
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
-from deskwire.http.schemas.late import events
+from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
 FOR_AGENTS: Final = Tag(
@@ -257,7 +257,7 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
     _READ,
     operation_id="dashboardListConversationEvents",
     query=SequenceList,
-    answer=events,
+    answer=page_of(Event),
     errors=("window_passed",),
 )
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:

@@ -48,7 +48,7 @@ from deskwire.http.resources.conversations.requests import (
 from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, Title, UserId
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_as_of, page_of
-from deskwire.http.schemas.late import events
+from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
@@ -365,7 +365,7 @@ async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
     _READ,
     operation_id="listConversationEvents",
     query=SequenceList,
-    answer=events,
+    answer=page_of(Event),
     errors=("window_passed",),
 )
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
