@@ -1,4 +1,4 @@
-"""One port for everything: the stream's websockets by our own task, all the rest by Hypercorn (ADR 7).
+"""One port for everything: the stream's websockets by our own task, all the rest by the fast path and Hypercorn (ADR 7).
 
 A connection is routed by the first bytes of each request (inside TLS, if there is a certificate), which are then given
 to whoever serves it: from the first request for the stream on it is the stream's, whatever it has carried before.
