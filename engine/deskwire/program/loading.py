@@ -1,4 +1,4 @@
-"""What the program is loaded without: libraries that others load for a terminal, which a service has none of."""
+"""The libraries that others load for a terminal, and how a service, which has none, is loaded without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is behind the fast path: the server of every other request, loaded when the first of them comes (ADR 88).
+"""The server of every request that the fast path leaves, loaded when the first of them comes (ADR 88).
 
 Hypercorn and Quart are a tenth of what the program loads, and where a backend alone calls the API nobody needs them.
 """
