@@ -8,12 +8,12 @@ import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import orjson
 import trio
-from hypercorn.config import Config
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
 from benchmarks.reference import empty
@@ -24,6 +24,7 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope, topics_of
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.hub import Hub
+from deskwire.http.server.hypercorn_server import HypercornServer
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream import pusher
 from deskwire.http.stream.server import RealtimeStream
@@ -97,11 +98,10 @@ async def _stream(directory: Path) -> AsyncIterator[tuple[int, Project, EventLog
         async def serve(task_status: trio.TaskStatus[None]) -> None:
             await serve_front(
                 listeners,
-                empty,
+                partial(HypercornServer, empty, idle_s=5.0, head_s=10.0),
                 stream_handler=stream.handle,
                 close_streams=stream.close_all,
                 stop=trio.Event(),
-                config=Config(),
                 limits=FrontLimits(),
                 task_status=task_status,
             )

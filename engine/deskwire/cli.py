@@ -181,14 +181,19 @@ def serve(ctx: click.Context, /, **options: object) -> None:
     except HandedOverError as error:
         raise click.ClickException(f"Deskwire can't start: {error}") from error
     port = manager.port or _early(config)
-    import trio  # from here on what takes time to load; whoever connects meanwhile waits
-
-    from deskwire.logs import setup as logs
-    from deskwire.program.memory import share_one_heap
+    from deskwire.program.loading import without_terminal
+    from deskwire.program.memory import loading_collector, share_one_heap
 
     share_one_heap()
+    loading_collector()
+    with without_terminal():
+        import trio  # from here on what takes time to load; whoever connects meanwhile waits
+
+        from deskwire.logs import setup as logs
+
     with logs.written_behind(config.log_format, config.log_level, sys.stderr, STDERR):
-        from deskwire.program.serve import run
+        with without_terminal():
+            from deskwire.program.serve import run
 
         status = trio.run(run, config, port, manager)
     ctx.exit(status)

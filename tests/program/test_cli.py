@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import gc
 import logging
 import os
 import re
@@ -47,8 +48,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Config]]:
     program = ModuleType("deskwire.program.serve")
     program.__dict__["run"] = run
     monkeypatch.setitem(sys.modules, "deskwire.program.serve", program)
+    thresholds = gc.get_threshold()
     root, handlers, level = logging.getLogger(), logging.getLogger().handlers, logging.getLogger().level
     yield configs
+    gc.set_threshold(*thresholds)
     structlog.reset_defaults()
     root.handlers = handlers
     root.setLevel(level)

@@ -52,9 +52,9 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
-from deskwire.http.api.app import make_app
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
+from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys, Webhooks
 from deskwire.http.metrics.scraper import Scraping

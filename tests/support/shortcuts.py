@@ -52,7 +52,12 @@ def _applied(db: Database, **how: Any) -> None:
     if how or db.conn.execute("SELECT 1 FROM sqlite_schema").fetchone():
         Migrations.apply(migrations, db, **how)
         return
+    within = db.conn.in_transaction
+    if within:  # no copy can be made in one; there is nothing in it yet
+        db.conn.execute("COMMIT")
     _model().backup(db.conn)
+    if within:
+        db.conn.execute("BEGIN")
 
 
 @cache

@@ -6,13 +6,13 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import orjson
 import pytest
 import trio
-from hypercorn.config import Config
 from hypercorn.typing import ASGIFramework
 from trio_websocket import ConnectionClosed, WebSocketConnection, connect_websocket
 
@@ -28,6 +28,7 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Loss, Subscription
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.server.connections import Connections
+from deskwire.http.server.hypercorn_server import HypercornServer
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.storage.sqlite.database import connect_writer, migrate
@@ -326,6 +327,7 @@ async def real_front(
     limits: FrontLimits | None = None,
     tls: ssl.SSLContext | None = None,
     connections: Connections | None = None,
+    head_s: float = 10.0,
     **settings: Any,
 ) -> AsyncIterator[Front]:
     """A front on a port of its own, with clients' tasks in a nursery that ends with it."""
@@ -340,11 +342,10 @@ async def real_front(
     async def run(task_status: trio.TaskStatus[None]) -> None:
         await serve_front(
             listeners,
-            app,
+            partial(HypercornServer, app, idle_s=5.0, head_s=head_s),
             stream_handler=stream.handle,
             close_streams=stream.close_all,
             stop=front.stop,
-            config=Config(),
             limits=limits or FrontLimits(requests_s=1, shutdown_s=3),
             tls=None if tls is None else context,
             connections=connections,

@@ -9,9 +9,6 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.commands.reference import errors
-from deskwire.commands.reference.asyncapi import document as asyncapi
-from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.agents.streams import AgentStreams
@@ -49,7 +46,7 @@ from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs.access import tell_request
-from deskwire.program import build, wiring
+from deskwire.program import build, reference, wiring
 from deskwire.program.errors import StartError
 from deskwire.program.opening import Opened, RunningStore
 from deskwire.program.port import Port, take
@@ -216,9 +213,9 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         measured=parts.measured,
         scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
         trusted_proxies=config.trusted_proxies,
-        description=Once(description),
-        event_description=Once(asyncapi.description),
-        error_page=Once(errors.page),
+        description=Once(reference.openapi),
+        event_description=Once(reference.asyncapi),
+        error_page=Once(reference.errors),
         desk=Desk(config.web_dir, shown=config.ui),
         tell_request=tell_request,
         readiness=Readiness(store, store.commits, wiring.apart(parts.here)),

@@ -29,7 +29,7 @@ from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.tasks.failure import kept_running
 from deskwire.engine.ports import Commit
-from deskwire.http.api.app import ROUTES, make_app
+from deskwire.http.api.app import ROUTES
 from deskwire.http.api.services import Services
 from deskwire.http.server.certificate import BadCertificate, Certificate
 from deskwire.http.server.fast_path import FastPath
@@ -238,25 +238,24 @@ async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[
             "data.open_to_others", names=open_to_others, advice="run chmod -R go= on the data directory"
         )
     stop = trio.Event()
+    fast_path = FastPath(services, ROUTES, idle_s=config.idle_connection_s)
     async with trio.open_nursery() as nursery:
         await nursery.start(
             partial(
                 serve_front,
                 [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in port.sockets],
-                make_app(services),
+                partial(wiring.http_server, config, services, fast_path),
                 stream_handler=parts.stream.handle,
                 close_streams=partial(parts.stream.close_all, RESTARTING if port.outlives else SHUTTING_DOWN),
                 stop=stop,
-                config=wiring.hypercorn(config),
                 limits=FrontLimits(
-                    head_s=config.head_timeout_s,
                     write_timeout_s=config.stream_write_timeout_s,
                     requests_s=config.shutdown_s * _STREAM_SHARE,
                     shutdown_s=config.shutdown_s,
                 ),
                 tls=None if certificate is None else certificate.context,
                 connections=parts.connections,
-                fast_path=FastPath(services, ROUTES, idle_s=config.idle_connection_s),
+                fast_path=fast_path,
             )
         )
         services.readiness.up = True

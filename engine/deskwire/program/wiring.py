@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -10,7 +9,6 @@ from typing import Any, Final
 
 import structlog
 import trio
-from hypercorn.config import Config as HypercornConfig
 
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
@@ -60,12 +58,14 @@ from deskwire.http.api.admission import Admission
 from deskwire.http.api.input.multipart import OVERHEAD
 from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.routing import BASE
-from deskwire.http.api.services import Limits, Webhooks
+from deskwire.http.api.services import Limits, Services, Webhooks
 from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.nodes import NodeMeasurements
+from deskwire.http.server.behind import HttpServer
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
+from deskwire.http.server.fast_path import FastPath
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs import setup as logs
 from deskwire.program import descriptors
@@ -382,13 +382,17 @@ def apart(here: Opened) -> Callable[[], str | None]:
     return (lambda: None) if here.membership is None else here.membership.refusal
 
 
-def hypercorn(config: Config) -> HypercornConfig:
-    """Return Hypercorn's settings."""
-    hypercorn = HypercornConfig()
-    hypercorn.errorlog = logging.getLogger("hypercorn.error")  # the log's own way, redaction included
-    hypercorn.keep_alive_timeout = config.idle_connection_s
-    hypercorn.include_server_header = False
-    return hypercorn
+def http_server(config: Config, services: Services, fast_path: FastPath) -> HttpServer:
+    """Return the server of requests that are not plain; to be called in a thread, as it loads Hypercorn and Quart."""
+    from deskwire.http.api.quart_app import make_app
+    from deskwire.http.server.hypercorn_server import HypercornServer
+
+    return HypercornServer(
+        make_app(services),
+        idle_s=config.idle_connection_s,
+        head_s=config.head_timeout_s,
+        fast_path=fast_path,
+    )
 
 
 def certificate(config: Config) -> Certificate | None:

@@ -12,9 +12,10 @@ import trio
 from quart_trio import QuartTrio
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.http.api.app import make_app
+from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.services import Services
 from deskwire.program import serve as program
+from deskwire.program.parts import services_of
 from tests.api.conventions.test_idempotency import Held, queued
 from tests.api.operating.test_metrics import scrape
 from tests.support.api.browsers import browser, enter
@@ -102,11 +103,12 @@ def apps(monkeypatch: pytest.MonkeyPatch) -> Apps:
     """The apps of the services that are started from now on: a request into one may come from any address."""
     made: Apps = []
 
-    def tapped(services: Services) -> QuartTrio:
+    def tapped(*args: Any) -> Services:
+        services = services_of(*args)
         made.append(make_app(services))
-        return made[-1]
+        return services
 
-    monkeypatch.setattr(program, "make_app", tapped)
+    monkeypatch.setattr(program, "services_of", tapped)
     return made
 
 

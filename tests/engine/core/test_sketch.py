@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,3 +64,14 @@ def test_a_stranger_hardly_ever_meets_the_cells_of_others() -> None:
 
 def test_cells_can_not_be_foretold() -> None:
     assert Sketch(None)._cells_of("a") != Sketch(None)._cells_of("a")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in this way how much memory is in use")
+def test_cells_take_no_memory_before_somebody_is_counted_in_them() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+    before = resident()
+    sketches = [Sketch(Rate(1, 1)) for _ in range(20)]
+    assert [each.look("a", 1.0) for each in sketches] == [Quota(1, 1, 0, 0)] * 20
+    assert resident() - before < sum(each.size for each in sketches) / 10

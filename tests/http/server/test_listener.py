@@ -186,10 +186,10 @@ async def test_a_connection_that_says_nothing_is_closed_and_gives_its_place_back
 async def test_a_connection_whose_peer_has_left_gives_its_place_back_long_before_a_head_would_be_late(
     tmp_path: Path,
 ) -> None:
-    limits, connections = FrontLimits(head_s=3_600, requests_s=1, shutdown_s=2), Connections(9)
+    limits, connections = FrontLimits(requests_s=1, shutdown_s=2), Connections(9)
     async with (
         real_stage(tmp_path, lambda: NOON) as stage,
-        real_front(stage, small_app, limits, connections=connections) as front,
+        real_front(stage, small_app, limits, connections=connections, head_s=3_600) as front,
     ):
         left, coming = await front.raw(), await front.raw()
         request = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"

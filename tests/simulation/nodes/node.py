@@ -23,7 +23,7 @@ from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.following import DeliveryFollower
-from deskwire.http.api.app import make_app
+from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.services import Services
 from deskwire.program import wiring as parts
 from tests.simulation.nodes.shared import Database

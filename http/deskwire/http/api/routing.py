@@ -20,6 +20,7 @@ from deskwire.http.api.calls import Answer, B, Call, Handler, Look, Q
 from deskwire.http.api.input.validation import Body, Empty, Query
 from deskwire.http.api.rate_limits import Counted
 from deskwire.http.api.services import Limits
+from deskwire.http.schemas.base import Shape
 
 BASE: Final = "/v3"
 _PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
@@ -144,7 +145,7 @@ class Media:
 NOTHING: Final = Media("", statuses=(), bare=(204,))
 """A route that answers 204 without a body."""
 
-Documented = type[BaseModel] | UnionType | Media
+Documented = type[Shape | BaseModel] | UnionType | Media
 """The response of a route: a shape, one of several, or something else than JSON."""
 
 

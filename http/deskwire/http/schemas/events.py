@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, Union
 
-from pydantic import Field, RootModel, create_model
+from pydantic import ConfigDict, Field, RootModel
 
 from deskwire.engine.conversations.conversation import Closer, Reason, Status
 from deskwire.engine.events.types import API_VERSION, CATALOG, STORED, Kind
@@ -22,6 +22,7 @@ from deskwire.http.schemas.base import (
     Url,
     UserId,
     WorkflowId,
+    shape_of,
 )
 from deskwire.http.schemas.conversations import BackendUserId, ContactIdentity, Conversation, Message
 from deskwire.http.schemas.workflows import WorkflowStep
@@ -151,18 +152,18 @@ UNNUMBERED: Final = Annotated[
 
 @cache  # a type that agents are told of may be for webhooks, too: its schema is one
 def envelope(kind: Kind, data: type[Shape]) -> type[Shape]:
-    """Return the model of a type's envelope, whose `data` has this model."""
+    """Return the shape of a type's envelope, whose `data` has this one."""
     name = "".join(word.title() for word in kind.type.split("."))
     fields: dict[str, Any] = {
-        "id": (EventId, ...),
-        "type": (Literal[kind.type], ...),
-        "api_version": (Literal[API_VERSION], ...),
-        "created_at": (Moment, ...),
-        "project_id": (ProjectId, ...),
-        "sequence": (NUMBERED if kind.numbered else UNNUMBERED, ...),
-        "data": (data, ...),
+        "id": EventId,
+        "type": Literal[kind.type],
+        "api_version": Literal[API_VERSION],
+        "created_at": Moment,
+        "project_id": ProjectId,
+        "sequence": NUMBERED if kind.numbered else UNNUMBERED,
+        "data": data,
     }
-    return create_model(f"{name}Event", __base__=Shape, __doc__=kind.when, **fields)
+    return shape_of(f"{name}Event", Shape, kind.when, fields)
 
 
 ENVELOPES: Final[Mapping[str, type[Shape]]] = {
@@ -173,6 +174,8 @@ ENVELOPES: Final[Mapping[str, type[Shape]]] = {
 
 class Event(RootModel[Any]):
     """An event as it is stored, and as it is sent on every channel."""
+
+    model_config = ConfigDict(defer_build=True)  # as shapes, it is of no use to the service
 
     root: Annotated[
         Union[tuple(ENVELOPES[each] for each in sorted(STORED & ENVELOPES.keys()))],  # type: ignore[valid-type]  # noqa: UP007

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Union
 
-from pydantic import Field, RootModel
+from pydantic import ConfigDict, Field, RootModel
 
 from deskwire.engine.events.types import EXTENSIONS, NAMEABLE, STORED
 from deskwire.engine.webhooks.retry.circuit import State
@@ -132,6 +132,8 @@ _FED: Final = {**EVENTS, **ENVELOPES}
 
 class AnyEvent(RootModel[Any]):
     """An event as it is stored: one of the contract's types, or of those beyond it that were named."""
+
+    model_config = ConfigDict(defer_build=True)  # as shapes, it is of no use to the service
 
     root: Annotated[
         Union[tuple(_FED[each] for each in sorted((STORED | NAMEABLE) & _FED.keys()))],  # type: ignore[valid-type]  # noqa: UP007

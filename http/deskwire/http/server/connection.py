@@ -23,6 +23,12 @@ from deskwire.http.server.turns import Turns
 
 _OUT_OF_TIME = "the peer did not read in time"
 
+STREAM: Final = b"GET /app/"
+"""What a request for the stream begins with."""
+
+UNREAD_MAX: Final = 1 << 16
+UNREAD_S: Final = 1.0
+"""Bytes of a body that nobody wants which are read away, and for how long."""
 
 LINGER_S: Final = 1.0
 """How long a closed connection may go on sending; who needs longer is not listening."""

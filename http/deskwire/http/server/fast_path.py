@@ -29,9 +29,7 @@ from deskwire.http.api.rate_limits import header_fields
 from deskwire.http.api.request_id import REQUEST_ID
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
-from deskwire.http.server.connection import FrontStream, TlsFrontStream
-from deskwire.http.server.hypercorn_h1 import STREAM
-from deskwire.http.server.pacing import UNREAD_MAX, UNREAD_S
+from deskwire.http.server.connection import STREAM, UNREAD_MAX, UNREAD_S, FrontStream, TlsFrontStream
 from deskwire.http.server.route_trie import Table
 
 log: Final = structlog.get_logger(__name__)

@@ -42,12 +42,10 @@ from deskwire.engine.core.http1 import phrase
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.output.headers import STRICT_TRANSPORT, missing
 from deskwire.http.api.problems import raw_problem
-from deskwire.http.server.connection import FrontStream
+from deskwire.http.server.connection import STREAM, FrontStream
 
 log: Final = structlog.get_logger(__name__)
 
-STREAM: Final = b"GET /app/"
-"""What a request for the stream begins with."""
 _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 _LAST: Final = frozenset({h11.MUST_CLOSE, h11.CLOSED})
 """States of a client that has nothing more to ask."""

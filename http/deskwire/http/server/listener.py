@@ -1,4 +1,4 @@
-"""One port for everything: the stream's websockets by our own task, all the rest by Hypercorn (ADR 7).
+"""One port for everything: the stream's websockets by our own task, all the rest by the fast path and Hypercorn (ADR 7).
 
 A connection is routed by the first bytes of each request (inside TLS, if there is a certificate), which are then given
 to whoever serves it: from the first request for the stream on it is the stream's, whatever it has carried before.
@@ -18,25 +18,12 @@ from typing import Final
 
 import structlog
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.config import Config
-from hypercorn.trio.lifespan import Lifespan
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import (
-    ASGIFramework,
-    ASGIReceiveCallable,
-    ASGISendCallable,
-    ASGISendEvent,
-    ConnectionState,
-    LifespanState,
-    Scope,
-)
 
 from deskwire.engine.core.tasks.failure import contained
-from deskwire.http.server.connection import FrontStream, TlsFrontStream
-from deskwire.http.server.connections import PLACE, Connections
+from deskwire.http.server.behind import Behind, HttpServer
+from deskwire.http.server.connection import STREAM, FrontStream, TlsFrontStream
+from deskwire.http.server.connections import Connections
 from deskwire.http.server.fast_path import FastPath
-from deskwire.http.server.hypercorn_h1 import STREAM, StrictServer
 from deskwire.http.server.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.server.turns import Turns
 
@@ -55,9 +42,6 @@ _ENDING_S: Final = 0.001
 """How long a connection that makes room needs to be gone."""
 _ARRIVING_S: Final = 0.5
 """How long a connection that was accepted before the stop may still take to say what it wants."""
-_LAST_S: Final = 5.0
-"""Bound on the end of a response; the body has been sent by then. It is of the order of how long the whole
-process may stand still (a slow disk, a stopped machine), as that counts, too."""
 
 StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
 Tls = Callable[[], ssl.SSLContext]
@@ -70,7 +54,6 @@ class FrontLimits:
 
     Args:
         peek_s: how long a client may take over its first bytes, TLS included.
-        head_s: how long the head of a request may take from its first byte (HTTP/1.1).
         handshake_s: how long a TLS handshake may take once it is begun.
         handshakes: under way at once; for a further one that is ended which has taken longest of those of the
             network that has most of them. One takes some 40 KB.
@@ -80,7 +63,6 @@ class FrontLimits:
     """
 
     peek_s: float = 10.0
-    head_s: float = 10.0
     handshake_s: float = 5.0
     handshakes: int = 500
     write_timeout_s: float = 20.0
@@ -94,104 +76,42 @@ class FrontLimits:
 
 async def serve_front(
     listeners: Sequence[trio.SocketListener],
-    app: ASGIFramework,
+    load: Callable[[], HttpServer],
     *,
     stream_handler: StreamHandler,
     close_streams: Callable[[], None],
     stop: trio.Event,
-    config: Config,
     limits: FrontLimits,
     tls: Tls | None = None,
     fast_path: FastPath | None = None,
     connections: Connections | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve `listeners` until `stop` is set, then stop in order; started once the app's lifespan is up.
+    """Serve `listeners` until `stop` is set, then stop in order; started once connections are accepted.
 
     Args:
         listeners: closed on return.
-        app: the ASGI application, given everything but `GET /app/...`.
+        load: makes the server of all that is neither plain nor `GET /app/...`; called in a thread when there is such a
+            request for the first time.
         stream_handler: serves a connection from its first `GET /app/` on, and closes it.
         close_streams: tells all connections of `stream_handler` to end.
-        config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
         tls: for HTTPS; None for plain HTTP.
         connections: how many there may be, and who makes room; None for a bound of its own.
-        fast_path: serves each connection until a request is not for the fast path; None to have the app serve all.
-
-    Raises what the app's lifespan startup raises.
+        fast_path: serves each connection until a request is not for the fast path; None to have the other serve all.
 
     Cancellation: at once, within the write bound of what Hypercorn shields.
     """
-    state: LifespanState = {}
-    lifespan = Lifespan(ASGIWrapper(app), config, state)
+    behind = Behind(load)
     try:
-        async with trio.open_nursery() as outside:
-            await outside.start(lifespan.handle_lifespan)
-            await lifespan.wait_for_startup()
-            handler = partial(_serve_http, app, config, state, limits.head_s, fast_path)
-            front = _Front(handler, stream_handler, limits, tls, fast_path, connections or Connections())
+        async with behind.open(), trio.open_nursery() as outside:
+            front = _Front(behind, stream_handler, limits, tls, fast_path, connections or Connections())
             if fast_path is not None:
                 outside.start_soon(fast_path.run)
             await front.run(listeners, close_streams, stop, task_status)
-            await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()
     finally:
         for listener in listeners:
             await trio.aclose_forcefully(listener)
-
-
-def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
-    """`app` with its last message of a response kept from being cancelled.
-
-    Hypercorn closes a connection whose request body was left unread within that very call, after telling the
-    app of the disconnect; on hearing of which quart-trio cancels the call, and the connection would stay. The
-    same call makes a connection ready for its next request: one for which it was cut off is closed, as it
-    would never read again.
-    """
-
-    async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        async def send_whole(message: ASGISendEvent) -> None:
-            if message["type"] == "http.response.body" and not message.get("more_body", False):
-                with trio.move_on_after(_LAST_S, shield=True) as sending:
-                    await send(message)
-                if sending.cancelled_caught:
-                    await trio.aclose_forcefully(stream)
-            else:
-                await send(message)
-
-        with stream.serving():
-            await stream.hold_turn()
-            await app(scope, receive, send_whole)
-
-    return finishing
-
-
-HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[bool]]
-
-
-async def _serve_http(
-    app: ASGIFramework,
-    config: Config,
-    state: LifespanState,
-    head_s: float,
-    fast_path: FastPath | None,
-    context: WorkerContext,
-    stream: FrontStream,
-) -> bool:
-    """Serve a connection by Hypercorn's own handler; return True if its next request is for others, and pushed back."""
-    connection = trio.CancelScope()
-    stream.bound_heads(head_s, connection)
-    wrapped = ASGIWrapper(_finishing(app, stream))
-    own = ConnectionState({**state, PLACE: stream.place})
-    secure = isinstance(stream, TlsFrontStream)
-
-    def elsewhere(head: bytes) -> bool:
-        return fast_path is not None and fast_path.takes(head, secure=secure)
-
-    server = StrictServer(wrapped, config, context, own, stream, elsewhere)
-    with connection:
-        await server
-    return server.handed_on
 
 
 class _Front:
@@ -199,7 +119,7 @@ class _Front:
 
     def __init__(
         self,
-        http: HttpHandler,
+        behind: Behind,
         stream: StreamHandler,
         limits: FrontLimits,
         tls: Tls | None,
@@ -208,11 +128,10 @@ class _Front:
     ) -> None:
         self._connections = connections
         self._fast_path = fast_path
-        self._http = http
+        self._behind = behind
         self._stream = stream
         self._limits = limits
         self._tls = tls
-        self._context = WorkerContext(None)
         self._turns = Turns()
         self._handshakes = Connections(limits.handshakes)
         self._requests: set[FrontStream] = set()
@@ -254,7 +173,7 @@ class _Front:
                 self._bound(requests, self._requests, began + self._limits.requests_s)
                 if self._fast_path is not None:
                     self._fast_path.stop()
-                await self._context.terminated.set()
+                await self._behind.stop()
             close_streams()
             self._bound(streams, self._streams, last)
 
@@ -369,7 +288,7 @@ class _Front:
         await trio.aclose_forcefully(stream)
 
     async def _serve(self, stream: FrontStream) -> bool:
-        """Serve requests on the fast path where they fit it, else by Hypercorn's handler, up to one for the stream.
+        """Serve requests on the fast path where they fit it, else by what is behind it, up to one for the stream.
 
         Returns True if there is such a one; it is pushed back.
         """
@@ -382,7 +301,7 @@ class _Front:
                     return True
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return False
-            if not await self._http(self._context, stream):
+            if not await self._behind.serve(stream):
                 return False
 
     async def _for_stream(self, stream: FrontStream) -> bool:

@@ -19,15 +19,12 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody, TrioRequest
 
 from deskwire.engine.core.tasks.failure import contained
+from deskwire.http.server.connection import UNREAD_MAX, UNREAD_S
 
 log: Final = structlog.get_logger(__name__)
 
 HELD_MAX: Final = 256 * 1024
 """Bytes that may wait for the handler; the connection hands over up to 64 KiB at a time."""
-
-UNREAD_MAX: Final = 1 << 16
-UNREAD_S: Final = 1.0
-"""Bytes of a body that nobody wants which are read away, and for how long."""
 
 
 class PacedBody(TrioBody):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
-from pydantic import BaseModel
-
 from deskwire.commands.reference.openapi.parameters import path_parameters
 from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.http.api.routing import Media, Route
+from deskwire.http.schemas.base import Shape, model_of
 
-Found = tuple[type[BaseModel], str]
+Found = tuple[type[Shape], str]
 """The model of an object, and the place of the object in a response."""
 
 
@@ -32,7 +31,7 @@ def links(route: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Schema]]
                 break
 
 
-def _sources(route: Route, shape: type[BaseModel], routes: Sequence[Route]) -> list[Route]:
+def _sources(route: Route, shape: type[Shape], routes: Sequence[Route]) -> list[Route]:
     """Return the routes whose responses have an object for a route's path.
 
     Routes with the same credential are preferred, and among them those that create an object to lists.
@@ -42,13 +41,13 @@ def _sources(route: Route, shape: type[BaseModel], routes: Sequence[Route]) -> l
     return [each for each in same if each.method != "GET"] or same
 
 
-def _object(route: Route, shape: type[BaseModel]) -> Found | None:
+def _object(route: Route, shape: type[Shape]) -> Found | None:
     """Return the object of this model that a route creates, or lists first; None if there is none."""
     answer: Any = route.answer
     if isinstance(answer, Media):
         return None
     answer = (get_args(answer) or (answer,))[0]
-    items = answer.model_fields.get("items")
+    items = model_of(answer).model_fields.get("items")
     if items is not None and route.method == "GET":
         listed = get_args(items.annotation)[0]
         return (listed, "/items/0") if issubclass(listed, shape) else None

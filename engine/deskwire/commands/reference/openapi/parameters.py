@@ -22,6 +22,7 @@ from deskwire.http.schemas import (
     webhooks,
     workflows,
 )
+from deskwire.http.schemas.base import Shape
 
 _IN_PATH: Final = re.compile(r"(?:([a-z0-9-]+)/)?<(?:\w+:)?(\w+)>")
 
@@ -38,7 +39,7 @@ class PathParameter:
     description: str
     example: str | int
     missing: str | None = None
-    shape: type[BaseModel] | None = None
+    shape: type[Shape] | None = None
     field: str = "id"
 
 

@@ -8,6 +8,7 @@ most of them need to be full again, one key in 3,700 shares all of its cells.
 
 from __future__ import annotations
 
+import mmap
 import secrets
 from hashlib import blake2b
 from typing import Final
@@ -16,7 +17,7 @@ from deskwire.engine.core.limits.rate_limit import Quota, Rate, nanoseconds, quo
 
 ROWS: Final = 4
 COLUMNS: Final = 1 << 16
-"""Cells in a row. All rows together are 2 MiB, of which the system gives what is used."""
+"""Cells in a row. All rows together are 2 MiB, of which the system gives the pages that are written to."""
 _CELL_BYTES: Final = 8
 _PLACE_BYTES: Final = 2  # a number below COLUMNS
 
@@ -32,7 +33,9 @@ class Sketch:
         self.refused = 0
         self._whole = self._rate = rate
         self._secret = secrets.token_bytes(16)  # or others could make up keys that share the cells of one
-        self._cells = memoryview(bytearray(ROWS * COLUMNS * _CELL_BYTES)).cast("q")
+        # Pages of the system's, which are zero and nobody's until one is written to; a bytearray writes to all of its own.
+        pages = mmap.mmap(-1, ROWS * COLUMNS * _CELL_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._cells = memoryview(pages).cast("q")
 
     def take(self, who: str, now_s: float) -> Quota | None:
         """Take one for `who`, and return what is left. With a `retry_after_s` there was none. None if there is no limit."""

@@ -35,7 +35,7 @@ class Body(BaseModel):
     have U+0000, its fields and its handler say.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel, defer_build=True)
 
     as_sent: ClassVar[bool] = False
 
@@ -47,7 +47,7 @@ class Empty(Body):
 class Query(BaseModel):
     """Query parameters: camelCase, no unknown ones."""
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, defer_build=True)
     anything: ClassVar[bool] = False
     """Whether any parameters may be given, which mean nothing to the service: the address of a page is its own."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from werkzeug.datastructures import Headers
+if TYPE_CHECKING:
+    from werkzeug.datastructures import Headers
 
 BASELINE: Final = (
     ("X-Content-Type-Options", "nosniff"),

@@ -1,0 +1,26 @@
+"""The documents about the API that the service hands out: what makes them is loaded when one is asked for, in a thread."""
+
+from __future__ import annotations
+
+from deskwire.http.api.output.static import Static
+
+
+def openapi() -> Static:
+    """Return the description of the API."""
+    from deskwire.commands.reference.openapi.document import description
+
+    return description()
+
+
+def asyncapi() -> Static:
+    """Return the description of its events."""
+    from deskwire.commands.reference.asyncapi.document import description
+
+    return description()
+
+
+def errors() -> Static:
+    """Return the page of its error codes."""
+    from deskwire.commands.reference.errors import page
+
+    return page()
