@@ -200,7 +200,9 @@ class Outbox:
             self._batch = self._ask("retries", backlog.redelivered_after, self._cursor, rows)
         elif (kind := backlog.begin_batch()) is not None:
             after = backlog.held_after if kind == "held" else backlog.redelivered_after
-            self._batch = self._ask(kind, after, backlog.held_upto if kind == "held" else END, backlog.room_for(kind))
+            self._batch = self._ask(
+                kind, after, backlog.held_upto if kind == "held" else END, backlog.room_for(kind)
+            )
         return self._batch
 
     def end_batch(self, batch: RowBatch, rows: Sequence[Delivery], now: int, *, more: bool) -> None:
