@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from deskwire.engine.webhooks.queue.pace import Pace
 
 MOST_PER_S = 10_000.0
@@ -28,7 +30,7 @@ def test_it_doubles_in_each_quarter_of_a_second_in_which_all_goes_well() -> None
     for quarter in range(1, 5):
         going_well(pace, 0.25, at=quarter * 0.25)
         rates.append(pace.rate_per_s)
-    assert all(later >= 2 * earlier for earlier, later in zip(rates, rates[1:], strict=False))
+    assert all(later >= 2 * earlier for earlier, later in pairwise(rates))
 
 
 def test_a_hundred_thousand_deliveries_are_begun_within_twenty_seconds_and_never_faster_than_the_bound() -> (
