@@ -29,6 +29,13 @@ class Watched:
         return await self._store.write(job)
 
 
+class Killed(Watched):
+    """A store that a process is killed before it writes to."""
+
+    async def write(self, job: Callable[[Any], Any]) -> Any:
+        await trio.sleep_forever()
+
+
 async def sent(installation: Installation, count: int) -> float:
     """Send events of as many conversations; return when the first began to be sent."""
     began = trio.current_time()
@@ -86,7 +93,7 @@ async def test_what_is_gathered_when_the_process_is_killed_is_sent_again(
 ) -> None:
     """Contract 6.4.4: at least once."""
     receiver = await receivers()
-    async with opened(tmp_path, stop_grace_s=0) as installation:  # nothing more is stored, as after a kill
+    async with opened(tmp_path, between=Killed, stop_grace_s=0) as installation:
         await installation.endpoint(receiver)
         await installation.send(1)
         await receiver.wait(1)
