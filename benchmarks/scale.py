@@ -27,7 +27,7 @@ class Scale:
         kills: of each database's server, under load.
         deliveries: that are pending where the rate of deliveries is measured.
         flights: attempts, or posts of httpx, at the same time there.
-        backlog: deliveries pending to a dead endpoint where its share of memory is measured.
+        backlog: deliveries pending to a dead endpoint where its share of memory is measured, and held for one that comes back.
         tickets, lists, list_s, bulk_calls: in the database where lists are timed, how many lists those are at most, for how
             long each, and changes of 1,000 tickets.
         inbox: conversations in the database where an agent's lists are timed, of six messages each.

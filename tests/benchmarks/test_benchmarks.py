@@ -38,6 +38,7 @@ SECTIONS = {
     "drain": ["drain"],
     "isolation": ["isolation"],
     "backlog": ["backlog"],
+    "catching-up": ["catching-up"],
     "engine": ["engine"],
     "nodes": ["stores", "nodes", "alternating", "added", "following", "primary", "pauses"],
     "tickets": ["tickets", "bulk"],

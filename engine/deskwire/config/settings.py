@@ -435,10 +435,10 @@ class Config:
         number(1, YEAR_S),
         "Seconds after which a delivery that is still pending is skipped; `DESKWIRE_EVENT_WINDOW_S` at most.",
     )
-    webhook_catch_up_per_s: float = setting(  # ADR 40
-        200.0,
+    webhook_catch_up_per_s: float = setting(  # ADR 90
+        10_000.0,
         number(0.1, 100_000),
-        "Deliveries of an outage that are sent to an endpoint in a second, beside new ones.",
+        "Deliveries of an outage that are sent to an endpoint in a second at most, beside new ones; it begins with 200.",
     )
     webhook_memory_deliveries: int = setting(
         1_000,

@@ -19,12 +19,15 @@ def holding(*positions: int, rate_per_s: float = 10, share: int = 8) -> Backlog:
     return backlog
 
 
-def begun(backlog: Backlog, upto: float, step: float = 0.01) -> list[float]:
+def begun(backlog: Backlog, upto: float, step: float = 0.01, *, well: bool = False) -> list[float]:
     """Return the times at which attempts begin if each ends at once and the backlog is asked every `step` seconds."""
     found, at = [], 0.0
     while at <= upto:
         while backlog.may_start(at):
-            backlog.ended(backlog.take(at).position)
+            position = backlog.take(at).position
+            if well:
+                backlog.answered(position, at, well=True)
+            backlog.ended(position)
             found.append(round(at, 2))
         at += step
     return found
@@ -137,8 +140,27 @@ def test_a_batch_is_read_when_a_quarter_of_the_room_is_left() -> None:
     assert (backlog.room, backlog.begin_batch()) == (6, "redeliveries")
 
 
-def test_it_never_has_more_than_a_hundred_in_memory() -> None:
-    assert caught_up(room=1_000).room == 100
+def test_it_never_has_more_than_five_hundred_in_memory() -> None:
+    assert caught_up(room=1_000).room == 500
+
+
+def test_a_commit_makes_a_hundred_redeliveries_at_most() -> None:
+    backlog = caught_up(room=1_000)
+    assert (backlog.room_for("held"), backlog.room_for("missed")) == (500, 100)
+
+
+def test_its_own_successes_make_it_faster() -> None:
+    slow, fast = (holding(*range(1, 900), rate_per_s=1_000) for _ in range(2))
+    assert len(begun(slow, 1.0)) < 250
+    assert len(begun(fast, 1.0, well=True)) > 500
+
+
+def test_a_failure_of_any_attempt_makes_it_slower() -> None:
+    well, ill = (holding(*range(1, 900), rate_per_s=1_000) for _ in range(2))
+    for backlog in (well, ill):
+        begun(backlog, 0.5, well=True)
+    ill.answered(9_999, 0.5, well=False)
+    assert len(begun(ill, 1.0)) < len(begun(well, 1.0))
 
 
 def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:

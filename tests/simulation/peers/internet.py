@@ -117,7 +117,7 @@ class Socket(trio.socket.SocketType):
         """Nothing to set."""
 
     def fileno(self) -> int:
-        return -1 if self._closed else 1
+        return -1
 
     def is_readable(self) -> bool:
         return self._end is not None and self._end.readable

@@ -54,7 +54,7 @@ class Dispatcher:
         waiting: further attempts that may wait for a response, after a second without one.
         rule: says when an endpoint's circuit opens.
         horizon_s: age of a delivery after which no attempt begins.
-        catch_up_per_s: attempts a second to each endpoint for what an outage left behind.
+        catch_up_per_s: attempts a second at most to each endpoint for what an outage left behind; see `queue.pace`.
         memory_deliveries: deliveries of one endpoint that are in memory at most, of each part of its outbox.
         stop_grace_s: time that a stop leaves to attempts under way.
         ssl_context: verifies receivers; the default trusts the public authorities.
@@ -79,7 +79,7 @@ class Dispatcher:
         waiting: int = 96,  # ADR 40
         rule: Rule = DEFAULT_RULE,  # contract 6.4.3, ADR 40
         horizon_s: float = 86_400.0,  # ADR 40
-        catch_up_per_s: float = 200.0,  # ADR 40
+        catch_up_per_s: float = 10_000.0,  # ADR 90
         memory_deliveries: int = 1000,
         stop_grace_s: float = _STOP_GRACE_S,
         ssl_context: ssl.SSLContext | None = None,

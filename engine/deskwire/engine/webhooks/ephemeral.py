@@ -149,7 +149,7 @@ class EphemeralWorker(Sender):
             while True:
                 self._wakeup = trio.Event()
                 self._start(attempts)
-                await self._wait(self._due_s(), working=self._free < self._slots)
+                await self._wait(self._due_s(), working=lambda: self._free < self._slots)
 
     def _start(self, attempts: trio.Nursery) -> None:
         while self._free and (delivery := self._queue.take_next(self._context.clock())) is not None:

@@ -1,4 +1,7 @@
-"""The recorder of attempts' results: it stores all that have gathered in one job, and repeats it until it succeeds."""
+"""The recorder of attempts' results: it gathers them for a moment, stores them in one job, and repeats it until it succeeds.
+
+What is gathered and not stored when the process is killed is sent again, as at-least-once allows (contract 6.4.4, ADR 90).
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,14 @@ from deskwire.engine.webhooks.retry.schedule import Ended, Retry
 
 log: Final = structlog.get_logger(__name__)
 
-_BRIEF: Final = 32
-"""Bound on the results that are written without a thread (`Brief`)."""
+GATHER_S: Final = 0.02
+"""Time for which results are gathered: a commit of their own costs more than a delivery does."""
+
+_ENOUGH: Final = 32
+"""Results that are not gathered for longer."""
+
+_BRIEF: Final = 2 * _ENOUGH
+"""Bound on the results that are written without a thread (`Brief`), with those that come during a commit."""
 
 
 @value
@@ -34,6 +43,11 @@ class Result:
     attempt: Attempt | None
     verdict: Retry | Ended
     at: int
+
+    @property
+    def delivered(self) -> bool:
+        """Return whether nothing follows: the receiver has the delivery."""
+        return isinstance(self.verdict, Ended) and self.verdict.status == "delivered"
 
     def record(self, tx: DeliveryTransaction) -> bool:
         """Store the result; return False if the delivery does not wait for it any more."""
@@ -78,6 +92,7 @@ class Recorder:
         breaker: its circuit is stored along with the results, and by itself when it has changed.
         pause_s: pause before a store that refused is tried again.
         generation: that of the courier's lease, None if there is none.
+        gathered: number of results that are not gathered for longer.
     """
 
     def __init__(
@@ -88,8 +103,10 @@ class Recorder:
         pause_s: float,
         clock: Clock,
         generation: int | None = None,
+        gathered: int = _ENOUGH,
     ) -> None:
         self._generation = generation
+        self._gathered = min(gathered, _ENOUGH)
         self._store = store
         self._endpoint = endpoint
         self._breaker = breaker
@@ -97,21 +114,28 @@ class Recorder:
         self._clock = clock
         self._results: list[Result] = []
         self._wakeup = trio.Event()
+        self._enough = trio.Event()
         self._closed = False
 
     def add(self, result: Result) -> None:
         """Hand in a result."""
         self._results.append(result)
-        self._wakeup.set()
+        if len(self._results) == 1:
+            self._wakeup.set()
+        if len(self._results) >= self._gathered:
+            self._enough.set()
 
     def wake(self) -> None:
-        """Take note that the circuit may have changed."""
+        """Take note that the circuit may have changed; that it has closed is stored at once."""
         self._wakeup.set()
+        if self._breaker.release_due:
+            self._enough.set()
 
     def close(self) -> None:
         """Take note that no more results are coming."""
         self._closed = True
         self._wakeup.set()
+        self._enough.set()
 
     async def next(self) -> Recorded | None:
         """Store the next results and return them; None at the end. Raises Superseded.
@@ -123,6 +147,10 @@ class Recorder:
                 return None
             self._wakeup = trio.Event()
             await self._wakeup.wait()
+        with trio.move_on_after(GATHER_S):
+            await self._enough.wait()
+        if not self._closed:
+            self._enough = trio.Event()
         results, self._results = self._results, []
         while True:
             circuit, released = self._breaker.unsaved, self._breaker.release_due

@@ -14,7 +14,7 @@ from typing import Final, Protocol, Self
 import structlog
 import trio
 
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.tasks.failure import survived
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -28,8 +28,6 @@ log: Final = structlog.get_logger(__name__)
 
 _CLOSE_S: Final = 1.0
 """Bound for closing connections at the end; it needs no network, so this is only for bugs."""
-
-_NEVER: Final = float("inf")
 
 
 class Sendable(Postable, AttemptPlan, Protocol):
@@ -141,29 +139,28 @@ class Sender(ABC):
     async def _post(self, delivery: Sendable, may_send: Callable[[], bool]) -> Attempt | None:
         at, began = self._context.clock(), trio.current_time()
         assert self._signing is not None, "the worker runs"
-        # A bug in one delivery must not stop the others.
-        with contained(partial(self._log_failure, delivery)):
-            try:
-                return await self._client.post(delivery, self._signing.at(at), may_send)
-            except Withheld:
-                return None
+        try:
+            return await self._client.post(delivery, self._signing.at(at), may_send)
+        except Withheld:
+            return None
+        except BaseException as error:  # noqa: BLE001  # a bug in one delivery must not stop the others
+            survived(error, partial(self._log_failure, delivery))
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
 
     def _log_failure(self, delivery: Sendable, failure: BaseException) -> None:
         log.error(self._failure_event, endpoint=self.endpoint.id, delivery=delivery.id, exc_info=failure)
 
-    async def _wait(self, due_s: float, *, working: bool) -> None:
-        """Return after a wakeup or `due_s` seconds; close connections that have been idle for long.
+    async def _wait(self, due_s: float, *, working: Callable[[], bool]) -> None:
+        """Return after a wakeup, after `due_s` seconds, or sooner; close connections that have been idle for long.
 
         Args:
             due_s: infinite if nothing is due before a wakeup.
-            working: whether attempts are under way, so that the connections are in use.
+            working: tells whether attempts are under way, so that the connections are in use.
         """
-        idle_s = _NEVER if working else KEEPALIVE_S
-        with trio.move_on_after(min(due_s, idle_s)) as scope:
+        with trio.move_on_after(min(due_s, KEEPALIVE_S)) as scope:
             await self._wakeup.wait()
-        if scope.cancelled_caught and due_s > idle_s:
+        if scope.cancelled_caught and due_s > KEEPALIVE_S and not working():
             await self._client.aclose()
-            with trio.move_on_after(due_s - idle_s):
+            with trio.move_on_after(due_s - KEEPALIVE_S):
                 await self._wakeup.wait()

@@ -60,7 +60,13 @@ class EndpointWorker(Sender):
         self._outbox = context.outbox(breaker)
         self._outage = Outage(context, breaker, self._outbox)
         self._recorder = Recorder(
-            context.store, endpoint, breaker, context.pause_s, context.clock, generation
+            context.store,
+            endpoint,
+            breaker,
+            context.pause_s,
+            context.clock,
+            generation,
+            gathered=max(1, context.memory // 4),
         )
         self._slots = AttemptSlots(context.concurrency, context.waiting)
         self._probe: int | None = None
@@ -123,6 +129,20 @@ class EndpointWorker(Sender):
         if self._slots.free or not self._relieving or self._outbox.wants_live_rows:
             self._wakeup.set()
 
+    def _wake_if_due(self) -> None:
+        """Wake the main task if the end of an attempt, or its record, has given it something to do.
+
+        It waits for the next retry by itself, but for one of the backlog only while there is a place for it.
+        """
+        outbox = self._outbox
+        if (
+            self._relieving
+            or outbox.wants_rows(self._context.clock())
+            or outbox.backlog.next_at() is not None
+            or self._outage.over
+        ):
+            self._wakeup.set()
+
     def abandon(self) -> None:
         """Give attempts under way no grace when the worker is cancelled."""
         self._grace_s = 0.0
@@ -155,7 +175,11 @@ class EndpointWorker(Sender):
             if recorded.released is not None and self.breaker.closed:
                 self._outbox.release(recorded.released)
                 self._outage.released(self.endpoint)
-            self._wakeup.set()
+                self._wakeup.set()
+            if all(result.delivered for result, _ in recorded.results):
+                self._wake_if_due()
+            else:
+                self._wakeup.set()
 
     def _stop(self, grace: trio.CancelScope) -> None:
         self._stopping = True
@@ -176,7 +200,7 @@ class EndpointWorker(Sender):
             if self._attempts is not None:
                 self._start(self._attempts)
             due_s = self._due_s(self._context.clock(), trio.current_time())
-            await self._wait(max(0.0, due_s), working=self._slots.used)
+            await self._wait(max(0.0, due_s), working=self._working)
             self._relieving = False
 
     async def _tend(self) -> None:
@@ -214,6 +238,9 @@ class EndpointWorker(Sender):
             self._wakeup.set()
             return False
         return True
+
+    def _working(self) -> bool:
+        return self._slots.used
 
     def _start(self, attempts: trio.Nursery) -> None:
         while (delivery := self._next()) is not None:
@@ -263,7 +290,7 @@ class EndpointWorker(Sender):
                         self._wake_if_useful()  # more is due than this task alone can send
         finally:
             self._tasks -= 1
-            self._wakeup.set()
+            self._wake_if_due()
             self._close_if_done()
 
     async def _send(self, delivery: Delivery) -> Result:
@@ -278,6 +305,7 @@ class EndpointWorker(Sender):
             reason = None if may_have(self.endpoint, delivery.event.type) else NOT_ASKED
             return Result(delivery, None, Ended("skipped", reason), self._context.clock())
         attempt, follows = made
+        outbox.backlog.answered(position, trio.current_time(), well=attempt.error is None)
         if outbox.as_it_is(position).event is not delivery.event:
             attempt = replace(attempt, answer=b"")  # it may quote what was redacted meanwhile
         follows = self._outage.judged(follows, self.endpoint)

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.client import KEPT_MAX, READ_MAX, Client
-from deskwire.engine.webhooks.http.connection import BODY_WIRE_MAX, HEAD_MAX, Connection
+from deskwire.engine.webhooks.http.connection import BODY_WIRE_MAX, HEAD_MAX, ended_lines
 from deskwire.engine.webhooks.http.pool import KEEPALIVE_S
 from tests.support.sockets.receivers import (
     Behaviour,
@@ -291,10 +291,6 @@ async def alone(receiver: Receiver) -> Attempt:
 
 
 @pytest.mark.parametrize("value", [b"a\r\nX: b", b"a\nX: b", b"a\rb", b"a\0b"])
-async def test_a_header_that_would_be_read_as_two_is_not_sent(value: bytes) -> None:
-    ours, theirs = trio.socket.socketpair()
-    with ours, theirs:
-        connection = Connection(trio.SocketStream(ours))
-        with pytest.raises(h11.LocalProtocolError):
-            await connection.send(b"POST", b"/", [(b"Host", b"x"), (b"X", value)])
-        assert not theirs.is_readable()
+def test_a_header_that_would_be_read_as_two_is_not_sent(value: bytes) -> None:
+    with pytest.raises(h11.LocalProtocolError):
+        ended_lines(b"Host: x", b"X: " + value)

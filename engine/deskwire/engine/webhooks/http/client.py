@@ -13,7 +13,7 @@ import trio
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.connection import Connection, secured
+from deskwire.engine.webhooks.http.connection import Connection, ended_lines, secured
 from deskwire.engine.webhooks.http.dialer import Route
 from deskwire.engine.webhooks.http.failure import SHORTAGE_WAIT_MS, WIRE_ERRORS, in_words, shortage
 from deskwire.engine.webhooks.http.pool import IdleConnections
@@ -119,12 +119,15 @@ class Client:
         self._timeout_s = timeout_s
         self._clock = clock
         self._idle: Final = IdleConnections()
-        self._form, extra = route.form(self._target)
-        self._headers: Final = (
+        form, extra = route.form(self._target)
+        headers = (
             (b"Host", self._target.authority),
             (b"Content-Type", b"application/json"),
             (b"User-Agent", _USER_AGENT),
             *extra,
+        )
+        self._head: Final = ended_lines(
+            b"POST %s HTTP/1.1" % form, *[b"%s: %s" % header for header in headers]
         )
 
     async def post(
@@ -141,7 +144,7 @@ class Client:
         which is cut off at READ_MAX; a connection whose body was not read to its end is closed.
         """
         at, began = self._clock(), trio.current_time()
-        headers = self._headers_of(delivery, secrets, at)
+        request = self._request(delivery, secrets, at)
         seen, used = _Seen(), None
         with trio.CancelScope(deadline=began + self._timeout_s) as scope:
             try:
@@ -149,7 +152,7 @@ class Client:
                 if not may_send():
                     used.close()
                     raise Withheld
-                await _exchange(used, self._form, headers, delivery.event.body, seen)
+                await _exchange(used, request, seen)
             except (*WIRE_ERRORS, MemoryError) as error:
                 seen.lacked = shortage(error)
                 seen.error = seen.lacked or in_words(error)
@@ -176,19 +179,19 @@ class Client:
         self._idle.close()
         await trio.lowlevel.checkpoint()
 
-    def _headers_of(self, delivery: Postable, secrets: Sequence[str], at: int) -> list[Header]:
-        body = delivery.event.body
-        headers = [
-            *self._headers,
-            (b"Content-Length", b"%d" % len(body)),
-            (b"Service-Signature", signature_header(secrets, at // 1000, body).encode()),
-            (b"Service-Delivery-Id", delivery.id.encode()),
-            (b"Service-Event", delivery.event.type.encode()),
-            (b"Service-Attempt", b"%d" % (delivery.attempts + 1)),
-        ]
-        if delivery.previous is not None:
-            headers.append((b"Service-Previous-Sequence", b"%d" % delivery.previous))
-        return headers
+    def _request(self, delivery: Postable, secrets: Sequence[str], at: int) -> bytes:
+        event, previous = delivery.event, delivery.previous
+        body = event.body
+        lines = ended_lines(
+            b"Content-Length: %d" % len(body),
+            b"Service-Signature: " + signature_header(secrets, at // 1000, body).encode(),
+            b"Service-Delivery-Id: " + delivery.id.encode(),
+            b"Service-Event: " + event.type.encode(),
+            b"Service-Attempt: %d" % (delivery.attempts + 1),
+            *(() if previous is None else (b"Service-Previous-Sequence: %d" % previous,)),
+            b"",
+        )
+        return self._head + lines + body
 
     async def _connect(self, seen: _Seen) -> Connection:
         seen.stage = self._route.stage
@@ -199,12 +202,10 @@ class Client:
         return Connection(stream)
 
 
-async def _exchange(
-    connection: Connection, target: bytes, headers: list[Header], body: bytes, seen: _Seen
-) -> None:
+async def _exchange(connection: Connection, request: bytes, seen: _Seen) -> None:
     """Send and read on one connection. Nothing is sent a second time: it may have arrived."""
     try:
-        await connection.send(b"POST", target, headers, body)
+        await connection.send(b"POST", request)
         seen.status, seen.headers = await connection.head()
         size = 0
         while size < READ_MAX and (piece := await connection.piece()):

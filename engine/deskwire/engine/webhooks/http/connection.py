@@ -7,6 +7,7 @@ BODY_WIRE_MAX bytes after it, framing included. The caller bounds the time.
 
 from __future__ import annotations
 
+import os
 import ssl
 from contextlib import ExitStack
 from typing import Final
@@ -14,7 +15,7 @@ from typing import Final
 import h11
 import trio
 
-from deskwire.engine.core.http1 import Header, ResponseHead, plain_response
+from deskwire.engine.core.http1 import ResponseHead, plain_response
 
 HEAD_MAX: Final = 64 * 1024
 """Bytes of a response up to the end of its head."""
@@ -23,11 +24,8 @@ BODY_WIRE_MAX: Final = 32 * 1024
 """Bytes after the head, the framing of chunks included: twice what is read of a body."""
 
 _READ: Final = 16 * 1024
+_ANY_HOST: Final = ((b"Host", b"*"),)
 _ALPN: Final = ("http/1.1",)
-
-
-_Request = tuple[bytes, bytes, list[Header], bytes]
-_NONE: Final[_Request] = (b"", b"", [], b"")
 
 
 class Disconnected(Exception):
@@ -44,24 +42,24 @@ class Connection:
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
         self._socket: Final = socket_of(stream)
-        self._bare: Final = isinstance(stream, trio.SocketStream)
-        self._request = _NONE
+        self._bare: Final = isinstance(stream, trio.SocketStream) and self._socket.fileno() >= 0
+        self._method = b""
         self._wire: h11.Connection | None = None  # while a response is not plain
         self._body = b""
         self._left = 0
         self.idle_since = 0.0
 
-    async def send(self, method: bytes, target: bytes, headers: list[Header], body: bytes = b"") -> None:
-        """Send a request, whose headers say how long its body is.
+    async def send(self, method: bytes, request: bytes) -> None:
+        """Send a request, which says how long its body is.
 
         A connection that breaks meanwhile is no error: some servers respond first, and close (RFC 9112, 9.6).
-
-        Raises h11.LocalProtocolError for what is no request.
         """
-        self._request, self._left = (method, target, headers, body), HEAD_MAX
-        data = _written(method, target, headers)
+        self._method, self._left = method, HEAD_MAX
         try:
-            await self._send(data + body)
+            if self._bare:
+                request = self._sent_now(request)
+            if request:
+                await self._stream.send_all(request)
         except trio.BrokenResourceError:
             pass  # reading shows whether there is a response
 
@@ -76,7 +74,7 @@ class Connection:
         data = await self._receive()
         if not data:
             raise Disconnected
-        plain = plain_response(data) if self._request[0] != b"CONNECT" else None
+        plain = plain_response(data) if self._method != b"CONNECT" else None
         if plain is not None:
             head, self._body = plain
             return head
@@ -98,12 +96,9 @@ class Connection:
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     def _strict(self) -> h11.Connection:
-        """Return an h11 connection as if it had sent the request."""
-        method, target, headers, body = self._request
+        """Return an h11 connection that has sent a request with this method; of a response, nothing depends on the rest."""
         wire = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_MAX)
-        wire.send(h11.Request(method=method, target=target, headers=headers))
-        if body:
-            wire.send(h11.Data(data=body))
+        wire.send(h11.Request(method=self._method, target=b"*", headers=_ANY_HOST))
         wire.send(h11.EndOfMessage())
         return wire
 
@@ -119,28 +114,34 @@ class Connection:
             wire.receive_data(data)
         return event
 
-    async def _send(self, data: bytes) -> None:
-        """Send all of the data. Raises trio.BrokenResourceError."""
-        if self._bare:  # nobody else uses the socket, so the stream's guard against that is left out
-            try:
-                data = data[await self._socket.send(data) :]
-            except OSError as error:
-                raise trio.BrokenResourceError from error
-        if data:
-            await self._stream.send_all(data)
-
-    async def _receive(self) -> bytes:
-        """Return the next bytes, empty at the end. Raises trio.BrokenResourceError."""
-        if not self._bare:
-            return bytes(await self._stream.receive_some(_READ))
+    def _sent_now(self, data: bytes) -> bytes:
+        """Send what the system takes without waiting; return the rest. Raises trio.BrokenResourceError."""
         try:
-            return await self._socket.recv(_READ)
+            return data[os.write(self._socket.fileno(), data) :]
+        except BlockingIOError:
+            return data
         except OSError as error:
             raise trio.BrokenResourceError from error
 
+    async def _receive(self) -> bytes:
+        """Return the next bytes, empty at the end. Raises trio.BrokenResourceError.
+
+        On the socket itself it takes half the time: the stream tries to read before there is anything.
+        """
+        if not self._bare:
+            return bytes(await self._stream.receive_some(_READ))
+        while True:
+            await trio.lowlevel.wait_readable(self._socket)
+            try:
+                return os.read(self._socket.fileno(), _READ)
+            except BlockingIOError:
+                pass  # woken for nothing
+            except OSError as error:
+                raise trio.BrokenResourceError from error
+
     def next_cycle(self) -> bool:
         """Make ready for another request; return False if there can't be one, as something is unread or was the last."""
-        wire, self._wire, self._request = self._wire, None, _NONE
+        wire, self._wire = self._wire, None
         if wire is None:
             return not self._body
         return wire.our_state is h11.DONE and wire.their_state is h11.DONE and not any(wire.trailing_data)
@@ -165,14 +166,12 @@ class Connection:
         self._socket.close()
 
 
-def _written(method: bytes, target: bytes, headers: list[Header]) -> bytes:
-    """Return a request up to its body. Raises h11.LocalProtocolError if that would be read as something else."""
-    lines = [b"%s %s HTTP/1.1" % (method, target), *[b"%s: %s" % header for header in headers], b"", b""]
-    head = b"\r\n".join(lines)
-    ends = len(lines) - 1
-    if head.count(b"\n") != ends or head.count(b"\r") != ends or b"\0" in head:
+def ended_lines(*lines: bytes) -> bytes:
+    """Return lines of a request's head. Raises h11.LocalProtocolError if they would be read as something else."""
+    data = b"\r\n".join((*lines, b""))
+    if data.count(b"\n") != len(lines) or data.count(b"\r") != len(lines) or b"\0" in data:
         raise h11.LocalProtocolError("a line ends within the head of the request")
-    return head
+    return data
 
 
 async def secured(stream: trio.abc.Stream, context: ssl.SSLContext, name: str) -> trio.abc.Stream:

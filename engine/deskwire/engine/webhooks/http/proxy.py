@@ -18,7 +18,7 @@ import trio
 
 from deskwire.engine.core.http1 import Header, phrase
 from deskwire.engine.webhooks.http.address import Policy
-from deskwire.engine.webhooks.http.connection import Connection, secured
+from deskwire.engine.webhooks.http.connection import Connection, ended_lines, secured
 from deskwire.engine.webhooks.http.dialer import dial_first, judge
 from deskwire.engine.webhooks.http.failure import WIRE_ERRORS, ProxyFailed, in_words
 from deskwire.engine.webhooks.http.resolver import Resolver, spelled_addresses
@@ -96,7 +96,9 @@ async def _tunnel(stream: trio.abc.Stream, target: Target, headers: Sequence[Hea
         undo.callback(connection.close)
         host = f"[{target.host}]" if ":" in target.host else target.host
         where = f"{host}:{target.port}".encode()
-        await connection.send(b"CONNECT", where, [(b"Host", where), *headers])
+        lines = [b"%s: %s" % header for header in ((b"Host", where), *headers)]
+        head = ended_lines(b"CONNECT %s HTTP/1.1" % where, *lines, b"")
+        await connection.send(b"CONNECT", head)
         status = (await connection.head()).status
         if not 200 <= status < 300:
             raise ProxyFailed(f"status {status}{_phrase(status)}")

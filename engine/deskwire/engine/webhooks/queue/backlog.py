@@ -4,7 +4,7 @@ There are three kinds, sent in this order: redeliveries that are there already; 
 attempts, of which redeliveries are made batch by batch; and those that were held, up to the position at which the circuit
 was closed. Of each conversation one is under way at a time, whichever kind it is.
 
-They go at a bounded rate, and take a share of the endpoint's places: new events do not wait for them, nor they for ever.
+They go at a bounded rate, which grows while all goes well (`pace`), and take a share of the endpoint's places: new events do not wait for them, nor they for ever.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from typing import Final, Literal, assert_never
 
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
+from deskwire.engine.webhooks.queue.pace import Pace
 
 Kind = Literal["redeliveries", "missed", "held"]
 
-_ROOM: Final = 100
+_ROOM: Final = 500
 """Bound on the deliveries in memory; a batch is read when a quarter is left."""
 
-_BURST_S: Final = 0.1
-"""Unused time that may be made up for after a busy moment."""
+_MADE_AT_ONCE: Final = 100
+"""Redeliveries of missed ones that one commit makes; a few milliseconds of the writer's time."""
 
 
 class Backlog:
     """One endpoint's backlog.
 
     Args:
-        rate_per_s: attempts that begin in a second at most.
+        most_per_s: attempts that begin in a second at most.
         share: attempts that are under way at the same time at most.
         room: deliveries that are in memory at most.
 
@@ -39,7 +40,7 @@ class Backlog:
         started: number of attempts that were begun since the backlog last was empty.
     """
 
-    def __init__(self, rate_per_s: float, share: int, room: int) -> None:
+    def __init__(self, most_per_s: float, share: int, room: int) -> None:
         self.ordered = OrderedDeliveries()
         self.held_after = 0
         self.held_upto = 0
@@ -47,16 +48,19 @@ class Backlog:
         self.missed = False
         self.started = 0
         self._redeliveries = False
-        self._interval_s = 1 / rate_per_s
+        self._pace = Pace(most_per_s)
         self._share = share
         self._room = min(room, _ROOM)
-        self._next_at = 0.0
         self._under_way: set[int] = set()
 
     @property
     def room(self) -> int:
         """The number of deliveries that may still be taken in."""
         return self._room - len(self.ordered.held)
+
+    def room_for(self, kind: Kind) -> int:
+        """Return how many rows a batch of this kind may have."""
+        return min(self.room, _MADE_AT_ONCE) if kind == "missed" else self.room
 
     @property
     def empty(self) -> bool:
@@ -72,18 +76,24 @@ class Backlog:
     def take_up(self, upto: int) -> None:
         """Begin anew, with all pending redeliveries and the deliveries that were held up to this position."""
         self.clear()
+        self._pace.begin_anew()
         self.held_upto, self._redeliveries = upto, True
 
     def note_redelivery(self) -> None:
         """Take note that there are redeliveries to be read."""
         self._redeliveries = True
 
+    @property
+    def wants_rows(self) -> bool:
+        """Return whether there is a batch to read now, and room for it."""
+        return len(self.ordered.held) <= self._room // 4 and self._wants() is not None
+
     def begin_batch(self) -> Kind | None:
         """Return the kind of batch to read now, None if there is none or no room for one.
 
         `end_batch` or `give_up_batch` must follow.
         """
-        kind = self._wants() if len(self.ordered.held) <= self._room // 4 else None
+        kind = self._wants() if self.wants_rows else None
         match kind:
             case "redeliveries":
                 self._redeliveries = False
@@ -116,11 +126,11 @@ class Backlog:
 
     def next_at(self) -> float | None:
         """Return the time at which the next attempt may begin, in Trio's seconds; None if none may."""
-        return self._next_at if self.ordered and len(self._under_way) < self._share else None
+        return self._pace.next_at if self.ordered and len(self._under_way) < self._share else None
 
     def urgent(self, at: float) -> bool:
         """Return whether one is to be sent at `at` (Trio's seconds) before anything else, as none is under way."""
-        return bool(self.ordered) and not self._under_way and self._next_at <= at
+        return bool(self.ordered) and not self._under_way and self._pace.next_at <= at
 
     def may_start(self, at: float) -> bool:
         """Return whether one may be sent at `at` (Trio's seconds)."""
@@ -130,10 +140,17 @@ class Backlog:
     def take(self, at: float) -> Delivery:
         """Take the next one, at `at` (Trio's seconds); `ended` must follow."""
         delivery = self.ordered.take()
-        self._next_at = max(self._next_at, at - _BURST_S) + self._interval_s
+        self._pace.begin(at)
         self._under_way.add(delivery.position)
         self.started += 1
         return delivery
+
+    def answered(self, position: int, at: float, *, well: bool) -> None:
+        """Take note of how an attempt has ended at `at` (Trio's seconds); its own set the pace, and all failures do."""
+        if not well:
+            self._pace.failed(at)
+        elif position in self._under_way:
+            self._pace.succeeded()
 
     def ended(self, position: int) -> None:
         """Take note that an attempt has ended; without effect if it was none of the backlog's."""

@@ -182,6 +182,12 @@ class Outbox:
         room, needed = self._memory - len(self._live.held), self._memory // (2 if self._live else 8)
         return self._behind and not self.holds and self._batch is None and room >= max(1, needed)
 
+    def wants_rows(self, now: int) -> bool:
+        """Return whether there is a batch to read at `now` (ms)."""
+        if self.holds or self._batch is not None:
+            return False
+        return self.wants_live_rows or self._retries.wants_rows(now) or self.backlog.wants_rows
+
     def wants_batch(self, now: int) -> RowBatch | None:
         """Return the batch to read at `now` (ms), if any; `end_batch` or `give_up_batch` must follow."""
         if self.holds or self._batch is not None:
@@ -194,7 +200,9 @@ class Outbox:
             self._batch = self._ask("retries", backlog.redelivered_after, self._cursor, rows)
         elif (kind := backlog.begin_batch()) is not None:
             after = backlog.held_after if kind == "held" else backlog.redelivered_after
-            self._batch = self._ask(kind, after, backlog.held_upto if kind == "held" else END, backlog.room)
+            self._batch = self._ask(
+                kind, after, backlog.held_upto if kind == "held" else END, backlog.room_for(kind)
+            )
         return self._batch
 
     def end_batch(self, batch: RowBatch, rows: Sequence[Delivery], now: int, *, more: bool) -> None:
