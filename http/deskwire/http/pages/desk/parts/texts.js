@@ -17,6 +17,7 @@ export const t = {
   loading: "Loading", failed: "It could not be loaded", gone: "There is nothing here", goneText: "It was deleted, it is in another project, or the address is wrong.",
   noMore: "That is all.", showMore: "Show more", loadingMore: "Loading more",
   /** @param {number} n */ shown: (n) => `${n.toLocaleString()} shown`,
+  /** @param {number} n */ fresh: (n) => `${n.toLocaleString()} new or moved`,
   /** @param {string} at */ asOf: (at) => `As of ${at}: the service does not answer.`,
   more: "More", calls: "Calls of this page", asJson: "As JSON", asCurl: "As curl",
   asCurlText: "Set DESKWIRE_TOKEN to an access token of yours, or to a machine credential.",

@@ -9,7 +9,7 @@ import { States, useCall } from "../parts/loading.js";
 import { Link, ask } from "../parts/link.js";
 import { Copied } from "../parts/secret.js";
 import { Exact, Outcome, duration, exact, reasonOf } from "./words.js";
-import { useFresh } from "./fresh.js";
+import { useFresh } from "../parts/fresh.js";
 
 /** Sends the event of a delivery again, and shows the new delivery. @param {any} row @param {() => unknown} then */
 export async function again(row, then) {

@@ -14,7 +14,7 @@ import { Chart } from "../parts/chart.js";
 import { Log } from "./log.js";
 import { Edit, Recover, Replay } from "./endpoint-forms.js";
 import { Health, endpointName, exact, healthOf, reasonOf } from "./words.js";
-import { useFresh } from "./fresh.js";
+import { useFresh } from "../parts/fresh.js";
 
 /** @param {{id: string}} props */
 export function Endpoint({ id }) {

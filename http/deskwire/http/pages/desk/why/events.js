@@ -13,7 +13,7 @@ import { Copied, copy } from "../parts/secret.js";
 import { CONTRACT, EXTENSIONS } from "./event-types.js";
 import { conversationIn } from "./endpoint-forms.js";
 import { Exact, Outcome, duration } from "./words.js";
-import { useEvents } from "./fresh.js";
+import { useEvents } from "../parts/fresh.js";
 
 const PAGE = 50;
 const ROWS_MAX = 500;

@@ -14,7 +14,7 @@ import { asOf, differing, moments, saidBy } from "./past.js";
 import { told } from "./told.js";
 import { conversationIn } from "./endpoint-forms.js";
 import { Exact, exact } from "./words.js";
-import { useEvents } from "./fresh.js";
+import { useEvents } from "../parts/fresh.js";
 /** @import { Values } from "../parts/form.js" */
 
 const PAGE = 200;
