@@ -187,19 +187,26 @@ export function Menu(props) {
   <//>`;
 }
 
+/** What of a row or another part can have the focus first. @param {Element} part @returns {HTMLElement|null} */
+export const stopOf = (part) => part.querySelector("th a, th button, a, button");
+
 /**
- * A modal dialog, open as long as it is there.
+ * A modal dialog, open as long as it is there. It begins at its first field, and before something that is lost at the button that leaves. Behind it, the focus is
+ * where it was; if that has gone, at the row that is there instead of it, or at the heading.
  * @param {{title: string, close: () => void, class?: string, bare?: boolean, held?: boolean, children?: any}} props
  */
 export function Dialog(props) {
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useLayoutEffect(() => {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
+    const row = before?.closest("tr");
+    const near = [row, row?.nextElementSibling, row?.previousElementSibling];
     box.current?.showModal();
-    /** @type {HTMLElement | null} */ (box.current?.querySelector("[autofocus]"))?.focus();
+    /** @type {HTMLElement | null} */ (box.current?.querySelector("[autofocus]") ?? box.current?.querySelector("form :is(input, select, textarea), form .actions button"))?.focus();
     return () => {
       box.current?.close(); // as long as it is open, nothing behind it takes the focus
-      if (before?.isConnected) before.focus();
+      const there = near.map((each) => each?.isConnected && stopOf(each)).find(Boolean);
+      (before?.isConnected ? before : there || /** @type {HTMLElement|null} */ (document.querySelector(".page-head h1")))?.focus();
     };
   }, []);
   return html`<dialog

@@ -1,6 +1,6 @@
 // @ts-check
 /** One ticket: its fields, whose change is refused if a colleague was faster; snooze, what it belongs to, and its log. */
-import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Avatar, Button, Menu, Name, say, soon } from "../parts.js";
 import { Problem, call } from "../api.js";
@@ -75,10 +75,6 @@ export function One({ id }) {
     go("tickets");
   };
   const now = theirs?.ticket ?? of.data;
-  const focused = box.current?.contains(document.activeElement) ? /** @type {HTMLInputElement} */ (document.activeElement).name : null;
-  useLayoutEffect(() => {
-    if (focused !== null) /** @type {HTMLElement|null|undefined} */ (box.current?.querySelector(focused ? `[name="${focused}"]` : "[type=submit]"))?.focus();
-  }, [edits]); // fields that are made anew have the focus where it was
   const sleep = () => [...times().map((each) => ({ label: each.label, hint: each.hint, pick: () => void snooze(each.at.toISOString()) })), ...(now?.snoozedUntil ? [{ label: t.tickets.wake, icon: "sun", pick: () => void snooze(null) }] : [])];
   const actions = manages && of.data && html`<${Menu} label=${t.tickets.snooze} icon="moon" caret entries=${sleep} /><${Button} icon="close" label=${t.delete} press=${() => setDeletes(true)} />`;
   return html`<${Frame} title=${now?.title ?? t.tickets.one} up=${{ to: "tickets", label: t.pages.tickets }} actions=${actions} calls=${[of.call, log.call]}>
