@@ -120,6 +120,7 @@ def test_a_failed_delivery_is_found_in_the_log_and_sent_again(desk: Desk, stage:
     stage.converse("keys-hook", "For the CRM")
     keys = _opened(desk, "webhooks", "Webhooks")
     page = desk.page
+    expect(page.get_by_role("link", name="crm by keys")).to_be_visible()
     keys.press("j")
     keys.stands_at(page.get_by_role("link", name="crm by keys"))
     keys.press("Enter")

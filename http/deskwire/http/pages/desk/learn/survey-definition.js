@@ -2,7 +2,8 @@
 /** The definition of a survey, edited with its problems beside each line and published as a version; and the versions there are. */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, say } from "../parts.js";
+import { Ago, Button, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { may } from "../session.js";
 import { Meanwhile } from "../parts/gone.js";

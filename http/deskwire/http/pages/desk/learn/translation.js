@@ -2,7 +2,8 @@
 /** One entry in one language, beside what it says in the primary language. */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Dialog, Menu, say } from "../parts.js";
+import { Menu, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame } from "../parts/frame.js";

@@ -2,7 +2,8 @@
 /** The translatable entries of a project: those that a language lacks first, each beside what it says in the primary language. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, say } from "../parts.js";
+import { Ago, Button, Empty, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { go, may, project } from "../session.js";
 import { Frame } from "../parts/frame.js";

@@ -2,7 +2,8 @@
 /** One workflow: its flows as a picture with what waits where, its definition, try-out, runs and versions. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Menu, say } from "../parts.js";
+import { Ago, Button, Empty, Menu, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame, Section } from "../parts/frame.js";

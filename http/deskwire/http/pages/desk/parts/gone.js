@@ -2,7 +2,7 @@
 /** The dialogs before something that can't be taken back, and after a change that came too late. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Dialog } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { Field, Form } from "./form.js";
 /** @import { Values } from "./form.js" */
 

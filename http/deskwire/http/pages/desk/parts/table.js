@@ -2,7 +2,8 @@
 /** A table of a list: its columns, rows that can be chosen, `j` and `k` from row to row, and the next page on demand. */
 import { html, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, cx, stopOf } from "../parts.js";
+import { Button, cx } from "../parts.js";
+import { stopOf } from "../dialog.js";
 import { handle } from "../keys.js";
 import { States } from "./loading.js";
 /** @import { Listed } from "./loading.js" */

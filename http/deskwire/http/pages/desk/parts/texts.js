@@ -1,10 +1,8 @@
 // @ts-check
 /** The sentences of what all pages share. Those of a page stand in the texts of its group. */
-import { t as desk } from "../texts.js";
+import { many, t as desk } from "../texts.js";
 
-const plural = new Intl.PluralRules("en");
-/** A number with its noun. @param {number} n @param {string} one @param {string} other */
-export const many = (n, one, other) => `${n.toLocaleString()} ${plural.select(n) === "one" ? one : other}`;
+export { many };
 
 export const t = {
   tryAgain: desk.tryAgain, cancel: desk.cancel, save: desk.save, close: desk.close, copy: desk.copy, copied: desk.copied,

@@ -2,7 +2,8 @@
 /** Tickets: the list with its filters, changes of many at once, and new ones. One by itself is in ticket.js. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Name, cx, lazy, say, soon } from "../parts.js";
+import { Ago, Button, Empty, Name, cx, lazy, say, soon } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame } from "../parts/frame.js";

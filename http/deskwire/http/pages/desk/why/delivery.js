@@ -2,7 +2,8 @@
 /** One delivery: each attempt with its answer, the event that was sent, and sending it again. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, say } from "../parts.js";
+import { Button, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { Pairs } from "../parts/frame.js";
 import { States, useCall } from "../parts/loading.js";

@@ -2,7 +2,8 @@
 /** One webhook endpoint: how it is, its deliveries by the hour, its log, and what can be done with it. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Menu, say } from "../parts.js";
+import { Ago, Button, Menu, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { go } from "../session.js";
 import { Frame, Pairs, Section } from "../parts/frame.js";

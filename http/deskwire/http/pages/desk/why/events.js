@@ -2,7 +2,8 @@
 /** The live log: every event of the project as it comes, with filters, and what became of each at endpoints. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, Empty, Icon } from "../parts.js";
+import { Button, Empty, Icon } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { may } from "../session.js";
 import { connection } from "../feed.js";
 import { Frame, Pairs } from "../parts/frame.js";
