@@ -105,6 +105,49 @@ def test_a_colleagues_translation_is_shown_beside_mine_before_it_is_replaced(
     assert fields_of(stage, entry_id, "de") == {"text": "Bezahlen"}
 
 
+def test_of_two_first_texts_of_a_language_the_second_is_shown_beside_the_first(
+    desk: Desk, stage: Stage
+) -> None:
+    entry_id = entry(stage, "first", text="Pay")
+    desk.sign_in()
+    desk.tolerated.append(NETWORK)
+    shown(desk, f"translations?entry={entry_id}&language=de", entry_id)
+    field, save = desk.page.get_by_label("text, de"), desk.page.get_by_role("button", name="Save")
+    field.fill("Bezahlen")
+    entry(stage, "first", "de", text="Zahlen")
+    save.click()
+    dialog = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
+    expect(dialog.get_by_role("row").filter(has_text="Zahlen")).to_contain_text("Bezahlen")
+    desk.page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(field).to_have_value("Bezahlen")
+    save.click()
+    assert fields_of(stage, entry_id, "de") == {"text": "Zahlen"}
+    dialog.get_by_role("button", name="Keep theirs").click()
+    expect(field).to_have_value("Zahlen")
+    field.fill("Jetzt bezahlen")
+    save.click()
+    expect(desk.page.get_by_text("Saved in de.").last).to_be_visible()
+    assert fields_of(stage, entry_id, "de") == {"text": "Jetzt bezahlen"}
+
+
+def test_a_new_entry_never_replaces_one_that_is_there(desk: Desk, stage: Stage) -> None:
+    entry_id = entry(stage, "taken", text="Already here")
+    desk.sign_in()
+    desk.tolerated.append(NETWORK)
+    shown(desk, "translations", "Translations")
+    desk.page.get_by_role("button", name="New entry").click()
+    dialog = desk.page.get_by_role("dialog", name="New entry")
+    dialog.get_by_label("Id").fill("taken")
+    dialog.get_by_label("Text, en").fill("Mine")
+    dialog.get_by_role("button", name="Create").click()
+    both = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
+    expect(both.get_by_role("row").filter(has_text="Already here")).to_contain_text("Mine")
+    both.get_by_role("button", name="Keep theirs").click()
+    head(desk.page, entry_id)
+    assert fields_of(stage, entry_id, "en") == {"text": "Already here"}
+
+
 def test_an_entry_is_made_found_by_its_words_and_deleted(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     shown(desk, "translations?show=all", "Translations")

@@ -55,7 +55,7 @@ def test_a_ticket_is_made_found_changed_and_deleted(desk: Desk, stage: Stage) ->
     page.get_by_role("link", name="Tickets").first.click()
     page.get_by_role("combobox", name="Priority").select_option("URGENT")
     expect(_row(desk, "Parcel lost")).to_contain_text("carrier")
-    assert page.url.endswith("/desk/tickets?priority=URGENT")
+    assert page.url.endswith(f"/desk/{stage.demo['projectId']}/tickets?priority=URGENT")
     page.get_by_role("link", name="Parcel lost").click()
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog", name="Delete this ticket")

@@ -178,7 +178,7 @@ def test_the_past_of_a_conversation_is_reached_from_the_conversation(desk: Desk,
     desk.converse("Rhea Reach")
     desk.page.get_by_role("complementary").get_by_role("link", name="Time travel").click()
     expect(desk.page.get_by_role("heading", level=1, name="Time travel: Rhea Reach")).to_be_visible()
-    assert desk.page.url.endswith(f"/desk/history/{one['id']}")
+    assert desk.page.url.endswith(f"/history/{one['id']}")
 
 
 def test_a_viewer_reads_the_past_and_the_log_and_has_nothing_to_change_there(

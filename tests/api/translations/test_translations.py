@@ -211,3 +211,34 @@ async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service:
     await service.dashboard.request("DELETE", path(ARTICLE), json={}, params={"language": "de"})
     third = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": first.headers["etag"]})
     assert await refusal(third) == (412, "changed_meanwhile"), "it is not there any more"
+
+
+async def test_of_two_who_write_the_first_text_of_a_language_one_is_told(service: Service) -> None:
+    first, second = [
+        await service.dashboard.put(
+            path(ARTICLE),
+            json={"language": "en", "fields": {"title": title}},
+            headers={"If-None-Match": "*"},
+        )
+        for title in ("Refunds", "Money back")
+    ]
+    assert first.status_code == 200
+    assert await refusal(second) == (412, "changed_meanwhile")
+    assert "there already" in second.json()["detail"]
+    assert second.headers["etag"] == first.headers["etag"]
+    now = await service.dashboard.get(path(ARTICLE), params={"language": "en"})
+    assert now.json()["fields"] == {"title": "Refunds"}
+    german = {"language": "de", "fields": {"title": "Erstattung"}}
+    new = await service.dashboard.put(path(ARTICLE), json=german, headers={"If-None-Match": "*"})
+    assert new.status_code == 200, "what another language says is no matter"
+
+
+async def test_any_tag_asks_for_a_text_that_is_there(service: Service) -> None:
+    body = {"language": "en", "fields": {"title": "Refunds"}}
+    missing = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": "*"})
+    assert await refusal(missing) == (412, "changed_meanwhile")
+    assert "etag" not in missing.headers
+    assert (await service.dashboard.get(path(ARTICLE), params={"language": "en"})).status_code == 404
+    await put(service, ARTICLE, "en", title="Money back")
+    there = await service.dashboard.put(path(ARTICLE), json=body, headers={"If-Match": "*"})
+    assert there.status_code == 200

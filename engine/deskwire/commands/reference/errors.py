@@ -245,7 +245,8 @@ CODES: Final = (
     Code(
         412,
         "changed_meanwhile",
-        "The object no longer has the `ETag` that `If-Match` names: somebody changed it. Nothing was changed; read it again.",
+        "The object no longer has the `ETag` that `If-Match` names: somebody changed it. Or it is there already, against "
+        "`If-None-Match`. Nothing was changed; read it again.",
     ),
     Code(413, "body_too_large", "The body is larger than the limit of this call."),
     Code(

@@ -108,14 +108,17 @@ class Conflict(DomainError):
 
 
 class ChangedMeanwhile(DomainError):
-    """The object is not what the author of the change has seen; see `precondition`."""
+    """The object is not what the author of the change has seen; see `precondition`. `tag` is the one it has, None if it is not there."""
 
     code = "changed_meanwhile"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "It was changed since you read it, so nothing is changed now. Read it again, and decide what to keep."
-        )
+    def __init__(
+        self,
+        tag: str | None,
+        detail: str = "It was changed since you read it, so nothing is changed now. Read it again, and decide what to keep.",
+    ) -> None:
+        super().__init__(detail)
+        self.tag = tag
 
 
 class Gone(DomainError):

@@ -13,7 +13,7 @@ from deskwire.engine.accounts.people import PERMISSIONS, Organisation, Project, 
 from deskwire.engine.accounts.sessions import Session
 from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
 from deskwire.engine.core.errors import Forbidden, PersonRequired
-from deskwire.engine.core.precondition import ANYHOW, Precondition
+from deskwire.engine.core.precondition import ANY, Precondition
 from deskwire.engine.core.record import value
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
@@ -105,15 +105,12 @@ class Call(Generic[B, Q]):
 
     @property
     def seen(self) -> Precondition:
-        """The condition that the header `If-Match` sets on the object to change.
+        """The conditions that the headers `If-Match` and `If-None-Match` set on the object to change.
 
         Tags are compared weakly, for proxies that pack responses make weak ones of ours (ADR 84).
         """
-        given = ",".join(self.incoming.headers.getlist("if-match"))
-        if not given:
-            return ANYHOW
-        tags = parse_etags(given)
-        return ANYHOW if tags.star_tag else Precondition(frozenset(tags.as_set(include_weak=True)))
+        headers = self.incoming.headers
+        return Precondition(_tags(headers.getlist("if-match")), _tags(headers.getlist("if-none-match")))
 
     @property
     def by(self) -> By:
@@ -251,6 +248,15 @@ class Streamed:
 
 NO_CONTENT: Final = RawJson(b"")
 """A response of 204 without a body."""
+
+
+def _tags(given: Sequence[str]) -> frozenset[str] | None:
+    """Return the tags of a header, weak ones too; None if it was not sent."""
+    text = ",".join(given)
+    if not text:
+        return None
+    tags = parse_etags(text)
+    return frozenset({ANY} if tags.star_tag else tags.as_set(include_weak=True) - {ANY})
 
 
 @dataclass(frozen=True, slots=True)

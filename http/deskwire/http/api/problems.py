@@ -50,6 +50,8 @@ def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[s
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, errors.RangeNotSatisfiable):
         headers["Content-Range"] = f"bytes */{error.size}"
+    if isinstance(error, errors.ChangedMeanwhile) and error.tag is not None:
+        headers["ETag"] = f'"{error.tag}"'
     document = problem(status, error.reason, error.detail, request_id)
     if isinstance(error, errors.BadRequest | errors.Invalid) and error.problems:
         document["errors"] = named(error.problems)

@@ -164,16 +164,19 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
     tagged=True,
 )
 async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
-    """Store the content of an entry in one language. A new entry is created."""
+    """Store the content of an entry in one language. A new entry is created.
+
+    `If-Match` takes the `ETag` of the language; `If-None-Match: *` stores only what is new.
+    """
     ref, body, project = _ref(call), call.body, call.project.rowid
     await _look_at_language(call)
     translation = Translation(body.language, body.fields, call.services.clock())
 
     def put(tx: TranslationTransaction) -> Entry:
-        def tag() -> str:
+        def tag() -> str | None:
             entry = tx.entry(project, ref)
             present = None if entry is None else tx.translation(entry.rowid, body.language)
-            return "" if entry is None or present is None else translation_tag(entry, present)
+            return None if entry is None or present is None else translation_tag(entry, present)
 
         call.seen.check(tag)
         return tx.put_translation(project, ref, translation)

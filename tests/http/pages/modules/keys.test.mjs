@@ -3,7 +3,7 @@ import { test } from "node:test";
 import "./browser.mjs";
 
 const { COMMANDS, handle, meant, ofField, run, written } = await import(new URL("keys.js", desk));
-const { t } = await import(new URL("texts.js", desk));
+const { t } = await import(new URL("later-texts.js", desk));
 
 const press = (key, held = {}) => ({ key, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...held });
 const anywhere = { field: false, singles: true, where: new Set(["list"]) };

@@ -240,9 +240,16 @@ HEADERS: Final = (
     ),
     HeaderParameter(
         "If-Match",
-        "The `ETag` of the object as you have read it. If it was changed since, the change is refused with 412.",
+        "The `ETag` of the object as you have read it. If it was changed since, the change is refused with 412, "
+        "and the refusal has the present `ETag`.",
         '"9f86d081884c7d659a2feaa0c55ad015"',
         lambda route: route.tagged and route.method != "GET",
+    ),
+    HeaderParameter(
+        "If-None-Match",
+        "With `*`, the content is stored only if the entry has none in this language; otherwise the change is refused with 412.",
+        "*",
+        lambda route: route.operation_id == "putEntry",
     ),
     HeaderParameter(
         "Range",

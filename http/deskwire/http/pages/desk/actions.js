@@ -1,7 +1,7 @@
 // @ts-check
 /** What can be done with conversations: by key, menu and palette; each looks done at once, and says so if it is taken back. */
 import { html, useEffect } from "./vendor/preact.js";
-import { t } from "./texts.js";
+import { t } from "./later-texts.js";
 import { clockTime, dialog, say, setting } from "./parts.js";
 import { row, settle } from "./store.js";
 import { thread } from "./conversation.js";

@@ -81,8 +81,8 @@ export function refusal(status, text, header, path) {
  *
  * @param {string} method
  * @param {string} path  below `/v3/`, e.g. `conversations`
- * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal, ifMatch?: string|null, answered?: (headers: Headers) => void}} [options]
- *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of what was read. answered: gets the headers of an answer.
+ * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal, ifMatch?: string|null, ifNoneMatch?: string|null, answered?: (headers: Headers) => void}} [options]
+ *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of what was read. ifNoneMatch: `*` for what must not be there yet. answered: gets the headers of an answer.
  * @returns {Promise<any>}
  */
 export async function call(method, path, options = {}) {
@@ -90,6 +90,7 @@ export async function call(method, path, options = {}) {
   if (options.body !== undefined) headers["content-type"] = "application/json";
   if (options.key) headers["idempotency-key"] = options.key;
   if (options.ifMatch) headers["if-match"] = options.ifMatch;
+  if (options.ifNoneMatch) headers["if-none-match"] = options.ifNoneMatch;
   const limit = AbortSignal.timeout(PATIENCE_MS);
   const body = options.body === undefined ? undefined : JSON.stringify(options.body);
   let response, text;

@@ -22,6 +22,7 @@ const Context = lazy(() => import("./context.js"), "Context");
 const Dialogs = lazy(() => import("./dialogs.js"), "Dialogs");
 const Page = lazy(() => import("./pages.js"), "Page");
 const Places = lazy(() => import("./pages.js"), "Places");
+const Elsewhere = lazy(() => import("./elsewhere.js"), "Elsewhere");
 const Actions = lazy(() => import("./actions.js"), "Actions");
 
 /** Light, dark, or as the system has it. */
@@ -166,6 +167,7 @@ function App() {
   if (crash) return html`<${Alone} title=${t.signIn.crashed} text=${html`${t.signIn.crashedText} <code class="mono">${String(crash.message)}</code>`} action=${html`<${Button} kind="primary" label=${t.signIn.reload} press=${() => location.reload()} />`} />`;
   if (user.value === undefined) return failure.value ? html`<${Alone} title=${t.name} text=${t.signIn.offline} action=${html`<${Button} kind="primary" label=${t.tryAgain} press=${start} />`} />` : html`<main aria-busy="true"><h1 class="sr">${t.signIn.starting}</h1></main>`;
   if (user.value === null) return html`<${SignIn} />`;
+  if (session.missing.value) return html`<${Elsewhere} />`;
   if (!project.value) return html`<${Alone} title=${t.signIn.noProject} text=${t.signIn.noProjectText} action=${html`<${Button} label=${t.side.signOut} press=${session.signOut} />`} />`;
   return html`<div class="desk">
     <a class="skip" href="#conversation" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), document.getElementById("conversation")?.focus())}>${t.skip}</a>

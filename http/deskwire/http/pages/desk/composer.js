@@ -1,8 +1,9 @@
 // @ts-check
 /** The box to answer in: a reply or a note, with files and snippets; what is written is kept as it is written. */
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Button, Icon, Kbd, Menu, Text, announce, cx, lazy, say, setting } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Button, Icon, Kbd, Menu, announce, cx, lazy, say, setting } from "./parts.js";
+import { Text } from "./words.js";
 import { row } from "./store.js";
 import { writing } from "./conversation.js";
 import { may, project } from "./session.js";

@@ -1,8 +1,9 @@
 // @ts-check
 /** What is known beside the thread: the contact, what is remembered, other conversations, tickets, the network log, who did what. */
 import { html, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Ago, Avatar, Button, Icon, clockTime, cx, dayOf, lazy, say, setting } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Ago, Avatar, Button, Icon, clockTime, cx, lazy, say, setting } from "./parts.js";
+import { dayOf } from "./words.js";
 import { call, get } from "./api.js";
 import { row } from "./store.js";
 import { context } from "./conversation.js";

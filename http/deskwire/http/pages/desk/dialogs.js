@@ -1,8 +1,9 @@
 // @ts-check
 /** The dialogs: whom to assign to, until when to snooze, which tags; the rest is fetched when it is opened. */
 import { html, useMemo, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Avatar, Button, Dialog, Icon, cx, dialog, lazy } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Avatar, Button, Icon, cx, dialog, lazy } from "./parts.js";
+import { Dialog } from "./dialog.js";
 import { row } from "./store.js";
 import { tags } from "./conversation.js";
 import { people, user } from "./session.js";

@@ -1,8 +1,9 @@
 // @ts-check
 /** A run of messages of one author, the files that they carry, and the truth about each: where it is, and who got it. */
 import { html, signal, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Avatar, Button, Clock, Icon, Menu, Popover, Text, clockTime, cx, dialog, lazy } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Avatar, Button, Icon, Menu, Popover, clockTime, cx, dialog, lazy } from "./parts.js";
+import { Clock, Text } from "./words.js";
 import { ROOT } from "./api.js";
 import { deliveries } from "./conversation.js";
 import { may, user } from "./session.js";

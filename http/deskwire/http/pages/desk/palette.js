@@ -1,8 +1,9 @@
 // @ts-check
 /** The command palette: every action with its key, places to go to, and people to assign to. */
 import { html, useEffect, useMemo, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Avatar, Dialog, Icon, Kbd, dialog } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Avatar, Icon, Kbd, dialog } from "./parts.js";
+import { Dialog } from "./dialog.js";
 import { row } from "./store.js";
 import { go, people, signOut, user } from "./session.js";
 import { unsent } from "./app.js";

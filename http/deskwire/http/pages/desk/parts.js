@@ -187,33 +187,6 @@ export function Menu(props) {
   <//>`;
 }
 
-/**
- * A modal dialog, open as long as it is there.
- * @param {{title: string, close: () => void, class?: string, bare?: boolean, held?: boolean, children?: any}} props
- */
-export function Dialog(props) {
-  const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useLayoutEffect(() => {
-    const before = /** @type {HTMLElement | null} */ (document.activeElement);
-    box.current?.showModal();
-    /** @type {HTMLElement | null} */ (box.current?.querySelector("[autofocus]"))?.focus();
-    return () => {
-      box.current?.close(); // as long as it is open, nothing behind it takes the focus
-      if (before?.isConnected) before.focus();
-    };
-  }, []);
-  return html`<dialog
-    ref=${box}
-    class=${cx("dialog", props.class)}
-    aria-label=${props.title}
-    onCancel=${(/** @type {Event} */ event) => (event.preventDefault(), !props.held && props.close())}
-    onMouseDown=${(/** @type {Event} */ event) => event.target === box.current && !props.held && props.close()}
-  >
-    ${!props.bare && html`<header><h2>${props.title}</h2>${!props.held && html`<${Button} label=${t.close} icon="close" only kind="quiet" press=${props.close} />`}</header>`}
-    ${props.children}
-  </dialog>`;
-}
-
 /** What is said at the edge of the page at the moment. */
 export const notices = signal(/** @type {{id: number, text: string, bad: boolean, action?: string, run?: () => void}[]} */ ([]));
 const status = signal("");
@@ -273,22 +246,10 @@ export function ago(at, from) {
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
-const dayName = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
-const dayYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long", year: "numeric" });
 /** @param {string | number} at */
 export const clockTime = (at) => clock.format(new Date(at));
 /** @param {string | number} at */
 export const fullTime = (at) => full.format(new Date(at));
-
-/** A day in words: today, yesterday, a weekday with its date. @param {string | number} at */
-export function dayOf(at) {
-  const day = new Date(at);
-  const today = new Date(now.value);
-  const between = Math.round((new Date(today).setHours(0, 0, 0, 0) - new Date(day).setHours(0, 0, 0, 0)) / 86_400_000);
-  if (between === 0) return t.today;
-  if (between === 1) return t.yesterday;
-  return (between < 200 && between > -200 ? dayName : dayYear).format(day);
-}
 
 /** A time to come, in few words: 18:00, Tue 09:00, 3 Dec 09:00. @param {string} at */
 export function soon(at) {
@@ -299,32 +260,6 @@ export function soon(at) {
 
 /** A time that stays true. @param {{at: string, class?: string, plain?: boolean}} props */
 export const Ago = (props) => html`<time class=${props.class} datetime=${props.at} title=${fullTime(props.at)}>${ago(props.at, now.value)}</time>`;
-
-/** A time of day. @param {{at: string}} props */
-export const Clock = ({ at }) => html`<time datetime=${at} title=${fullTime(at)}>${clockTime(at)}</time>`;
-
-const LINK = /https?:\/\/[^\s<>"'`\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]+/g;
-const TAIL = /[.,;:!?…'"»)\]}]+$/;
-
-/** Split text into words and links. @param {string} text @returns {(string | {href: string})[]} */
-export function pieces(text) {
-  const found = [];
-  let end = 0;
-  for (const match of text.matchAll(LINK)) {
-    let href = match[0].replace(TAIL, "");
-    if (match[0][href.length] === ")" && href.includes("(")) href += ")";
-    if (!URL.canParse(href)) continue;
-    found.push(text.slice(end, match.index), { href });
-    end = match.index + href.length;
-  }
-  return [...found, text.slice(end)].filter((each) => each !== "");
-}
-
-/** A stranger's text: text nodes, in its own direction, with links that tell nothing. @param {{text: string, class?: string}} props */
-export const Text = (props) =>
-  html`<div class=${cx("text", props.class)} dir="auto">
-    ${pieces(props.text).map((each) => (typeof each === "string" ? each : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}
-  </div>`;
 
 /** A stranger's name, which can't turn what is beside it around. @param {{name: string, class?: string}} props */
 export const Name = (props) => html`<bdi class=${cx("ellipsis", props.class)}>${props.name}</bdi>`;

@@ -1,7 +1,7 @@
 // @ts-check
 /** What a search finds, as one types: conversations with the words that fit, contacts, tickets. */
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
+import { t } from "./later-texts.js";
 import { Ago, Avatar, Empty, Name, announce } from "./parts.js";
 import { Failed, query } from "./list.js";
 import { put } from "./store.js";

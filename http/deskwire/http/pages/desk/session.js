@@ -47,18 +47,36 @@ const partings = new Set();
 /** Registers what forgets a part of what is kept here when somebody signs out. @param {() => unknown} part */
 export const parting = (part) => partings.add(part);
 
+/** The project that the address names though it is not among those of the user; null for none. */
+export const missing = signal(/** @type {string|null} */ (null));
+
 /** @param {{user: User|null, projects: Project[]}} session */
 function take(session) {
-  const wanted = project.peek()?.id ?? stored();
-  const chosen = session.projects.find((each) => each.id === wanted) ?? session.projects[0] ?? null;
-  credentials.project = chosen?.id ?? null;
-  if (chosen) keep(chosen.id);
   batch(() => {
     projects.value = session.projects;
-    project.value = chosen;
     user.value = session.user;
     signedOut.value = false;
+    settle();
   });
+}
+
+/** Shows what the address names: its place, in its project, or in the one that was shown here before where it names none. */
+function settle() {
+  const { named, where } = here();
+  const before = project.peek();
+  const wanted = named ?? before?.id ?? stored();
+  const chosen = projects.peek().find((each) => each.id === wanted) ?? (named ? null : (projects.peek()[0] ?? null));
+  credentials.project = chosen?.id ?? null;
+  const moves = before && before.id !== chosen?.id;
+  batch(() => {
+    missing.value = user.peek() && !chosen ? named : null;
+    project.value = chosen;
+    place.value = moves ? "" : where; // the store of the other project begins first
+  });
+  if (moves) setTimeout(() => void (place.value = here().where));
+  if (!chosen) return;
+  keep(chosen.id);
+  if (!named) history.replaceState(null, "", hrefOf(where));
 }
 
 function stored() {
@@ -99,12 +117,9 @@ export async function signIn(email, password, newPassword) {
 
 /** Shows another project. @param {string} projectId */
 export function choose(projectId) {
-  const chosen = projects.value.find((each) => each.id === projectId);
-  if (!chosen || chosen === project.value) return;
-  credentials.project = chosen.id;
-  keep(chosen.id);
-  go("");
-  project.value = chosen;
+  if (projectId === project.peek()?.id) return;
+  history.pushState(null, "", hrefOf("", projectId));
+  settle();
 }
 
 /**
@@ -121,19 +136,30 @@ export async function signOut() {
 /** Shows nothing of anybody any more. */
 function forget() {
   credentials.project = null;
-  go("", { replace: true });
   batch(() => {
     user.value = null;
     project.value = null;
+    missing.value = null;
+    go("", { replace: true });
     projects.value = [];
     signedOut.value = false;
   });
 }
 
-const here = () => location.pathname.slice(ROOT.length).replace(/^desk\/?/, "") + location.search;
+const ADDRESS = /^desk(?:\/(prj_\w+))?(?:\/|$)/;
 
-/** The address, as a path below `/desk` with its query: "", "c/cnv_…", "tickets?status=OPEN". */
-export const place = signal(here());
+/** What the address names: a project, if it does, and the place. */
+function here() {
+  const path = location.pathname.slice(ROOT.length);
+  const [start, named] = ADDRESS.exec(path) ?? ["desk/"];
+  return { named: named ?? null, where: path.slice(start.length) + location.search };
+}
+
+/** The address, as a path below `/desk` and the project, with its query: "", "c/cnv_…", "tickets?status=OPEN". */
+export const place = signal(here().where);
+
+/** The address of a place, for those who copy it: it names the project. Reads a signal. @param {string} where @param {string|undefined} [of] */
+export const hrefOf = (where, of = project.value?.id) => [`${ROOT}desk`, of, where].filter(Boolean).join("/");
 
 /** The conversation that is open; null if none is. */
 export const open = computed(() => /^c\/(cnv_\w+)(?:\?|$)/.exec(place.value)?.[1] ?? null);
@@ -146,9 +172,9 @@ export const heading = signal("");
 
 /** Goes to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean}} [options] */
 export function go(where, options = {}) {
-  const url = ROOT + "desk" + (where && "/" + where);
+  const url = hrefOf(where, project.peek()?.id);
   if (options.replace) history.replaceState(null, "", url);
   else history.pushState(null, "", url);
   place.value = where;
 }
-addEventListener("popstate", () => void (place.value = here()));
+addEventListener("popstate", settle);

@@ -1,8 +1,9 @@
 // @ts-check
 /** The desk's own dialogs: its keys, its settings, and signing out with something unsent. */
 import { html } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Button, Dialog, Kbd, dialog } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Button, Kbd, dialog } from "./parts.js";
+import { Dialog } from "./dialog.js";
 import { signOut } from "./session.js";
 import { COMMANDS, singleKeys } from "./keys.js";
 import { theme, unsent } from "./app.js";

@@ -1,8 +1,9 @@
 // @ts-check
 /** Signing in: a page of its own, or a dialog above what somebody is doing. */
 import { html, useRef, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Dialog, Icon, cx } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Icon, cx } from "./parts.js";
+import { Dialog } from "./dialog.js";
 import { Offline } from "./api.js";
 import * as session from "./session.js";
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** Snippets in the composer: what was typed after `;` or `/` chooses one, and its placeholders are filled in. */
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
+import { t } from "./later-texts.js";
 import { Kbd } from "./parts.js";
 import { snippets } from "./conversation.js";
 import { user } from "./session.js";

@@ -1,8 +1,9 @@
 // @ts-check
 /** Starting a conversation: with whom, about what, and what is said first. */
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Avatar, Button, Dialog, Icon, cx, dialog } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Avatar, Button, Icon, cx, dialog } from "./parts.js";
+import { Dialog } from "./dialog.js";
 import { call, get, newKey } from "./api.js";
 import { go } from "./session.js";
 import { put } from "./store.js";

@@ -1,8 +1,9 @@
 // @ts-check
 /** A conversation: its head, what was said, who looks and writes, and the box to answer in. */
 import { Component, html, signal, useEffect, useRef, useState } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Button, Empty, Icon, Menu, announce, cx, dayOf, dialog, say, soon } from "./parts.js";
+import { t } from "./later-texts.js";
+import { Button, Empty, Icon, Menu, announce, cx, dialog, say, soon } from "./parts.js";
+import { dayOf } from "./words.js";
 import { gone, row, viewers } from "./store.js";
 import { deliveries, older, reloadThread as reload, seen, thread, typing } from "./conversation.js";
 import { go, may } from "./session.js";

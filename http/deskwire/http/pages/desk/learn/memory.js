@@ -2,7 +2,8 @@
 /** What is remembered of a contact: named entries that are added, changed and forgotten. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, say } from "../parts.js";
+import { Ago, Button, Empty, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { may } from "../session.js";
 import { Frame } from "../parts/frame.js";

@@ -2,7 +2,8 @@
 /** The definition of a survey, edited with its problems beside each line and published as a version; and the versions there are. */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, say } from "../parts.js";
+import { Ago, Button, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { may } from "../session.js";
 import { Meanwhile } from "../parts/gone.js";
@@ -42,7 +43,7 @@ export function Definition({ of }) {
     <${Editor} label=${t.surveys.definition} text=${text} change=${edits ? setText : undefined} of=${checked} />
     ${edits && html`<div class="options"><${Button} kind="primary" label=${busy ? t.doing : t.surveys.publish(of.data.version + 1)} disabled=${busy || checked.checking || Boolean(why) || checked.value === undefined} why=${why} press=${publish} />
       <${Button} label=${t.editor.back} disabled=${text === published} press=${() => setText(published)} /></div>`}
-    ${late && html`<${Meanwhile} fields=${late.fields({ definition: t.surveys.definition })} keep=${late.keep} save=${late.save} close=${late.keep} />`}`;
+    ${late && html`<${Meanwhile} fields=${late.fields({ definition: t.surveys.definition })} keep=${late.keep} save=${late.save} close=${late.close} />`}`;
 }
 
 /** @param {{survey: any, number: number, close: () => void}} props */

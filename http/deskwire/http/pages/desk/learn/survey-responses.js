@@ -2,7 +2,8 @@
 /** The responses to a survey: filtered, read one by one, exported, deleted. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, Empty, say } from "../parts.js";
+import { Button, Empty, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { may } from "../session.js";
 import { Pairs } from "../parts/frame.js";

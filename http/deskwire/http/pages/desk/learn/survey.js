@@ -2,7 +2,8 @@
 /** One survey: its name and state, and its parts: figures, responses, definition, versions. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, Menu, say } from "../parts.js";
+import { Button, Menu, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame } from "../parts/frame.js";

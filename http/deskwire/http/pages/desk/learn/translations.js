@@ -2,7 +2,8 @@
 /** The translatable entries of a project: those that a language lacks first, each beside what it says in the primary language. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, say } from "../parts.js";
+import { Ago, Button, Empty, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { go, may, project } from "../session.js";
 import { Frame } from "../parts/frame.js";
@@ -10,6 +11,8 @@ import { Field, Form } from "../parts/form.js";
 import { Link, ask, query } from "../parts/link.js";
 import { ListTable } from "../parts/table.js";
 import { States, useCall, useList } from "../parts/loading.js";
+import { Meanwhile } from "../parts/gone.js";
+import { useSaving } from "./saving.js";
 import { Choose } from "./tabs.js";
 import { Entry, entryPath, placeOf } from "./translation.js";
 /** @import { Values } from "../parts/form.js" */
@@ -23,12 +26,16 @@ export function useLanguages() {
 
 /** @param {{language: string, close: () => void}} props */
 function New({ language, close }) {
+  const saving = useSaving(useCall(null));
+  const [id, setId] = useState("");
+  const leave = (/** @type {string} */ made) => (close(), go(placeOf(made, language)));
   const save = async (/** @type {Values} */ form) => {
-    const id = `${form.text("type")}:${form.raw("key").trim()}`;
-    await call("PUT", entryPath(id), { body: { language, fields: { [form.text("field") ?? "text"]: form.raw("text") } } });
-    close();
-    go(placeOf(id, language));
+    const made = `${form.text("type")}:${form.raw("key").trim()}`;
+    setId(made);
+    if (await saving.save("PUT", entryPath(made), { language, fields: { [form.text("field") ?? "text"]: form.raw("text") } }, { language })) leave(made);
   };
+  const { late } = saving;
+  if (late) return html`<${Meanwhile} fields=${late.fields({ fields: t.translations.fields })} keep=${() => leave(id)} save=${async () => (await late.save()) && void leave(id)} close=${close} />`;
   return html`<${Dialog} title=${t.translations.add} close=${close}><div class="body"><${Form} save=${save} label=${t.translations.create} cancel=${close}>
     <${Field} name="type" label=${t.translations.type} initial="statictranslation" options=${Object.entries(t.translations.types).map(([value, label]) => ({ value, label }))} />
     <${Field} name="key" label=${t.translations.key} hint=${t.translations.keyHint} mono autofocus />

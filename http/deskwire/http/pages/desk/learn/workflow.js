@@ -2,7 +2,8 @@
 /** One workflow: its flows as a picture with what waits where, its definition, try-out, runs and versions. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Menu, say } from "../parts.js";
+import { Ago, Button, Empty, Menu, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame, Section } from "../parts/frame.js";
@@ -66,7 +67,7 @@ function Definition({ of }) {
     ${edits && html`<div class="options"><${Button} kind="primary" label=${busy ? t.doing : t.workflows.publish(workflow.version + 1)} disabled=${busy || checked.checking || Boolean(why) || checked.value === undefined} why=${why} press=${publish} />
       <${Button} label=${t.editor.back} disabled=${text === published} press=${() => setText(published)} /></div>`}
     ${checked.value !== undefined && !checked.problems.length && !checked.checking && html`<${Section} title=${t.workflows.tryThese}><${TryOut} key=${pretty(checked.value)} flows=${checked.value} /><//>`}
-    ${late && html`<${Meanwhile} fields=${late.fields({ flows: t.workflows.definition })} keep=${late.keep} save=${late.save} close=${late.keep} />`}`;
+    ${late && html`<${Meanwhile} fields=${late.fields({ flows: t.workflows.definition })} keep=${late.keep} save=${late.save} close=${late.close} />`}`;
 }
 
 /** @param {{workflow: any}} props */

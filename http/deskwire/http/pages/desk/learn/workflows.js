@@ -2,7 +2,8 @@
 /** The workflows of a project, and the start of a new one. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty } from "../parts.js";
+import { Ago, Button, Empty } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame } from "../parts/frame.js";

@@ -2,7 +2,7 @@
 /** What a page asked the API for, as JSON and as commands for a shell. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Dialog } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { address, credentials } from "../api.js";
 import { Copied } from "./secret.js";
 import { States, useCall } from "./loading.js";

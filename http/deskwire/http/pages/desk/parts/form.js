@@ -12,6 +12,22 @@ const Problems = createContext(/** @type {FieldProblem[]} */ ([]));
 /** Whether a problem is about the field of this name, or about something in it. @param {FieldProblem} problem @param {string} name */
 const about = ({ pointer }, name) => pointer === `/${name}` || pointer === `?${name}` || pointer.startsWith(`/${name}/`);
 
+/** The field that had the focus in a form that has just gone, "" for its button; null for none. @type {string|null} */
+let left = null;
+
+/** Keeps the focus where it was when a form is made anew, as after it was saved. @param {{current: HTMLFormElement|null}} box */
+function useKeptFocus(box) {
+  useLayoutEffect(() => {
+    const form = box.current;
+    if (left !== null && document.activeElement === document.body) /** @type {HTMLElement|null|undefined} */ (form?.querySelector(left ? `[name="${CSS.escape(left)}"]` : "[type=submit]"))?.focus();
+    return () => {
+      if (!form?.contains(document.activeElement)) return;
+      left = /** @type {HTMLInputElement} */ (document.activeElement).name ?? "";
+      queueMicrotask(() => void (left = null)); // the form that takes its place is there by then
+    };
+  }, []);
+}
+
 /**
  * A form whose `save` makes the call. A problem document's errors are shown beside the fields of their names, what belongs to none
  * above all; the first wrong field gets the focus.
@@ -20,6 +36,7 @@ const about = ({ pointer }, name) => pointer === `/${name}` || pointer === `?${n
  */
 export function Form({ save, label, kind = "primary", cancel, disabled, children, ...rest }) {
   const box = useRef(/** @type {HTMLFormElement|null} */ (null));
+  useKeptFocus(box);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {any} */ (null));
   const errors = /** @type {FieldProblem[]} */ (error?.errors ?? []);

@@ -2,7 +2,7 @@
 /** The dialogs before something that can't be taken back, and after a change that came too late. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Dialog } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { Field, Form } from "./form.js";
 /** @import { Values } from "./form.js" */
 
@@ -33,7 +33,7 @@ export function Gone({ title, text, loses, stays = [], word, label, run, close, 
 /**
  * Shows what a colleague saved and what is about to be saved side by side, after 412 `changed_meanwhile`.
  * @param {{fields: {label: string, theirs: any, mine: any}[], keep: () => void, save: () => Promise<unknown>, close: () => void}} props
- *   keep: theirs stay; save: mine are saved over theirs, with their tag
+ *   keep: theirs stay; save: mine are saved over theirs, with their tag; false if they changed again, and the dialog stays with that
  */
 export function Meanwhile({ fields, keep, save, close }) {
   const words = (/** @type {any} */ value) => (value === null || value === undefined || value === "" ? t.empty : typeof value === "string" ? value : JSON.stringify(value, null, 1));
@@ -43,6 +43,6 @@ export function Meanwhile({ fields, keep, save, close }) {
     <div class="table-box" role="region" aria-label=${t.changedMeanwhile} tabindex="0"><table class="table compare"><thead><tr><th scope="col">${t.field}</th><th scope="col">${t.theirs}</th><th scope="col">${t.mine}</th></tr></thead>
       <tbody>${differ.map((each) => html`<tr key=${each.label}><th scope="row">${each.label}</th><td dir="auto">${words(each.theirs)}</td><td dir="auto">${words(each.mine)}</td></tr>`)}</tbody></table></div>
     <div class="actions"><button type="button" class="button" onClick=${() => (keep(), close())}>${t.keepTheirs}</button></div>
-    <${Form} save=${async () => (await save(), close())} label=${t.saveMine} kind="danger" cancel=${close} />
+    <${Form} save=${async () => void ((await save()) !== false && close())} label=${t.saveMine} kind="danger" cancel=${close} />
   </div><//>`;
 }

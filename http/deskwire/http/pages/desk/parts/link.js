@@ -1,11 +1,7 @@
 // @ts-check
 /** Links to places of the desk, and the part of the address behind the question mark. */
 import { computed, html } from "../vendor/preact.js";
-import { ROOT } from "../api.js";
-import { go, place } from "../session.js";
-
-/** The address of a place, for those who copy it. @param {string} to */
-export const hrefOf = (to) => `${ROOT}desk${to && `/${to}`}`;
+import { go, hrefOf, place } from "../session.js";
 
 /** A link to a place: `<${Link} to="tickets/tic_…">`. Opens in a new tab where the browser is asked to. @param {{to: string, [more: string]: any}} props */
 export function Link({ to, children, ...rest }) {

@@ -22,6 +22,8 @@ import { connection } from "../feed.js";
 /** @param {any} error @returns {LoadState} */
 const stateOf = (error) => (!(error instanceof Problem) ? "failed" : error.status === 403 ? "forbidden" : error.status === 404 ? "gone" : "failed");
 
+/** Items that the service gives at once at most. */
+const LIMIT_MAX = 200;
 const NOTHING = { state: /** @type {LoadState} */ ("loading"), data: /** @type {any} */ (null), tag: /** @type {string|null} */ (null), error: /** @type {any} */ (null), at: 0 };
 
 /**
@@ -63,6 +65,8 @@ export function useCall(path, query = {}) {
  * @property {any} error
  * @property {number} at
  * @property {() => Promise<void>} reload  loads the first page anew
+ * @property {() => Promise<void>} renew  loads anew as many as are shown, and what has come to a list that was loaded to its end
+ * @property {number} asked  another number when the reader has asked for the list, or for more of it; not when it was renewed
  * @property {() => Promise<void>} next  loads the next page
  * @property {(change: (items: any[]) => any[]) => void} edit  changes what is shown, after a call that changed it
  * @property {{method: string, path: string, query: Record<string, unknown>}} call  for `Frame`
@@ -73,9 +77,12 @@ export function useCall(path, query = {}) {
  * @param {string|null} path @param {Record<string, unknown>} [query] @param {number} [limit]  items of a page @returns {Listed}
  */
 export function useList(path, query = {}, limit = 50) {
-  const first = { state: /** @type {LoadState} */ ("loading"), items: /** @type {any[]} */ ([]), cursor: /** @type {string|null} */ (null), loadingMore: false, error: /** @type {any} */ (null), at: 0 };
+  const first = { state: /** @type {LoadState} */ ("loading"), items: /** @type {any[]} */ ([]), cursor: /** @type {string|null} */ (null), loadingMore: false, error: /** @type {any} */ (null), at: 0, asked: 0 };
   const [known, set] = useState(first);
   const round = useRef(0);
+  const asking = useRef(/** @type {Promise<unknown>} */ (Promise.resolve()));
+  const extent = useRef(limit);
+  extent.current = known.at && known.cursor === null ? known.items.length + LIMIT_MAX : Math.max(limit, known.items.length);
   const key = JSON.stringify([path, query, limit]);
   const load = useCallback(async (/** @type {string|null} */ cursor) => {
     if (path === null) return;
@@ -83,12 +90,29 @@ export function useList(path, query = {}, limit = 50) {
     if (cursor) set((before) => ({ ...before, loadingMore: true }));
     try {
       const page = await patiently(() => call("GET", path, { query: { ...query, limit, cursor } }));
-      if (mine === round.current) set((before) => ({ state: "ready", items: cursor ? [...before.items, ...page.items] : page.items, cursor: page.nextCursor ?? null, loadingMore: false, error: null, at: Date.now() }));
+      if (mine === round.current) set((before) => ({ state: "ready", items: cursor ? [...before.items, ...page.items] : page.items, cursor: page.nextCursor ?? null, loadingMore: false, error: null, at: Date.now(), asked: mine }));
     } catch (error) {
       if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), loadingMore: false, error }));
     }
   }, [key]);
-  const reload = useCallback(() => load(null), [load]);
+  const begin = useCallback((/** @type {string|null} */ cursor) => (asking.current = load(cursor)), [load]);
+  const reload = useCallback(() => begin(null), [begin]);
+  const renew = useCallback(async () => {
+    await asking.current; // what is on its way may have been read before what happened
+    const mine = round.current;
+    const items = /** @type {any[]} */ ([]);
+    let cursor = /** @type {string|null} */ (null);
+    try {
+      do {
+        const page = await patiently(() => call("GET", path ?? "", { query: { ...query, limit: Math.min(LIMIT_MAX, extent.current - items.length), cursor } }));
+        items.push(...page.items);
+        cursor = page.nextCursor ?? null;
+      } while (cursor && items.length < extent.current && mine === round.current);
+      if (mine === round.current) set((before) => ({ ...before, state: "ready", items, cursor, error: null, at: Date.now() }));
+    } catch (error) {
+      if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), error }));
+    }
+  }, [key]);
   useEffect(() => {
     set((before) => (before.items.length || before.error ? { ...before, state: "loading" } : before));
     void reload();
@@ -96,7 +120,7 @@ export function useList(path, query = {}, limit = 50) {
   }, [reload]);
   useAgain(known.state, reload);
   const edit = (/** @type {(items: any[]) => any[]} */ change) => set((before) => ({ ...before, items: change(before.items) }));
-  return { state: known.state, items: known.items, more: known.cursor !== null, loadingMore: known.loadingMore, error: known.error, at: known.at, reload, next: () => load(known.cursor), edit, call: { method: "GET", path: path ?? "", query: { ...query, limit } } };
+  return { state: known.state, items: known.items, more: known.cursor !== null, loadingMore: known.loadingMore, error: known.error, at: known.at, asked: known.asked, reload, renew, next: () => begin(known.cursor), edit, call: { method: "GET", path: path ?? "", query: { ...query, limit } } };
 }
 
 /** Loads again when the service answers again. @param {LoadState} state @param {() => unknown} load */

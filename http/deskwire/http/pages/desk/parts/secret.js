@@ -2,7 +2,8 @@
 /** A secret that is shown once, and what copies text. */
 import { html, useRef } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, say } from "../parts.js";
+import { Button, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 
 /** Copies a text, or selects it where the browser does not let pages copy. @param {string} text @param {HTMLElement|null} [box] */
 export async function copy(text, box = null) {

@@ -1,8 +1,9 @@
 // @ts-check
 /** A table of a list: its columns, rows that can be chosen, `j` and `k` from row to row, and the next page on demand. */
-import { html, useEffect, useRef } from "../vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, cx } from "../parts.js";
+import { stopOf } from "../dialog.js";
 import { handle } from "../keys.js";
 import { States } from "./loading.js";
 /** @import { Listed } from "./loading.js" */
@@ -17,12 +18,27 @@ import { States } from "./loading.js";
  */
 /** @typedef {{ids: ReadonlySet<string>, set: (ids: ReadonlySet<string>) => void, name: (row: any) => string}} Chosen */
 
+/** The rows of a table. @param {HTMLElement|null} box */
+const rowsOf = (box) => [...(box?.querySelectorAll("tbody tr") ?? [])];
+
 /** Goes by keyboard from one row's first link or button to the next. @param {HTMLElement|null} box @param {number} by */
 function step(box, by) {
-  const stops = [...(box?.querySelectorAll("tbody tr") ?? [])].map((each) => /** @type {HTMLElement|null} */ (each.querySelector("th a, th button, a, button"))).filter((each) => each !== null);
+  const stops = rowsOf(box).map(stopOf).filter((each) => each !== null);
   const row = document.activeElement?.closest("tr");
   const now = stops.findIndex((each) => each.closest("tr") === row);
   stops[Math.max(0, Math.min(stops.length - 1, now < 0 ? 0 : now + by))]?.focus();
+}
+
+/** Keeps the focus in a table whose row with the focus goes: at the row that is there then, or at the heading of the page. @param {{current: HTMLElement|null}} box */
+function useKeptFocus(box) {
+  const within = box.current?.contains(document.activeElement);
+  const at = within ? rowsOf(box.current).findIndex((each) => each.contains(document.activeElement)) : -1;
+  useLayoutEffect(() => {
+    if (!within || document.activeElement !== document.body) return;
+    const rows = rowsOf(box.current);
+    const row = rows[Math.min(at, rows.length - 1)];
+    ((row && stopOf(row)) ?? /** @type {HTMLElement|null} */ (document.querySelector(".page-head h1")))?.focus();
+  });
 }
 
 /**
@@ -32,6 +48,7 @@ function step(box, by) {
 export function Table({ caption, columns, rows, keyOf = (row) => row.id, chosen, quiet }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
   useEffect(() => (quiet ? undefined : handle({ next: () => (step(box.current, 1), true), previous: () => (step(box.current, -1), true) })), [quiet]);
+  useKeptFocus(box);
   const every = rows.length > 0 && chosen && rows.every((row) => chosen.ids.has(keyOf(row)));
   const toggle = (/** @type {string} */ id) => {
     const next = new Set(chosen?.ids);
@@ -60,8 +77,19 @@ export function ListTable({ of, empty, ...table }) {
   return html`<${States} of=${of} empty=${empty}>${(/** @type {any[]} */ rows) => html`<${Table} ...${table} rows=${rows} /><${More} of=${of} />`}<//>`;
 }
 
-/** How many are shown, and the button for the next page. @param {{of: Listed}} props */
-export const More = ({ of }) => html`<p class="table-foot"><span role="status">${of.loadingMore ? t.loadingMore : t.shown(of.items.length)}</span>${of.more && html`<${Button} label=${t.showMore} disabled=${of.loadingMore} press=${of.next} />`}</p>`;
+/** How many are shown, and the button for the next page, which leads on to the first row of that. @param {{of: Listed}} props */
+export function More({ of }) {
+  const box = useRef(/** @type {HTMLElement|null} */ (null));
+  const from = useRef(/** @type {number|null} */ (null));
+  useEffect(() => {
+    if (from.current === null || of.loadingMore) return;
+    const row = rowsOf(box.current?.parentElement ?? null)[from.current];
+    from.current = null;
+    if (row) stopOf(row)?.focus();
+  }, [of.loadingMore]);
+  const press = () => ((from.current = of.items.length), of.next());
+  return html`<p class="table-foot" ref=${box}><span role="status">${of.loadingMore ? t.loadingMore : t.shown(of.items.length)}</span>${of.more && html`<${Button} label=${t.showMore} disabled=${of.loadingMore} press=${press} />`}</p>`;
+}
 
 /** A share of a whole as a bar, for the last column of a table; the figure stands beside it. @param {{share: number}} props  0 to 1 */
 export const Bar = ({ share }) => html`<meter class="share" min="0" max="1" value=${share} aria-hidden="true"></meter>`;

@@ -1,10 +1,8 @@
 // @ts-check
 /** The sentences of what all pages share. Those of a page stand in the texts of its group. */
-import { t as desk } from "../texts.js";
+import { many, t as desk } from "../texts.js";
 
-const plural = new Intl.PluralRules("en");
-/** A number with its noun. @param {number} n @param {string} one @param {string} other */
-export const many = (n, one, other) => `${n.toLocaleString()} ${plural.select(n) === "one" ? one : other}`;
+export { many };
 
 export const t = {
   tryAgain: desk.tryAgain, cancel: desk.cancel, save: desk.save, close: desk.close, copy: desk.copy, copied: desk.copied,
@@ -17,6 +15,7 @@ export const t = {
   loading: "Loading", failed: "It could not be loaded", gone: "There is nothing here", goneText: "It was deleted, it is in another project, or the address is wrong.",
   noMore: "That is all.", showMore: "Show more", loadingMore: "Loading more",
   /** @param {number} n */ shown: (n) => `${n.toLocaleString()} shown`,
+  /** @param {number} n */ fresh: (n) => `${n.toLocaleString()} new or moved`,
   /** @param {string} at */ asOf: (at) => `As of ${at}: the service does not answer.`,
   more: "More", calls: "Calls of this page", asJson: "As JSON", asCurl: "As curl",
   asCurlText: "Set DESKWIRE_TOKEN to an access token of yours, or to a machine credential.",

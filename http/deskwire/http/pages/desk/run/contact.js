@@ -2,7 +2,8 @@
 /** One contact: who it is, attributes, tags, what belongs to it; merging another one into it, and erasing it. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Name, say } from "../parts.js";
+import { Ago, Button, Empty, Name, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, get } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame, Pairs, Section } from "../parts/frame.js";

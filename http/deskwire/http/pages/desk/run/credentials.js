@@ -2,7 +2,8 @@
 /** Machine credentials of the project: named, with permissions, rotated, and revoked (ADR 70). The secret is shown once. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Menu, Name, say } from "../parts.js";
+import { Ago, Button, Empty, Menu, Name, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { permissions, project } from "../session.js";
 import { Frame } from "../parts/frame.js";

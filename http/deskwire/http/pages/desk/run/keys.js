@@ -2,7 +2,8 @@
 /** Server keys of the project: created and shown once, and revoked. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Name, say } from "../parts.js";
+import { Ago, Button, Empty, Name, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { project } from "../session.js";
 import { Frame } from "../parts/frame.js";

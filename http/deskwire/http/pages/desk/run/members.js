@@ -2,7 +2,8 @@
 /** The members of the organisation: added with a one-time password, their roles, their sessions; and what each role may do. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Dialog, Empty, Menu, Name, say } from "../parts.js";
+import { Ago, Avatar, Button, Empty, Menu, Name, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { may, project, reloadPeople, user } from "../session.js";
 import { Frame } from "../parts/frame.js";

@@ -2,7 +2,8 @@
 /** The projects of the organisation, and the settings of each. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Name, say } from "../parts.js";
+import { Ago, Button, Empty, Name, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { begin, choose, go, may, project, projects } from "../session.js";
 import { Frame, Pairs, Section } from "../parts/frame.js";
@@ -60,6 +61,8 @@ function One({ id }) {
   };
   const remove = async () => {
     await call("DELETE", `projects/${id}`);
+    const other = projects.value.find((each) => each.id !== id);
+    if (id === project.value?.id && other) choose(other.id);
     await begin();
     say(t.projects.deleted);
     go("settings/projects");

@@ -2,7 +2,8 @@
 /** Redacting and deleting one message of a conversation, from its menu in the thread (ADR 72). */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, dialog, say } from "../parts.js";
+import { Button, dialog, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { reloadThread } from "../conversation.js";
 import { Form, Tick } from "../parts/form.js";

@@ -2,7 +2,8 @@
 /** Snippets: texts that agents put into replies by a shortcut. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Menu, Name, say } from "../parts.js";
+import { Ago, Button, Empty, Menu, Name, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { may, people, user } from "../session.js";
 import { Frame } from "../parts/frame.js";

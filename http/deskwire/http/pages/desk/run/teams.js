@@ -2,7 +2,8 @@
 /** Teams: who is in each, to assign conversations and tickets to. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Menu, Name, say } from "../parts.js";
+import { Ago, Button, Empty, Menu, Name, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { may, people, reloadPeople } from "../session.js";
 import { Frame } from "../parts/frame.js";

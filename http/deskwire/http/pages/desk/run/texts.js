@@ -28,6 +28,8 @@ export const t = {
     bulkFailed: (/** @type {string} */ why) => `The tickets were not changed: ${why}`,
     fields: "Ticket", about: "Belongs to", activity: "Activity", noActivity: "Nothing was changed yet.", openConversation: "Open the conversation", openContact: "Open the contact",
     saved: "The ticket is changed.", unchanged: "Nothing was changed.", deleted: "The ticket is deleted.", deleteOne: "Delete this ticket",
+    meantime: (/** @type {string} */ who) => `${who} changed this ticket while you write. Your fields stay as they are.`, compare: "Compare",
+    goneMeantime: (/** @type {string} */ who) => `${who} deleted this ticket. What you have written stays here until you leave.`,
     losesTicket: (/** @type {string} */ title) => `The ticket “${title}”`,
     losesLog: "Its log of who changed what", staysConversation: "Its conversation and its contact", didCreate: "created it", didChange: "changed it",
   },

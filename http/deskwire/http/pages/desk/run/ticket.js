@@ -1,20 +1,21 @@
 // @ts-check
 /** One ticket: its fields, whose change is refused if a colleague was faster; snooze, what it belongs to, and its log. */
-import { html, useState } from "../vendor/preact.js";
+import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Avatar, Button, Menu, Name, say, soon } from "../parts.js";
 import { Problem, call } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame, Pairs, Section } from "../parts/frame.js";
-import { States, useCall, useList } from "../parts/loading.js";
-import { Form } from "../parts/form.js";
+import { States, useList } from "../parts/loading.js";
+import { Form, Values } from "../parts/form.js";
 import { Gone, Meanwhile } from "../parts/gone.js";
 import { More } from "../parts/table.js";
 import { Link } from "../parts/link.js";
 import { times } from "../actions.js";
+import { useTicket } from "./followed-ticket.js";
 import { nameOf } from "./names.js";
 import { Priority, TicketFields, ticketOf } from "./tickets.js";
-/** @import { Values } from "../parts/form.js" */
+/** @import { Listed } from "../parts/loading.js" */
 
 const LABELS = /** @type {Record<string, string>} */ ({
   title: t.tickets.title, description: t.tickets.description, status: t.tickets.status, priority: t.tickets.priority, type: t.tickets.type,
@@ -31,27 +32,29 @@ function worded(name, value) {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
+/** What a form says that the ticket does not. @param {HTMLFormElement|null|undefined} form @param {any} ticket */
+const written = (form, ticket) => (form && ticket ? Object.fromEntries(Object.entries(ticketOf(new Values(form))).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(ticket[name]))) : {});
+
 /** @param {{id: string}} props */
 export function One({ id }) {
-  const of = useCall(`tickets/${id}`);
+  const box = useRef(/** @type {HTMLElement|null} */ (null));
+  const mine = () => written(box.current?.querySelector("form"), of.data);
   const log = useList(`tickets/${id}/activity`);
-  const [edits, setEdits] = useState(0);
+  const { of, theirs, edits, put, own } = useTicket(id, () => Object.keys(mine()).length > 0, log.renew);
   const [deletes, setDeletes] = useState(false);
   const [clash, setClash] = useState(/** @type {{theirs: any, tag: string|null, mine: any}|null} */ (null));
   const manages = may("tickets.manage");
   const path = `tickets/${id}`;
-  const change = async (/** @type {any} */ body, /** @type {string|null} */ ifMatch, anew = true) => {
+  const change = (/** @type {any} */ body, /** @type {string|null} */ ifMatch, anew = true) => own(async () => {
     /** @type {string|null} */
     let tag = null;
     const made = await call("PATCH", path, { body, ifMatch, answered: (headers) => (tag = headers.get("etag")) });
-    of.put(made, tag);
-    if (anew) setEdits((n) => n + 1);
+    put(made, tag, anew);
     say(t.tickets.saved);
     await log.reload();
-  };
-  const save = async (/** @type {Values} */ form) => {
-    const now = ticketOf(form);
-    const body = Object.fromEntries(Object.entries(now).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(of.data[name])));
+  });
+  const save = async () => {
+    const body = mine();
     if (!Object.keys(body).length) return say(t.tickets.unchanged);
     try {
       await change(body, of.tag);
@@ -59,39 +62,47 @@ export function One({ id }) {
       if (!(error instanceof Problem) || error.code !== "changed_meanwhile") throw error;
       /** @type {string|null} */
       let tag = null;
-      const theirs = await call("GET", path, { answered: (headers) => (tag = headers.get("etag")) });
-      setClash({ theirs, tag, mine: body });
+      const now = await call("GET", path, { answered: (headers) => (tag = headers.get("etag")) });
+      setClash({ theirs: now, tag, mine: body });
     }
   };
-  // What is written in the fields stays: only a ticket that nobody else has changed is snoozed from here.
-  const snooze = (/** @type {string|null} */ until) => change({ snoozedUntil: until }, of.tag, false).catch((error) => say(error.message, { bad: true }));
+  const compare = () => theirs && setClash({ theirs: theirs.ticket, tag: theirs.tag, mine: mine() });
+  // What is written in the fields stays: only a ticket that is as it is shown is snoozed from here.
+  const snooze = (/** @type {string|null} */ until) => change({ snoozedUntil: until }, theirs?.tag ?? of.tag, false).catch((error) => say(error.message, { bad: true }));
   const remove = async () => {
     await call("DELETE", path);
     say(t.tickets.deleted);
     go("tickets");
   };
-  const sleep = () => [...times().map((each) => ({ label: each.label, hint: each.hint, pick: () => void snooze(each.at.toISOString()) })), ...(of.data?.snoozedUntil ? [{ label: t.tickets.wake, icon: "sun", pick: () => void snooze(null) }] : [])];
+  const now = theirs?.ticket ?? of.data;
+  const sleep = () => [...times().map((each) => ({ label: each.label, hint: each.hint, pick: () => void snooze(each.at.toISOString()) })), ...(now?.snoozedUntil ? [{ label: t.tickets.wake, icon: "sun", pick: () => void snooze(null) }] : [])];
   const actions = manages && of.data && html`<${Menu} label=${t.tickets.snooze} icon="moon" caret entries=${sleep} /><${Button} icon="close" label=${t.delete} press=${() => setDeletes(true)} />`;
-  return html`<${Frame} title=${of.data?.title ?? t.tickets.one} up=${{ to: "tickets", label: t.pages.tickets }} actions=${actions} calls=${[of.call, log.call]}>
-    <${States} of=${of}>${(/** @type {any} */ ticket) => html`<div class="columns">
-      <${Section} title=${t.tickets.fields}>${manages ? html`<${Form} key=${edits} save=${save} label=${t.saveChanges}><${TicketFields} of=${ticket} /><//>` : html`<${Read} of=${ticket} />`}<//>
-      <div>
-        <${Section} title=${t.tickets.about}><${Pairs} of=${[
-          [t.tickets.conversation, ticket.conversationId && html`<${Link} to=${`c/${ticket.conversationId}`}>${t.tickets.openConversation}<//>`],
-          [t.tickets.contact, ticket.contactId && html`<${Link} to=${`contacts/${ticket.contactId}`}>${t.tickets.openContact}<//>`],
-          [t.tickets.snoozed, ticket.snoozedUntil && soon(ticket.snoozedUntil)],
-          [t.tickets.createdAt, html`<${Ago} at=${ticket.createdAt} />`],
-          [t.tickets.lastActivity, html`<${Ago} at=${ticket.lastActivityAt} />`],
-          [t.tickets.id, html`<code class="mono">${ticket.id}</code>`],
-        ]} /><//>
-        <${Section} title=${t.tickets.activity}><${States} of=${log} empty=${html`<p class="muted">${t.tickets.noActivity}</p>`}>${(/** @type {any[]} */ entries) => html`<ol class="log-list">${entries.map((each) => html`<${Entry} key=${each.id} of=${each} />`)}</ol>${log.more && html`<${More} of=${log} />`}`}<//><//>
-      </div>
+  return html`<${Frame} title=${now?.title ?? t.tickets.one} up=${{ to: "tickets", label: t.pages.tickets }} actions=${actions} calls=${[of.call, log.call]}>
+    <${States} of=${of}>${(/** @type {any} */ made) => html`<div class="columns">
+      <${Section} title=${t.tickets.fields}>${manages ? html`<div ref=${box}>${theirs && html`<${Meantime} of=${theirs} compare=${compare} />`}<${Form} key=${edits} save=${save} label=${t.saveChanges}><${TicketFields} of=${made} /><//></div>` : html`<${Read} of=${made} />`}<//>
+      <${About} of=${now} log=${log} />
     </div>`}<//>
     ${deletes && html`<${Gone} title=${t.tickets.deleteOne} loses=${[t.tickets.losesTicket(of.data.title), t.tickets.losesLog]} stays=${[t.tickets.staysConversation]} label=${t.delete} run=${remove} close=${() => setDeletes(false)} />`}
     ${clash && html`<${Meanwhile} fields=${Object.keys(clash.mine).map((name) => ({ label: LABELS[name] ?? name, theirs: worded(name, clash.theirs[name]), mine: worded(name, clash.mine[name]) }))}
-      keep=${() => (of.put(clash.theirs, clash.tag), setEdits((n) => n + 1))} save=${() => change(clash.mine, clash.tag)} close=${() => setClash(null)} />`}
+      keep=${() => put(clash.theirs, clash.tag)} save=${() => change(clash.mine, clash.tag)} close=${() => setClash(null)} />`}
   <//>`;
 }
+
+/** What came while something is written in the fields. @param {{of: import("./followed-ticket.js").Theirs, compare: () => void}} props */
+const Meantime = ({ of, compare }) => html`<p class="stale" role="status">${of.ticket ? t.tickets.meantime(of.by ?? t.system) : t.tickets.goneMeantime(of.by ?? t.system)} ${of.ticket && html`<${Button} class="small" label=${t.tickets.compare} press=${compare} />`}</p>`;
+
+/** What the ticket belongs to, and its log. @param {{of: any, log: Listed}} props */
+const About = ({ of: ticket, log }) => html`<div>
+    <${Section} title=${t.tickets.about}><${Pairs} of=${[
+      [t.tickets.conversation, ticket.conversationId && html`<${Link} to=${`c/${ticket.conversationId}`}>${t.tickets.openConversation}<//>`],
+      [t.tickets.contact, ticket.contactId && html`<${Link} to=${`contacts/${ticket.contactId}`}>${t.tickets.openContact}<//>`],
+      [t.tickets.snoozed, ticket.snoozedUntil && soon(ticket.snoozedUntil)],
+      [t.tickets.createdAt, html`<${Ago} at=${ticket.createdAt} />`],
+      [t.tickets.lastActivity, html`<${Ago} at=${ticket.lastActivityAt} />`],
+      [t.tickets.id, html`<code class="mono">${ticket.id}</code>`],
+    ]} /><//>
+    <${Section} title=${t.tickets.activity}><${States} of=${log} empty=${html`<p class="muted">${t.tickets.noActivity}</p>`}>${(/** @type {any[]} */ entries) => html`<ol class="log-list">${entries.map((each) => html`<${Entry} key=${each.id} of=${each} />`)}</ol>${log.more && html`<${More} of=${log} />`}`}<//><//>
+  </div>`;
 
 /** @param {{of: any}} props */
 const Read = ({ of }) => html`<${Pairs} of=${["title", "description", "status", "priority", "type", "processingUser", "processingTeam", "tags"].map((name) => [LABELS[name], name === "priority" ? html`<${Priority} of=${of[name]} />` : html`<span dir="auto">${worded(name, of[name]) ?? t.none}</span>`])} />`;

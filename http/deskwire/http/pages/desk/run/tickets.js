@@ -1,13 +1,14 @@
 // @ts-check
 /** Tickets: the list with its filters, changes of many at once, and new ones. One by itself is in ticket.js. */
-import { html, useState } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Empty, Name, cx, lazy, say, soon } from "../parts.js";
+import { Ago, Button, Empty, Name, cx, lazy, say, soon } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { go, may } from "../session.js";
 import { Frame } from "../parts/frame.js";
 import { ListTable } from "../parts/table.js";
-import { useList } from "../parts/loading.js";
+import { Held, useLiveList } from "../parts/live-list.js";
 import { Field, Form } from "../parts/form.js";
 import { Link, ask, query } from "../parts/link.js";
 import { choices, nameOf, teamChoices, userChoices, words } from "./names.js";
@@ -23,11 +24,18 @@ export const Page = ({ id }) => (id ? html`<${One} id=${id} />` : html`<${List} 
 
 const FILTERS = ["status", "priority", "assignee", "tag", "q", "sort"];
 
+/** What an event says of a ticket. @param {any} event */
+const told = ({ type, data }) => (type.startsWith("ticket.") ? { id: data.ticket.id, row: type === "ticket.deleted" ? null : data.ticket } : null);
+
 function List() {
   const asked = query.value;
   const filter = Object.fromEntries(FILTERS.flatMap((name) => (asked.get(name) ? [[name, asked.get(name)]] : [])));
-  const of = useList("tickets", filter);
-  const [chosen, setChosen] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
+  const [picked, setChosen] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
+  // What is written in its conversation is the last activity of a ticket.
+  const moves = (/** @type {any} */ { type, data }) => filter.sort === "lastActivity" && type === "message.created" && Boolean(data.conversation.ticketId);
+  const of = useLiveList("tickets", filter, { told, moves, held: picked.size > 0 });
+  const chosen = new Set(of.items.flatMap((row) => (picked.has(row.id) ? [row.id] : [])));
+  useEffect(() => void (chosen.size < picked.size && setChosen(chosen))); // nobody changes a ticket that is not shown
   const [making, setMaking] = useState(false);
   const manages = may("tickets.manage");
   const columns = [
@@ -44,7 +52,7 @@ function List() {
     : html`<${Empty} icon="tag" title=${t.tickets.none} text=${t.tickets.noneText} />`;
   return html`<${Frame} title=${t.pages.tickets} actions=${actions} calls=${[of.call]} tools=${html`<${Filters} />`}>
     ${chosen.size > 0 && html`<${Bulk} ids=${[...chosen]} done=${() => (setChosen(new Set()), of.reload())} />`}
-    <${ListTable} of=${of} caption=${t.pages.tickets} columns=${columns} empty=${empty} chosen=${manages ? { ids: chosen, set: setChosen, name: (/** @type {any} */ row) => row.title } : undefined} />
+    <${Held} of=${of}><${ListTable} of=${of} caption=${t.pages.tickets} columns=${columns} empty=${empty} chosen=${manages ? { ids: chosen, set: setChosen, name: (/** @type {any} */ row) => row.title } : undefined} /><//>
     ${making && html`<${Create} close=${() => setMaking(false)} />`}
   <//>`;
 }

@@ -9,7 +9,7 @@ import { Table } from "../parts/table.js";
 import { States, useCall } from "../parts/loading.js";
 import { Link } from "../parts/link.js";
 import { Gone } from "../parts/gone.js";
-import { useFresh } from "./fresh.js";
+import { useFresh } from "../parts/fresh.js";
 
 const LOOK_MS = 5_000;
 const BOUND = 10_000;

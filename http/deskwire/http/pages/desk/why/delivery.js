@@ -2,14 +2,15 @@
 /** One delivery: each attempt with its answer, the event that was sent, and sending it again. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, say } from "../parts.js";
+import { Button, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { Pairs } from "../parts/frame.js";
 import { States, useCall } from "../parts/loading.js";
 import { Link, ask } from "../parts/link.js";
 import { Copied } from "../parts/secret.js";
 import { Exact, Outcome, duration, exact, reasonOf } from "./words.js";
-import { useFresh } from "./fresh.js";
+import { useFresh } from "../parts/fresh.js";
 
 /** Sends the event of a delivery again, and shows the new delivery. @param {any} row @param {() => unknown} then */
 export async function again(row, then) {

@@ -2,7 +2,8 @@
 /** The dialogs of an endpoint: what it is sent and where, a new secret, and what is sent again after a dry run. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, Icon, say } from "../parts.js";
+import { Button, Icon, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call, newKey } from "../api.js";
 import { Field, Form, Tick } from "../parts/form.js";
 import { CONTRACT, EXTENSIONS, INTERNAL, TYPING } from "./event-types.js";

@@ -2,7 +2,8 @@
 /** One webhook endpoint: how it is, its deliveries by the hour, its log, and what can be done with it. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Dialog, Menu, say } from "../parts.js";
+import { Ago, Button, Menu, say } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { call } from "../api.js";
 import { go } from "../session.js";
 import { Frame, Pairs, Section } from "../parts/frame.js";
@@ -14,7 +15,7 @@ import { Chart } from "../parts/chart.js";
 import { Log } from "./log.js";
 import { Edit, Recover, Replay } from "./endpoint-forms.js";
 import { Health, endpointName, exact, healthOf, reasonOf } from "./words.js";
-import { useFresh } from "./fresh.js";
+import { useFresh } from "../parts/fresh.js";
 
 /** @param {{id: string}} props */
 export function Endpoint({ id }) {

@@ -2,7 +2,8 @@
 /** The live log: every event of the project as it comes, with filters, and what became of each at endpoints. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Dialog, Empty, Icon } from "../parts.js";
+import { Button, Empty, Icon } from "../parts.js";
+import { Dialog } from "../dialog.js";
 import { may } from "../session.js";
 import { connection } from "../feed.js";
 import { Frame, Pairs } from "../parts/frame.js";
@@ -13,7 +14,7 @@ import { Copied, copy } from "../parts/secret.js";
 import { CONTRACT, EXTENSIONS } from "./event-types.js";
 import { conversationIn } from "./endpoint-forms.js";
 import { Exact, Outcome, duration } from "./words.js";
-import { useEvents } from "./fresh.js";
+import { useEvents } from "../parts/fresh.js";
 
 const PAGE = 50;
 const ROWS_MAX = 500;

@@ -2,7 +2,8 @@
 /** Time travel: what happened in a conversation, who did it and why, and the conversation as it was behind each event. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Empty, Text, cx } from "../parts.js";
+import { Button, Empty, cx } from "../parts.js";
+import { Text } from "../words.js";
 import { go, may } from "../session.js";
 import { all } from "../api.js";
 import { Frame, Pairs, Section } from "../parts/frame.js";
@@ -14,7 +15,7 @@ import { asOf, differing, moments, saidBy } from "./past.js";
 import { told } from "./told.js";
 import { conversationIn } from "./endpoint-forms.js";
 import { Exact, exact } from "./words.js";
-import { useEvents } from "./fresh.js";
+import { useEvents } from "../parts/fresh.js";
 /** @import { Values } from "../parts/form.js" */
 
 const PAGE = 200;

@@ -1,9 +1,10 @@
 // @ts-check
 /** Why the open conversation is in the list beside it, or is not, and the way to its past. */
 import { html } from "../vendor/preact.js";
-import { t as desk } from "../texts.js";
+import { t as desk } from "../later-texts.js";
 import { t } from "./words-of-lists.js";
-import { Icon, clockTime, dayOf } from "../parts.js";
+import { Icon, clockTime } from "../parts.js";
+import { dayOf } from "../words.js";
 import { row } from "../store.js";
 import { people, user } from "../session.js";
 import { filter, view } from "../list.js";

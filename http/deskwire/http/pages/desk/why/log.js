@@ -11,7 +11,7 @@ import { CONTRACT, EXTENSIONS, INTERNAL } from "./event-types.js";
 import { Delivery, again } from "./delivery.js";
 import { conversationIn } from "./endpoint-forms.js";
 import { Exact, Outcome, duration } from "./words.js";
-import { useFresh } from "./fresh.js";
+import { useFresh } from "../parts/fresh.js";
 
 const PAGE = 50;
 const STATUSES = ["pending", "delivered", "dropped", "skipped"];

@@ -2,7 +2,8 @@
 /** Who got a message: each endpoint with its reason, each stream consumer, and the way to send it again. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Clock, Icon, say } from "../parts.js";
+import { Button, Icon, say } from "../parts.js";
+import { Clock } from "../words.js";
 import { call } from "../api.js";
 import { may } from "../session.js";
 import { Link } from "../parts/link.js";

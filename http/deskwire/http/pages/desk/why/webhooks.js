@@ -11,7 +11,7 @@ import { Secret } from "../parts/secret.js";
 import { Endpoint } from "./endpoint.js";
 import { Edit } from "./endpoint-forms.js";
 import { Health, endpointName, healthOf } from "./words.js";
-import { useFresh } from "./fresh.js";
+import { useFresh } from "../parts/fresh.js";
 
 /** @param {{id: string|null}} props */
 export const Page = ({ id }) => (id ? html`<${Endpoint} id=${id} />` : html`<${List} />`);
