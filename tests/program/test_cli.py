@@ -1,8 +1,8 @@
 """The command line: what it prints, what it refuses, and what it hands to the program."""
 
+import gc
 import importlib.metadata
 import json
-import gc
 import logging
 import os
 import re
