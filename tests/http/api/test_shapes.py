@@ -41,7 +41,9 @@ def test_its_model_has_its_fields_their_limits_its_names_and_its_words() -> None
 
 
 def test_a_shape_within_another_one_and_a_page_of_them_are_models_too() -> None:
-    page = TypeAdapter(page_of(Drink)).validate_python({"items": [{"firstName": "Earl"}], "nextCursor": None})
+    page: Any = TypeAdapter(page_of(Drink)).validate_python(
+        {"items": [{"firstName": "Earl"}], "nextCursor": None}
+    )
     assert page.items[0].first_name == "Earl"
     with pytest.raises(ValidationError, match="firstName"):
         TypeAdapter(Tea).validate_python({"firstName": "Earl", "from": {}})
