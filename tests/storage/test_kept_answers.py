@@ -94,5 +94,17 @@ def test_every_search_of_kept_answers_uses_an_index(tx: SqliteTransaction) -> No
         looked = [step for step in plan if "kept_answers" in step]
         assert looked
         assert all(step.startswith("SEARCH kept_answers USING INDEX") for step in looked), plan
-        if "near = '' AND subject" in statement:
+        if "length(near) = 0 AND subject" in statement:
             assert "kept_answers_by_subject" in looked[-1], plan
+
+
+def test_a_search_by_name_is_compiled_once_whatever_is_looked_for(tx: SqliteTransaction) -> None:
+    """An index for `near = ''` would have it compiled anew for each value."""
+    options = [row[0] for row in tx.conn.execute("PRAGMA compile_options")]
+    if "ENABLE_STMTVTAB" not in options:
+        pytest.skip("this SQLite does not tell how often a statement was compiled")
+    for number in range(20):
+        tx.kept_answer(b"name %d" % number, f"cnv_{number:026}")
+        tx.kept_answer(b"name %d" % number, "")
+    told = "SELECT run, reprep FROM sqlite_stmt WHERE sql = ?"
+    assert tx.conn.execute(told, (answers._KEPT,)).fetchall() == [(40, 0)]

@@ -19,7 +19,8 @@ _KEEP: Final = (
     "INSERT INTO kept_answers (near, name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?, ?)"
 )
 _ABOUT: Final = (
-    f"{_COLUMNS} near = substr(?1, 5, 10) AND subject = ?1 UNION ALL {_COLUMNS} near = '' AND subject = ?1"
+    f"{_COLUMNS} near = substr(?1, 5, 10) AND subject = ?1 "
+    f"UNION ALL {_COLUMNS} length(near) = 0 AND subject = ?1"
 )
 _EMPTY: Final = (
     f"UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE near IN (?1, '') AND {_NAMED}"
