@@ -82,7 +82,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """What a command does to the conversation; `place` says at which action."""
+    """The workflow does what a command does, at the action at `place`."""
 
     command: Assign | Patch | Close
     place: Place | None = field(default=None, compare=False)

@@ -36,7 +36,7 @@ _LISTED: Final = either(
 )
 _LARGEST: Final = (1 << 63) - 1
 LOOKED_AT = 10_000
-"""Deliveries of each status that one search looks at, which takes it 10 to 40 ms (ADR 87)."""
+"""The deliveries of each status that one search looks at, which takes it 10 to 40 ms (ADR 87)."""
 _OF_STATUS: Final = differing(
     sqlite="endpoint = :endpoint AND status = '{status}' AND position > :low AND position < :high {and_more} ORDER BY position DESC",
     postgres="(endpoint, status, position) > (:endpoint, '{status}', :low) AND (endpoint, status, position) < "
@@ -78,7 +78,7 @@ _CONDITIONS: Final = {
 
 
 class DeliveryPlaces(Queries):
-    """Where deliveries are in the log, which each database finds in its own way."""
+    """Queries for the places of deliveries in the log, which each database finds in its own way."""
 
     @abstractmethod
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
