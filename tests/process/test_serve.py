@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from deskwire.storage.sqlite.database import DirectoryLock
 from tests.support.sockets.certificates import Files
 from tests.support.sockets.socket_activation import HasDescriptor, handing_over
 
@@ -163,9 +164,20 @@ def test_a_second_process_on_the_directory_is_refused(tmp_path: Path, servers: l
     servers.append(second := Server(tmp_path, "--port", "0"))
     _, log = second.process.communicate(timeout=START_S)
     assert second.process.returncode == 1
-    assert f"in use by another Deskwire process (pid {first.process.pid})" in log
+    assert f"in use by a Deskwire server (pid {first.process.pid})" in log
     assert "Traceback" not in log
     assert first.end()[0] == 0
+
+
+def test_a_start_waits_for_a_command_that_has_the_directory(tmp_path: Path, servers: list[Server]) -> None:
+    lock = DirectoryLock(tmp_path)
+    servers.append(server := Server(tmp_path, "--port", "0"))
+    assert server.process.stderr is not None
+    while "storage.waits_for_command" not in (line := server.process.stderr.readline()):
+        assert line, "it has ended"
+    lock.release()
+    server.wait_ready()
+    assert server.end()[0] == 0
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path, servers: list[Server]) -> None:

@@ -8,28 +8,33 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
+from threading import Timer
 
 import pytest
+from structlog.testing import capture_logs
 
-from deskwire.storage.sqlite.database import DirectoryLock
-from deskwire.storage.sqlite.directory import DataDirectoryError
+from deskwire.storage.sqlite import database
+from deskwire.storage.sqlite.database import DirectoryLock, lock_when_free
+from deskwire.storage.sqlite.directory import LOCK_NAME, DataDirectoryError, DirectoryInUseError, Holder
 
 HOLDER = """
 import sys
 from pathlib import Path
 from deskwire.storage.sqlite.database import DirectoryLock
-lock = DirectoryLock(Path(sys.argv[1]))
+lock = DirectoryLock(Path(sys.argv[1]), sys.argv[2])
 print("held", flush=True)
 sys.stdin.read()
+lock.release()
 """
 
 
 @contextmanager
-def held_elsewhere(directory: Path) -> Iterator[subprocess.Popen[str]]:
+def held_elsewhere(directory: Path, holder: Holder = "server") -> Iterator[subprocess.Popen[str]]:
     """Run another process that holds the directory."""
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(directory)],
+        [sys.executable, "-c", HOLDER, str(directory), holder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -45,7 +50,9 @@ def held_elsewhere(directory: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_a_second_process_is_refused_and_told_who_holds_the_directory(tmp_path: Path) -> None:
     with held_elsewhere(tmp_path) as process:
-        with pytest.raises(DataDirectoryError, match=rf"in use .* \(pid {process.pid}\)"):
+        with pytest.raises(
+            DataDirectoryError, match=rf"in use by a Deskwire server \(pid {process.pid}\). Stop"
+        ):
             DirectoryLock(tmp_path)
         assert process.poll() is None
 
@@ -63,6 +70,51 @@ def test_a_second_opening_by_the_same_process_is_refused_until_released(tmp_path
         DirectoryLock(tmp_path)
     lock.release()
     DirectoryLock(tmp_path).release()
+
+
+def test_a_directory_that_a_command_has_is_waited_for(tmp_path: Path) -> None:
+    with held_elsewhere(tmp_path, "command") as process, capture_logs() as said:
+        assert process.stdin is not None
+        ends = Timer(0.2, process.stdin.close)
+        ends.start()
+        lock_when_free(tmp_path, "server").release()
+        ends.join()
+        assert process.wait() == 0
+    assert said == [
+        {
+            "event": "storage.waits_for_command",
+            "log_level": "info",
+            "data": str(tmp_path),
+            "pid": str(process.pid),
+        }
+    ]
+
+
+def test_a_command_that_has_the_directory_for_longer_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "COMMAND_S", 0.2)
+    with held_elsewhere(tmp_path, "command") as process:
+        words = rf"in use by a Deskwire command \(pid {process.pid}\). Wait until it has ended"
+        with pytest.raises(DirectoryInUseError, match=words):
+            lock_when_free(tmp_path)
+
+
+def test_a_directory_that_a_server_has_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "COMMAND_S", inf)
+    with held_elsewhere(tmp_path), pytest.raises(DirectoryInUseError, match="by a Deskwire server"):
+        lock_when_free(tmp_path)
+
+
+def test_what_a_release_before_this_one_has_written_is_understood(tmp_path: Path) -> None:
+    lock = DirectoryLock(tmp_path, "server")
+    (tmp_path / LOCK_NAME).write_text("4711")
+    with pytest.raises(DirectoryInUseError, match=r"another Deskwire process \(pid 4711\). Stop"):
+        DirectoryLock(tmp_path)
+    lock.release()
+    assert (tmp_path / LOCK_NAME).read_bytes() == b"", "nobody has it"
 
 
 def test_a_missing_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:

@@ -10,8 +10,15 @@ import pytest
 
 from deskwire.engine.core.ids import id_before
 from deskwire.engine.events.types import Draft
-from deskwire.engine.ports import Transaction
-from deskwire.engine.webhooks.delivery import NOTHING_HELD, Attempt, Delivery, DeliveryFilter, HeldBack
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.webhooks.delivery import (
+    NOTHING_HELD,
+    Attempt,
+    Delivery,
+    DeliveryFilter,
+    DeliveryRecord,
+    HeldBack,
+)
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, endpoint
@@ -85,10 +92,15 @@ class Shelf:
 
     def log(self) -> list[tuple[str, str | None, int | None]]:
         """Status, reason and end of all deliveries, the oldest first."""
-        records = seen(
-            self.store, lambda reader: reader.delivery_records(self.whom.rowid, EVERYTHING, None, 100)
-        )
-        return [(each.status, each.reason, each.ended_at) for each in reversed(records)]
+        return [(each.status, each.reason, each.ended_at) for each in reversed(self.records())]
+
+    def records(self) -> Sequence[DeliveryRecord]:
+        """All deliveries as the log shows them, the newest first."""
+
+        def read(reader: Reader) -> Sequence[DeliveryRecord]:
+            return reader.delivery_records(PROJECT.rowid, self.whom.rowid, EVERYTHING, None, 100).records
+
+        return seen(self.store, read)
 
 
 def positions(deliveries: Sequence[Delivery]) -> list[int]:
@@ -220,9 +232,7 @@ def test_an_attempt_that_is_repeated_takes_the_place_of_the_one_before(shelf: Sh
     assert shelf.store.at_once(lambda tx: tx.record_retry(again, busy))
     good = Attempt(1, NOON + 5, 9, 204, None, b"")
     assert shelf.store.at_once(lambda tx: tx.record_end(again, good, "delivered", None))
-    (record,) = seen(
-        shelf.store, lambda reader: reader.delivery_records(shelf.whom.rowid, EVERYTHING, None, 10)
-    )
+    (record,) = shelf.records()
     assert [(each.number, each.status) for each in record.attempts] == [(1, 204)]
 
 
@@ -234,9 +244,7 @@ def test_nothing_is_recorded_of_a_delivery_that_is_over(shelf: Shelf) -> None:
     assert not shelf.store.at_once(lambda tx: tx.end_delivery(a, "dropped", "y", NOON))
     assert shelf.log() == [("skipped", "old", NOON + 9), ("pending", None, None)]
     assert (shelf.held_back().missed, shelf.pending()) == (0, [b.position])
-    (_, record) = seen(
-        shelf.store, lambda reader: reader.delivery_records(shelf.whom.rowid, EVERYTHING, None, 10)
-    )
+    (_, record) = shelf.records()
     assert list(record.attempts) == []
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.web.harness.axe import SCHEMES, findings
 from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.endpoint import Endpoint
@@ -277,3 +280,39 @@ def test_an_endpoint_needs_no_scrolling_sideways_at_320_pixels(
     desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}")
     expect(log_of(desk.page).nth(1)).to_be_visible()
     assert desk.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+# A log of 30,000, which nobody writes here: the service is away meanwhile, as its writer alone counts positions.
+_LONG_LOG = """
+WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 30000)
+INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, created_at, ended_at,
+    event_id, type, sequence)
+SELECT d.position + n, substr(d.id, 1, 20) || printf('%010d', n), endpoint, event, lane, previous, 'delivered', attempts, due_at,
+    created_at, created_at, event_id, 'message.created', sequence
+FROM (SELECT * FROM deliveries ORDER BY position DESC LIMIT 1) AS d, n
+"""
+
+
+def test_a_search_in_a_long_log_goes_on_by_itself_and_says_how_far_it_has_looked(
+    desk: Desk, stage: Stage
+) -> None:
+    failing(stage, "crm").status = 200
+    stage.converse("long", "Once, long ago.")
+    path = f"/webhooks/{id_of(stage, 'crm')}/deliveries"
+    desk.eventually(lambda: {each["status"] for each in stage.owner.get(path).json()["items"]}, {"delivered"})
+    stage.kill()
+    with closing(sqlite3.connect(stage.server.directory / "data" / FILE_NAME)) as database, database:
+        database.execute(_LONG_LOG)
+    stage.start()
+    desk.sign_in()
+    asked: list[str] = []
+    desk.page.on("request", lambda request: asked.append(request.url) if "type=conv" in request.url else None)
+    desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}?type=conversation.created")
+    expect(log_of(desk.page).filter(has_text="conversation.created")).to_have_count(1)
+    assert len([url for url in asked if "cursor=" in url]) >= 3
+    desk.page.get_by_label("Event").select_option("conversation.closed")
+    expect(desk.page.get_by_text("No delivery fits these filters")).to_be_visible()
+    desk.page.route("**/deliveries?*cursor=*", lambda route: None)  # the second page never comes
+    desk.page.get_by_label("Event").select_option("conversation.created")
+    expect(desk.page.get_by_text("Searching further back")).to_be_visible()
+    expect(desk.page.get_by_text("Looked back to today")).to_be_visible()

@@ -111,6 +111,7 @@ async def opened(
         on_commit=on_commit,
         read_timeout_s=config.read_timeout_s,
         upgrade_copies=config.upgrade_copies,
+        serving=True,
     ) as store:
         yield Opened(
             store=store,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.figures import Tally
-from tests.support.api.service import Service, running
+from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import code
 from tests.support.api.surveys import DEFINITION, refreshed, respond, survey
+from tests.support.stores import AnyStore
 
 DAY_MS = 86_400_000
 TYPES: dict[str, Any] = {
@@ -131,6 +134,33 @@ async def test_a_survey_of_another_project_is_not_found(tmp_path: Path) -> None:
         assert code(answer) == (404, "survey_not_found")
 
 
+async def test_a_read_that_is_repeated_counts_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = tapping(monkeypatch)
+    async with running(tmp_path) as service:
+        made = await survey(service, **TYPES)
+        for stars in (3, 3, 1):
+            await respond(service, made, answers={"stars": stars})
+        once = await figures(service, made)
+        _look_twice(monkeypatch, type(stores[0]))
+        again = await figures(service, made)
+        for what in ("responses", "series", "questions"):
+            assert again[what] == once[what]
+
+
+def _look_twice(monkeypatch: pytest.MonkeyPatch, kind: type[AnyStore]) -> None:
+    """Have each query run again behind itself, as it does if a session with PostgreSQL is lost before the answer."""
+    once = kind.read
+
+    async def twice(store: Any, query: Callable[[Any], Any]) -> Any:
+        if isinstance(query, Inline):
+            return await once(store, query)
+        return await once(store, lambda reader: (query(reader), query(reader))[1])
+
+    monkeypatch.setattr(kind, "read", twice)
+
+
 @pytest.mark.parametrize(
     ("bucket", "first"),
     [
@@ -142,7 +172,7 @@ def test_steps_begin_with_their_first_day_and_weeks_on_monday(bucket: Any, first
     tally = Tally({1: definition_of(DEFINITION)}, 1, lambda at: at // DAY_MS)
     epoch = date(1970, 1, 1)
     for day in (date(2026, 11, 1), date(2026, 11, 2), date(2026, 11, 9)):
-        tally.add([(1, (day - epoch).days * DAY_MS + 5, '{"score":10}')])
+        tally += tally.of([(1, (day - epoch).days * DAY_MS + 5, '{"score":10}')])
     view = tally.view(bucket)
     assert [each["day"] for each in view["series"]] == first
     assert [each["day"] for each in view["questions"][0]["series"]] == first

@@ -10,6 +10,7 @@ import pytest
 import stripe
 import trio
 
+from deskwire.storage.tables.webhooks import delivery_log
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.service import Service, running
 from tests.support.sockets.receivers import Receiver, answering
@@ -132,6 +133,25 @@ async def test_the_log_is_listed_newest_first_by_pages_and_filters(
     middle = everything[3]["createdAt"]
     assert await deliveries(service, endpoint, since=middle) == everything[:4]
     assert await deliveries(service, endpoint, until=middle) == everything[4:]
+
+
+async def test_a_search_for_a_rare_type_is_followed_by_its_cursor_and_says_how_far_it_has_looked(
+    service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_log, "LOOKED_AT", 3)
+    endpoint = await register(service, receiver.url)
+    conversation = await service.create()
+    for text in ("a", "b", "c", "d"):
+        await service.say(conversation, text)
+    everything = await ended(service, endpoint, 5)
+    path, params = f"/s2s/webhooks/{endpoint['id']}/deliveries", {"type": "conversation.created"}
+    first = (await service.http.get(path, params=params)).json()
+    assert (first["items"], first["searchedTo"]) == ([], everything[2]["createdAt"])
+    second = (await service.http.get(path, params={**params, "cursor": first["nextCursor"]})).json()
+    assert second == {"items": everything[4:], "nextCursor": None}
+    full = (await service.http.get(path, params={"type": "message.created", "limit": "2"})).json()
+    assert (full["items"], set(full)) == (everything[:2], {"items", "nextCursor"})
+    assert set((await service.http.get(path)).json()) == {"items", "nextCursor"}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 from deskwire.engine.workflows.runs import VERSIONS_KEPT
 from tests.api.workflows.test_workflows import CHAT, make, pointers, reply, start
 from tests.engine.workflows.building import FORM, branch, buttons, send, wait, workflow
+from tests.support.api.inbox import activity
 from tests.support.api.service import Service
 from tests.support.api.staff import code, person
 
@@ -75,6 +76,33 @@ async def test_a_run_that_could_not_go_on_says_why_and_where(service: Service) -
     assert (stopped["flowId"], stopped["actionId"]) == ("f0", 7)
     assert await runs(service, made, state="ended") == [stopped]
     assert (await figures(service, made))["stopped"] == [{"reason": "assignee_gone", "runs": 1}]
+
+
+async def test_the_activity_names_the_step_that_assigned_or_closed_and_not_the_one_shown_before_it(
+    service: Service,
+) -> None:
+    (team,) = (await service.dashboard.get("/teams")).json()["items"]
+    give = {"id": 7, "type": "assign", "assignee": {"type": "team", "id": team["id"]}}
+    flows = workflow([buttons(1, "tail")], tail=[send(2), give, {"id": 9, "type": "close"}])
+    made, conversation = await make(service, flows), await service.create()
+    await start(service, conversation, made)
+    assert (await reply(service, conversation, 1, "b0")).status_code == 200
+    path = f"/workflows/{made['id']}"
+    assert (await service.dashboard.patch(path, json=workflow([send(1)]))).status_code == 200
+    assert (await service.dashboard.delete(path)).status_code == 200
+    closed, assigned = (await activity(service, conversation))["items"]
+    assert (closed["action"], assigned["action"]) == ("closed", "assigned")
+    step = {"workflowId": made["id"], "version": 1, "actionFlowId": "tail"}
+    assert (closed["step"], assigned["step"]) == ({**step, "actionId": 9}, {**step, "actionId": 7})
+    assert closed["actor"] == {"type": "bot", "id": made["id"], "name": None}
+
+
+async def test_what_a_person_or_a_key_does_names_no_step(service: Service) -> None:
+    made, conversation = await make(service), await service.create()
+    await start(service, conversation, made)
+    await service.do(conversation, "close", closedBy="bot")
+    (entry,) = (await activity(service, conversation))["items"]
+    assert (entry["actor"]["type"], "step" in entry) == ("key", False)
 
 
 async def test_an_agent_who_takes_over_ends_the_run_where_it_waited(service: Service) -> None:

@@ -236,7 +236,7 @@ def test_a_directory_whose_holder_does_not_answer_is_given_up_in_time(
     finally:
         lock.release()
     assert refused.exit_code == 1
-    assert "in use by another Deskwire process" in refused.stderr
+    assert "in use by a Deskwire command" in refused.stderr
     good(shop("org", "rename", "Acme", "Other"))
 
 

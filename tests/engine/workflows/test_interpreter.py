@@ -13,6 +13,7 @@ from deskwire.engine.conversations.automation.interpreter import (
     STEPS_MAX,
     Answered,
     Begin,
+    Do,
     Effect,
     Elapsed,
     Ended,
@@ -87,11 +88,11 @@ def test_an_option_leads_to_its_flow_and_one_without_to_the_next_action() -> Non
 def test_a_branch_looks_at_an_answer_and_a_wait_is_until_a_time() -> None:
     form = Answered({"number": "A-1", "paid": True})
     effects, run = play(SUPPORT, Answered("order"), form)
-    assert effects == (Patch({"attributes": {"paid": True}}), Assign(TEAM))
+    assert effects == (Do(Patch({"attributes": {"paid": True}})), Do(Assign(TEAM)))
     assert run is not None
     assert (run.step, run.due_at) == (None, NOON + 60_000)
     effects, run = play(SUPPORT, Answered("order"), form, Elapsed())
-    assert (effects, run) == ((Say("Thank you."), Close("bot"), Ended("completed")), None)
+    assert (effects, run) == ((Say("Thank you."), Do(Close("bot")), Ended("completed")), None)
 
 
 def test_without_its_case_a_branch_takes_the_default() -> None:
@@ -121,7 +122,7 @@ def test_a_branch_sees_what_the_same_stretch_has_set() -> None:
     set_plan = {"id": 1, "type": "set_attributes", "attributes": {"plan": "pro"}}
     document = workflow([set_plan, branch(2, "end", pro="f1")], [send(3)])
     effects, _ = play(document)
-    assert effects == (Patch({"attributes": {"plan": "pro"}}), Say("Hi"), Ended("completed"))
+    assert effects == (Do(Patch({"attributes": {"plan": "pro"}})), Say("Hi"), Ended("completed"))
 
 
 def test_a_text_that_is_no_option_goes_on_with_the_next_action() -> None:

@@ -126,7 +126,7 @@ def test_a_directory_that_is_not_empty_or_is_in_use_is_left_alone(data: Path, tm
     before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
     with pytest.raises(DataDirectoryError, match="not empty"):
         restore(made.path, data)
-    lock = DirectoryLock(data)
+    lock = DirectoryLock(data, "server")
     with pytest.raises(DirectoryInUseError):
         restore(made.path, data)
     lock.release()

@@ -19,7 +19,7 @@ from deskwire.storage.sqlite.backup.archive import DATABASE
 from deskwire.storage.sqlite.backup.manifest import fitting
 from deskwire.storage.sqlite.backup.snapshot import opened
 from deskwire.storage.sqlite.backup.unpack import read_archive
-from deskwire.storage.sqlite.database import DirectoryLock, migrate, refuse_upgrade
+from deskwire.storage.sqlite.database import lock_when_free, migrate, refuse_upgrade
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, require_whole
 
 _PIECE = 1 << 20
@@ -31,7 +31,7 @@ def opened_source(source: Path, config: Config) -> Iterator[tuple[Path, Secrets]
     if source.is_dir():
         if not (source / FILE_NAME).exists():
             raise DataDirectoryError(f"There is no Deskwire in the data directory {source}.")
-        lock = DirectoryLock(source)
+        lock = lock_when_free(source)
         try:
             require_whole(source)
             migrate(source / FILE_NAME, lambda name: refuse_upgrade(source / FILE_NAME, name))

@@ -20,6 +20,8 @@ from deskwire.engine.conversations.facts import (
     Reopened,
     Revealed,
     Updated,
+    WorkflowStep,
+    step_of,
 )
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.record import value
@@ -71,11 +73,15 @@ class Change:
 
 @value
 class Entry:
-    """The changes of one fact, and who made them; no changes of a conversation that was started."""
+    """The changes of one fact, and who made them; no changes of a conversation that was started.
+
+    `step` is the step of the workflow that made them; None of who is none, and of entries from before steps were noted.
+    """
 
     by: Doer
     action: Action
     changes: tuple[Change, ...]
+    step: WorkflowStep | None = None
 
 
 @value
@@ -102,7 +108,7 @@ def entry_of(before: Conversation | None, fact: Fact, after: Conversation, by: D
     if before is None:
         return Entry(by, action, ()) if by.type == "user" else None
     changes = changes_between(before, after)
-    return Entry(by, action, changes) if changes else None
+    return Entry(by, action, changes, step_of(fact)) if changes else None
 
 
 def _of_message(fact: MessageRewritten, by: Doer) -> Entry:
@@ -132,13 +138,23 @@ def _shown(name: str, stored: Any) -> Any:
 def activity_view(activity: Activity) -> dict[str, Any]:
     """Return an entry as the API shows it."""
     entry = activity.entry
-    return {
+    shown = {
         "id": activity.id,
         "at": iso(activity.at),
         "actor": actor_view(entry.by),
         "action": entry.action,
         "changes": changes_view(entry.changes),
         "eventId": activity.event_id,
+    }
+    return shown if entry.step is None else {**shown, "step": _step_view(entry.step)}
+
+
+def _step_view(step: WorkflowStep) -> dict[str, Any]:
+    return {
+        "workflowId": step.workflow_id,
+        "version": step.version,
+        "actionFlowId": step.flow_id,
+        "actionId": step.action_id,
     }
 
 

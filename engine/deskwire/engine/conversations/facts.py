@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Closer, Conversation, Message, Reason
-from deskwire.engine.core.record import value
+from deskwire.engine.core.record import changed, value
 from deskwire.engine.workflows.definition import Place
 from deskwire.engine.workflows.run import Ending, Run, Stop
 
@@ -45,11 +46,25 @@ class MessageRewritten:
 
 
 @value
+class WorkflowStep:
+    """The step of a workflow that did something: the ids of its flow and action.
+
+    `version` is the storage key of the version that ran; once it is stored, it is the version's number, or None if that was removed.
+    """
+
+    workflow_id: str
+    version: int | None
+    flow_id: str
+    action_id: int
+
+
+@value
 class Closed:
     """The conversation was closed."""
 
     by: Closer
     at: int
+    step: WorkflowStep | None = field(default=None, compare=False)
 
 
 @value
@@ -62,6 +77,7 @@ class Assigned:
     """The assignee changed."""
 
     assignee: Assignee | None
+    step: WorkflowStep | None = field(default=None, compare=False)
 
 
 @value
@@ -69,6 +85,7 @@ class Updated:
     """Fields changed: names of `Conversation` with their new values."""
 
     changes: Mapping[str, Any]
+    step: WorkflowStep | None = field(default=None, compare=False)
 
 
 @value
@@ -138,3 +155,13 @@ Fact = (
     | Moved
     | Deleted
 )
+
+
+def by_step(fact: Fact, step: WorkflowStep) -> Fact:
+    """Return the fact with the step that made it; one that says nothing of steps as it is."""
+    return changed(fact, step=step) if isinstance(fact, Closed | Assigned | Updated) else fact
+
+
+def step_of(fact: Fact) -> WorkflowStep | None:
+    """Return the step of a workflow that made the fact; None if it was none."""
+    return fact.step if isinstance(fact, Closed | Assigned | Updated) else None

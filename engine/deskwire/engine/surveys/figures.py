@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, Literal, Self
@@ -42,7 +43,7 @@ class _Cell:
 
 
 class Tally:
-    """Counts responses, which are added page by page.
+    """Counts responses, page by page: what `of` makes of a page is added to what the pages before it have come to.
 
     Args:
         definitions: every version's definition.
@@ -61,8 +62,23 @@ class Tally:
         self._days: Counter[int] = Counter()
         self._cells: dict[str, dict[int, _Cell]] = {each.id: {} for each in self._definition.questions}
 
-    def add(self, rows: Iterable[Row]) -> None:
-        """Count these responses, too."""
+    def of(self, rows: Iterable[Row]) -> Tally:
+        """Return what these responses alone come to; this tally stays as it is, so a read that is repeated may do it."""
+        part = copy(self)
+        part._days, part._cells = Counter(), {name: {} for name in self._cells}
+        part._add(rows)
+        return part
+
+    def __iadd__(self, other: Tally) -> Self:
+        self._days.update(other._days)
+        for name, cells in other._cells.items():
+            mine = self._cells[name]
+            for day, cell in cells.items():
+                mine[day] = mine.get(day, _Cell())
+                mine[day] += cell
+        return self
+
+    def _add(self, rows: Iterable[Row]) -> None:
         for version, at, answers in rows:
             day = self._day(at)
             self._days[day] += 1

@@ -126,6 +126,18 @@ class DeliveryFilter:
     until: int | None = None
 
 
+@value
+class FoundDeliveries:
+    """The deliveries that a search has found, newest first, and the delivery at which it stopped for this time.
+
+    Args:
+        reached: position and time (ms) of the oldest delivery that was looked at; None if none is left to look at.
+    """
+
+    records: Sequence[DeliveryRecord]
+    reached: tuple[int, int] | None = None
+
+
 def delivery_view(record: DeliveryRecord) -> dict[str, Any]:
     """Return the delivery object of the API."""
     return {

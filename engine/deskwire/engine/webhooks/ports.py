@@ -13,6 +13,7 @@ from deskwire.engine.webhooks.delivery import (
     DeliveryFilter,
     DeliveryRecord,
     DeliveryStatus,
+    FoundDeliveries,
     HeldBack,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -90,9 +91,12 @@ class DeliveryReader(Protocol):
         """Return the number of the endpoint's deliveries that still have to be made, counted up to a bound."""
 
     def delivery_records(
-        self, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
-    ) -> Sequence[DeliveryRecord]:
-        """Return an endpoint's delivery log, newest first, at positions smaller than `before`."""
+        self, project: int, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
+    ) -> FoundDeliveries:
+        """Return an endpoint's delivery log, newest first, at positions smaller than `before`.
+
+        A search for an event type looks at a bounded number of deliveries, and says where it stopped (ADR 87).
+        """
 
     def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:
         """Return the project's delivery with this id, None if it has none."""

@@ -267,8 +267,20 @@ class ConversationChange(Shape):
     to: Annotated[Any, Field(examples=["CLOSED"])]
 
 
+class ActivityStep(Shape):
+    """The step of a workflow that made a change. `version` is null if that version was no longer stored."""
+
+    workflow_id: WorkflowId
+    version: Annotated[int, Field(ge=1, examples=[3])] | None
+    action_flow_id: Annotated[str, Field(examples=["main"])]
+    action_id: Annotated[int, Field(examples=[4])]
+
+
 class ConversationActivity(Shape):
-    """An entry of a conversation's activity: who did what. `eventId` is the event that told of it."""
+    """An entry of a conversation's activity: who did what. `eventId` is the event that told of it.
+
+    `step` is there if a step of a workflow did it. Entries that an earlier release has made lack it.
+    """
 
     id: ActivityId
     at: Moment
@@ -276,6 +288,7 @@ class ConversationActivity(Shape):
     action: Action
     changes: list[ConversationChange]
     event_id: EventId | None
+    step: ActivityStep | None = None
 
 
 class ConversationTags(Shape):

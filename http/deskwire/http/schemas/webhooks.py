@@ -17,6 +17,7 @@ from deskwire.http.schemas.base import (
     DeliveryId,
     EndpointId,
     EventId,
+    Listed,
     Moment,
     ProjectId,
     Shape,
@@ -127,6 +128,19 @@ class Delivery(Shape):
     redelivered_as: DeliveryId | None
     created_at: Moment
     ended_at: Moment | None
+
+
+class DeliveryPage(Listed):
+    """A page of the delivery log. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    items: list[Delivery]
+    searched_to: Annotated[
+        Moment | None,
+        Field(
+            description="The time of the oldest delivery that was looked at. It is there only if the search for a type stopped "
+            "before it had a full page; `nextCursor` goes on from there."
+        ),
+    ] = None
 
 
 class Outcome(Shape):

@@ -7,17 +7,20 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from itertools import takewhile
 from math import inf
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
+import structlog
 from sqlite_utils import Database
 
 from deskwire.storage.files import sync
-from deskwire.storage.sqlite.directory import LOCK_NAME, DataDirectoryError, DirectoryInUseError
+from deskwire.storage.sqlite.directory import LOCK_NAME, DataDirectoryError, DirectoryInUseError, Holder
 from deskwire.storage.sqlite.migrations.apply import migrations, newer_than_program
+
+log: Final = structlog.get_logger(__name__)
 
 _STEPS: Final = 10_000
 """Steps of SQLite's machine, some tenths of a millisecond, after which it asks whether to go on."""
@@ -33,10 +36,22 @@ _PRAGMAS: Final = (
 )
 
 
-class DirectoryLock:
-    """Holds a data directory for this process; released by `release` or the process's end."""
+COMMAND_S: Final = 2.0
+"""The time for which a directory that a command has is waited for: most look or change a row, and are gone."""
+_LOOK_S: Final = 0.05
+_SAID: Final = 64
 
-    def __init__(self, directory: Path) -> None:
+
+class DirectoryLock:
+    """Holds a data directory for this process; released by `release` or the process's end.
+
+    Args:
+        holder: what this process is, for those who are refused.
+
+    Raises DirectoryInUseError if another process has it, DataDirectoryError if it can't be used.
+    """
+
+    def __init__(self, directory: Path, holder: Holder = "command") -> None:
         try:
             _make(directory)
             self._file = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -45,22 +60,43 @@ class DirectoryLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            holder = os.pread(self._file, 32, 0).decode(errors="replace").strip() or "unknown"
+            pid, _, said = os.pread(self._file, _SAID, 0).decode(errors="replace").partition(" ")
             os.close(self._file)
-            raise DirectoryInUseError(
-                f"The data directory {directory} is in use by another Deskwire process (pid {holder}). "
-                "Stop that one first, or choose another directory with --data."
-            ) from None
+            known = next((each for each in get_args(Holder) if each == said), None)
+            raise DirectoryInUseError(directory, known, pid or "unknown") from None
         try:
             os.ftruncate(self._file, 0)
-            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+            os.pwrite(self._file, f"{os.getpid()} {holder}".encode(), 0)
         except OSError as error:  # a full disk
             os.close(self._file)
             raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
 
     def release(self) -> None:
         """Let go of the directory."""
+        with suppress(OSError):  # what it says then is of a process that has gone
+            os.ftruncate(self._file, 0)
         os.close(self._file)
+
+
+def lock_when_free(directory: Path, holder: Holder = "command") -> DirectoryLock:
+    """Lock the directory; while a command has it, wait for that one for `COMMAND_S`, and log it.
+
+    For that time nothing else goes on in the thread. Raises as `DirectoryLock`: at once if a server has the directory.
+    """
+    give_up = time.monotonic() + COMMAND_S
+    before: DirectoryInUseError | None = None
+    while True:
+        try:
+            return DirectoryLock(directory, holder)
+        except DirectoryInUseError as error:
+            # Twice the same: whoever has just locked it says so a moment later, and what stands there is of the one before.
+            stays = before is not None and (before.holder, before.pid) == (error.holder, error.pid)
+            if (stays and error.holder != "command") or time.monotonic() >= give_up:
+                raise
+            if before is None and error.holder == "command":
+                log.info("storage.waits_for_command", data=str(directory), pid=error.pid)
+            before = error
+        time.sleep(_LOOK_S)
 
 
 def _make(directory: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 FILE_NAME: Final = "deskwire.sqlite3"
 LOCK_NAME: Final = "deskwire.lock"
@@ -15,8 +15,26 @@ class DataDirectoryError(Exception):
     """The data directory can't be used; the text says why and what to do."""
 
 
+Holder = Literal["server", "command"]
+"""A process that has a data directory: a server for long, a command most often for a moment."""
+
+
 class DirectoryInUseError(DataDirectoryError):
-    """Another process has the data directory."""
+    """Another process has the data directory.
+
+    Args:
+        holder: what it is; None if it has not said so yet, or is of an older release.
+        pid: its process id, as it has written it, or `unknown`.
+    """
+
+    def __init__(self, directory: Path, holder: Holder | None, pid: str) -> None:
+        self.holder = holder
+        self.pid = pid
+        who = "another Deskwire process" if holder is None else f"a Deskwire {holder}"
+        wait = "Wait until it has ended" if holder == "command" else "Stop that one first"
+        super().__init__(
+            f"The data directory {directory} is in use by {who} (pid {pid}). {wait}, or choose another directory with --data."
+        )
 
 
 def no_deskwire(directory: Path) -> str:

@@ -24,6 +24,7 @@ from deskwire.storage.sqlite.database import (
     Patience,
     connect_reader,
     connect_writer,
+    lock_when_free,
     migrate,
 )
 from deskwire.storage.sqlite.directory import FILE_NAME, require_whole
@@ -176,16 +177,21 @@ async def open_store(
     queue: int = WAITING_MAX,
     read_timeout_s: float = inf,
     upgrade_copies: int = 0,
+    serving: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """Lock, migrate and open a data directory; the writer runs while the context is open.
 
     Args:
         read_timeout_s: how long one look may take for a request that waits.
         upgrade_copies: how many copies made before upgrades are kept; 0 makes none.
+        serving: whether this is a server, which waits for a command that has the directory, and keeps it for long.
 
     Raises DataDirectoryError if the directory is in use, newer than the program, or not usable.
     """
-    lock = DirectoryLock(directory)
+    if serving:
+        lock = await trio.to_thread.run_sync(lock_when_free, directory, "server")
+    else:
+        lock = DirectoryLock(directory)
     try:
         require_whole(directory)
         path = directory / FILE_NAME

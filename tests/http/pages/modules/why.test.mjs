@@ -30,7 +30,7 @@ test("activity from before the events that are loaded is left out until they are
   assert.equal(moments(events, activity, null).length, 2);
 });
 
-test("what a workflow did names the step that it had shown last before it", () => {
+test("what a workflow did names the step that did it, and of older entries the one that it had shown last before", () => {
   const step = (actionId) => ({ step: { workflowId: "wfl_1", actionFlowId: "main", actionId, action: { text: `Step ${actionId}` } } });
   const events = newestFirst([
     event(1, "workflow.step.presented", step(1)),
@@ -39,8 +39,12 @@ test("what a workflow did names the step that it had shown last before it", () =
     event(4, "workflow.completed", { workflowId: "wfl_1", reason: "completed" }),
     event(5, "conversation.reopened"),
   ]);
-  const steps = Object.fromEntries(moments(events, [], null).map((each) => [each.sequence, each.step?.actionId ?? null]));
-  assert.deepEqual(steps, { 1: null, 2: null, 3: 2, 4: 2, 5: null });
+  const stepsWith = (/** @type {any[]} */ activity) => Object.fromEntries(moments(events, activity, null).map((each) => [each.sequence, each.step?.actionId ?? null]));
+  const closed = { id: "act_1", at: time(6), action: "closed", eventId: "evt_3", changes: [] };
+  const bot = { ...closed, actor: { type: "bot", id: "wfl_1" } };
+  assert.deepEqual(stepsWith([{ ...bot, step: { workflowId: "wfl_1", version: 1, actionFlowId: "end", actionId: 9 } }]), { 1: null, 2: null, 3: 9, 4: 2, 5: null });
+  assert.deepEqual(stepsWith([bot]), { 1: null, 2: null, 3: 2, 4: 2, 5: null });
+  assert.deepEqual(stepsWith([{ ...closed, actor: { type: "key" } }]), { 1: null, 2: null, 3: null, 4: 2, 5: null });
 });
 
 test("the conversation as it was is that of the event, with tags, snoozes and visibility taken back", () => {

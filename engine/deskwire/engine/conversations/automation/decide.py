@@ -14,6 +14,7 @@ from deskwire.engine.conversations.automation.answers import answer_problems, an
 from deskwire.engine.conversations.automation.interpreter import (
     Answered,
     Begin,
+    Do,
     Effect,
     Elapsed,
     Ended,
@@ -63,10 +64,12 @@ from deskwire.engine.conversations.facts import (
     Revealed,
     Updated,
     WorkflowCompleted,
+    WorkflowStep,
     WorkflowWaits,
+    by_step,
 )
 from deskwire.engine.core.errors import Conflict, Invalid
-from deskwire.engine.workflows.definition import Buttons, Form
+from deskwire.engine.workflows.definition import Buttons, Form, Place
 from deskwire.engine.workflows.run import Run
 from deskwire.engine.workflows.workflow import Published
 
@@ -253,21 +256,29 @@ def _moved(
     around = Surroundings(at, state.attributes, workflow.assignees)
     effects, rest = advance(workflow.definition, run, input_, around)
     for effect in effects:
-        facts = _facts_of(effect, state, run, at, ids)
+        facts = _facts_of(effect, state, workflow, at, ids)
         yield from facts
         state = after(state, facts)
     if rest is not None:
         yield WorkflowWaits(rest)
 
 
-def _facts_of(effect: Effect, state: Conversation, run: Run, at: int, ids: Iterator[str]) -> tuple[Fact, ...]:
+def _facts_of(
+    effect: Effect, state: Conversation, workflow: Published, at: int, ids: Iterator[str]
+) -> tuple[Fact, ...]:
     match effect:
         case Ended(reason, stopped, place):
-            return (WorkflowCompleted(run.workflow_id, reason, stopped, run.version, place),)
+            return (WorkflowCompleted(workflow.workflow_id, reason, stopped, workflow.version, place),)
         case Say(text):
             # Ours: no name, as that of the workflow is not for customers (ADR 20)
-            return decide(state, PostMessage(next(ids), Author("bot", run.workflow_id), text), at)
-        case Assign() | Patch() | Close():
-            return decide(state, effect, at)
+            return decide(state, PostMessage(next(ids), Author("bot", workflow.workflow_id), text), at)
+        case Do(command, place):
+            assert place is not None, "the interpreter knows it"
+            return tuple(by_step(fact, _step_at(workflow, place)) for fact in decide(state, command, at))
         case _:
             assert_never(effect)
+
+
+def _step_at(workflow: Published, place: Place) -> WorkflowStep:
+    flow = workflow.definition.flows[place[0]]
+    return WorkflowStep(workflow.workflow_id, workflow.version, flow.id, flow.actions[place[1]].id)

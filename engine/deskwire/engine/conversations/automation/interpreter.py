@@ -80,7 +80,15 @@ class Ended:
     place: Place | None = field(default=None, compare=False)
 
 
-Effect = Say | Assign | Patch | Close | Ended
+@dataclass(frozen=True, slots=True)
+class Do:
+    """The workflow does what a command does, at the action at `place`."""
+
+    command: Assign | Patch | Close
+    place: Place | None = field(default=None, compare=False)
+
+
+Effect = Say | Do | Ended
 """Something that a workflow does to its conversation."""
 
 
@@ -112,7 +120,7 @@ def advance(
             case Branch():
                 place = _branched(definition, action, run, around)
             case Send() | Give() | SetAttributes() | CloseConversation() | HandOff():
-                done = _done(action, around)
+                done = _done(action, around, place)
                 match done:
                     case (*first, Ended() as end):
                         return (*effects, *first, replace(end, place=place)), None
@@ -145,19 +153,21 @@ def _resumed(definition: Definition, run: Run, input_: Input) -> tuple[Place | N
             assert_never(input_)
 
 
-def _done(action: _Immediate, around: Surroundings) -> tuple[Effect, ...]:
+def _done(action: _Immediate, around: Surroundings, place: Place) -> tuple[Effect, ...]:
     match action:
         case Send(_, text):
             return (Say(text),)
         case Give(_, kind, assignee_id):
             assignee = around.assignees.get((kind, assignee_id))
-            return (Ended("handed_off", "assignee_gone") if assignee is None else Assign(assignee),)
+            return (
+                Ended("handed_off", "assignee_gone") if assignee is None else Do(Assign(assignee), place),
+            )
         case SetAttributes(_, attributes):
             if overfull(merged(around.attributes, attributes)) is not None:
                 return (Ended("handed_off", "attributes_full"),)
-            return (Patch({"attributes": attributes}),)
+            return (Do(Patch({"attributes": attributes}), place),)
         case CloseConversation():
-            return (Close("bot"), Ended("completed"))
+            return (Do(Close("bot"), place), Ended("completed"))
         case HandOff():
             return (Ended("handed_off"),)
         case _:

@@ -10,6 +10,7 @@ from deskwire.engine.conversations.automation.answers import answer_problems, an
 from deskwire.engine.conversations.automation.interpreter import (
     Answered,
     Begin,
+    Do,
     Effect,
     Elapsed,
     Ended,
@@ -59,8 +60,8 @@ def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequen
         for effect in effects:
             if isinstance(effect, Ended):
                 return Simulation(events, None, effect, attributes, used)
-            if isinstance(effect, Patch):
-                attributes = merged(attributes, effect.given["attributes"])
+            if isinstance(effect, Do) and isinstance(effect.command, Patch):
+                attributes = merged(attributes, effect.command.given["attributes"])
             events.append(_event(effect))
         assert rest is not None, "what has not ended rests"
         run, action = rest, definition.action((rest.flow, rest.action))
@@ -97,6 +98,16 @@ def _event(effect: Effect) -> Mapping[str, Any]:
     match effect:
         case Say(text):
             return {"type": "message", "text": text}
+        case Do(command):
+            return _done(command)
+        case Ended():
+            raise AssertionError("it is the last")
+        case _:
+            assert_never(effect)
+
+
+def _done(command: Assign | Patch | Close) -> Mapping[str, Any]:
+    match command:
         case Assign(assignee):
             assert assignee is not None, "a workflow assigns to somebody"
             return {
@@ -107,7 +118,5 @@ def _event(effect: Effect) -> Mapping[str, Any]:
             return {"type": "attributes", "attributes": given["attributes"]}
         case Close():
             return {"type": "closed"}
-        case Ended():
-            raise AssertionError("it is the last")
         case _:
-            assert_never(effect)
+            assert_never(command)

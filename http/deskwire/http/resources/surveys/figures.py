@@ -66,7 +66,8 @@ async def get_figures(call: Call[Body, FiguresQuery]) -> Answer:
     wanted = ResponseFilter(query.version, since=period.start, until=period.end)
     before: int | None = None
     while True:
-        count, before = await store.read(_counted(tally, survey.rowid, wanted, before))
+        count, before, part = await store.read(_counted(tally, survey.rowid, wanted, before))
+        tally += part
         if count < _PAGE:
             break
     refresh = await call.services.surveys.refreshes.latest(survey)
@@ -101,12 +102,14 @@ def _definitions(
 
 def _counted(
     tally: Tally, survey: int, wanted: ResponseFilter, before: int | None
-) -> Callable[[SurveyReader], tuple[int, int | None]]:
-    """Return the query that counts one page of responses; it returns their number and the last one's storage key."""
+) -> Callable[[SurveyReader], tuple[int, int | None, Tally]]:
+    """Return the query that counts one page of responses.
 
-    def read(reader: SurveyReader) -> tuple[int, int | None]:
+    It returns their number, the last one's storage key, and what they come to. It may be run again, so it adds nothing itself.
+    """
+
+    def read(reader: SurveyReader) -> tuple[int, int | None, Tally]:
         rows: Sequence[tuple[int, int, int, str]] = reader.survey_answers(survey, wanted, before, _PAGE)
-        tally.add(row[1:] for row in rows)
-        return len(rows), rows[-1][0] if rows else None
+        return len(rows), rows[-1][0] if rows else None, tally.of(row[1:] for row in rows)
 
     return read

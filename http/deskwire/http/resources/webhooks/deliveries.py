@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from deskwire.engine.audit.deeds import replayed
 from deskwire.engine.conversations.emit import announce_test
-from deskwire.engine.core.clock import milliseconds
+from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound
 from deskwire.engine.core.ids import id_before, is_id
 from deskwire.engine.events.types import CATALOG, EXTENSIONS
@@ -20,17 +20,17 @@ from deskwire.engine.webhooks.delivery import (
     DeliveryFilter,
     DeliveryRecord,
     DeliveryStatus,
+    FoundDeliveries,
     delivery_view,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, Time
-from deskwire.http.api.pagination import Paged, page
+from deskwire.http.api.pagination import Paged, encode_cursor, page
 from deskwire.http.api.routing import Routes, Tag, s2s
 from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of
 from deskwire.http.schemas import webhooks as shapes
-from deskwire.http.schemas.base import page_of
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
@@ -83,10 +83,14 @@ class RecoverBody(Body):
     f"{ONE}/deliveries",
     operation_id="listDeliveries",
     query=DeliveryList,
-    answer=page_of(shapes.Delivery),
+    answer=shapes.DeliveryPage,
 )
 async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
-    """List the deliveries to an endpoint with their attempts, newest first."""
+    """List the deliveries to an endpoint with their attempts, newest first.
+
+    One call with `type` looks at some 10,000 deliveries. If there are more, its page may have fewer items than `limit`, or
+    none: `searchedTo` says back to when it has looked, and `nextCursor` goes on from there.
+    """
     query, find = call.query, endpoint_of(call)
     before = query.row
     criteria = DeliveryFilter(
@@ -97,11 +101,15 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
         until=query.until,
     )
 
-    def listed(reader: DeliveryReader) -> list[DeliveryRecord]:
-        return list(reader.delivery_records(find(reader).rowid, criteria, before, query.rows))
+    def listed(reader: DeliveryReader) -> FoundDeliveries:
+        return reader.delivery_records(call.project.rowid, find(reader).rowid, criteria, before, query.rows)
 
-    records = await call.services.store.read(listed)
-    return page(query, records, delivery_view, lambda record: record.position)
+    found = await call.services.store.read(listed)
+    shown = page(query, found.records, delivery_view, lambda record: record.position)
+    if shown["nextCursor"] is None and found.reached is not None:
+        position, at = found.reached
+        return {**shown, "nextCursor": encode_cursor(position), "searchedTo": iso(at)}
+    return shown
 
 
 @routes.add("GET", _DELIVERY, operation_id="getDelivery", answer=shapes.Delivery)

@@ -86,6 +86,13 @@ MIGRATIONS: Final = (
     ),
     Migration("m0011_where_workflows_wait", "m0011_where_workflows_wait", workflow_ends.SQL),
     Migration("m0013_lists_by_the_hour", "m0011_where_workflows_wait", indexes=_BY_HOUR),
+    Migration(
+        "m0015_which_step_did_it",
+        "m0011_where_workflows_wait",
+        typed(
+            "ALTER TABLE conversation_activity ADD COLUMN step_version bigint, ADD COLUMN step_flow TEXT, ADD COLUMN step_action bigint"
+        ),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"

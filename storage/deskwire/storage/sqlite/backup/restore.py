@@ -32,7 +32,7 @@ from deskwire.storage.sqlite.backup.snapshot import (
 )
 from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
 from deskwire.storage.sqlite.backup.unpack import Contents, read_archive
-from deskwire.storage.sqlite.database import DirectoryLock
+from deskwire.storage.sqlite.database import lock_when_free
 from deskwire.storage.sqlite.directory import FILE_NAME, LOCK_NAME, RESTORING, DataDirectoryError
 
 SKIPPED: Final = "restored from a backup"
@@ -85,7 +85,7 @@ def restore(order: Order) -> Restored:
     if not order.source.is_file():
         raise CopyError(f"There is no backup {order.source}.")
     made = not order.directory.exists()
-    lock = DirectoryLock(order.directory)
+    lock = lock_when_free(order.directory)
     try:
         _require_empty(order.directory)
         with _emptied_on_failure(order.directory, made):

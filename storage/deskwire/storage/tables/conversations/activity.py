@@ -9,6 +9,7 @@ import orjson
 
 from deskwire.engine.conversations.activity import Activity, Change, Doer, Entry
 from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.facts import WorkflowStep
 from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.core.ids import new_id
 from deskwire.storage.tables.base import Changes, Queries
@@ -21,7 +22,7 @@ class ActivityReads(Queries):
 
     def conversation_activity(self, conversation: int, before: int | None, limit: int) -> Sequence[Activity]:
         rows = self.conn.execute(
-            "SELECT id, at, actor_type, actor_id, actor_name, action, changes, event_id, rowid "
+            "SELECT id, at, actor_type, actor_id, actor_name, action, changes, step_version, step_flow, step_action, event_id, rowid "
             "FROM conversation_activity WHERE conversation = ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
             (conversation, _NO_ROW if before is None else before, limit),
         )
@@ -55,12 +56,24 @@ class ActivityWrites(Changes):
     def insert_conversation_activity(
         self, conversation: int, entry: Entry, at: int, event_id: str | None
     ) -> None:
-        by = entry.by
+        by, step = entry.by, entry.step
         changes = orjson.dumps([[each.field, each.before, each.after] for each in entry.changes]).decode()
         self.conn.execute(
             "INSERT INTO conversation_activity (id, conversation, at, actor_type, actor_id, actor_name, action, changes, "
-            "event_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (new_id("act", at), conversation, at, by.type, by.id, by.name, entry.action, changes, event_id),
+            "event_id, step_version, step_flow, step_action) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+            "(SELECT number FROM workflow_versions WHERE rowid = ?), ?, ?)",
+            (
+                new_id("act", at),
+                conversation,
+                at,
+                by.type,
+                by.id,
+                by.name,
+                entry.action,
+                changes,
+                event_id,
+                *((None, None, None) if step is None else (step.version, step.flow_id, step.action_id)),
+            ),
         )
 
     def put_conversation_tags(self, state: Conversation) -> None:
@@ -98,8 +111,12 @@ class ActivityWrites(Changes):
 
 
 def _activity_of(row: tuple[Any, ...]) -> Activity:
-    activity_id, at, actor_type, actor_id, actor_name, action, changes, event_id, rowid = row
+    activity_id, at, actor_type, actor_id, actor_name, action, changes, *step, event_id, rowid = row
+    version, flow, action_id = step
     entry = Entry(
-        Doer(actor_type, actor_id, actor_name), action, tuple(Change(*each) for each in orjson.loads(changes))
+        Doer(actor_type, actor_id, actor_name),
+        action,
+        tuple(Change(*each) for each in orjson.loads(changes)),
+        None if flow is None else WorkflowStep(actor_id, version, flow, action_id),
     )
     return Activity(activity_id, at, entry, event_id, rowid)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, get_args
@@ -10,7 +9,7 @@ from typing import Final, get_args
 from deskwire.engine.webhooks.delivery import DeliveryStatus
 from deskwire.engine.webhooks.figures import SAMPLE, Counts, Figures
 from deskwire.storage.dialect import either
-from deskwire.storage.tables.base import Queries
+from deskwire.storage.tables.webhooks.delivery_log import DeliveryPlaces
 
 _STATUSES: Final[Sequence[DeliveryStatus]] = get_args(DeliveryStatus)
 _COUNTED: Final = either(
@@ -28,12 +27,8 @@ _TOOK: Final = (
 )
 
 
-class DeliveryFigureReads(Queries):
+class DeliveryFigureReads(DeliveryPlaces):
     """Queries on deliveries by time; the methods are those of `ports.Reader`."""
-
-    @abstractmethod
-    def delivery_position_before(self, project: int, at: int) -> int:
-        """Return the position up to which no delivery was made at this time (ms) or later."""
 
     def delivery_figures(
         self, project: int, endpoint: int, starts: Sequence[int], until: int | None

@@ -61,11 +61,12 @@ export function useCall(path, query = {}) {
  * @property {LoadState} state
  * @property {any[]} items
  * @property {boolean} more  whether there are more than were loaded
+ * @property {string|null} searchedTo  how far back a search has looked that is not at its end yet
  * @property {boolean} loadingMore
  * @property {any} error
  * @property {number} at
  * @property {() => Promise<void>} reload  loads the first page anew
- * @property {() => Promise<void>} renew  loads anew as many as are shown, and what has come to a list that was loaded to its end
+ * @property {() => Promise<void>} renew  loads anew as many as are shown, or as far back as was searched, and what has come to a list that was loaded to its end
  * @property {number} asked  another number when the reader has asked for the list, or for more of it; not when it was renewed
  * @property {() => Promise<void>} next  loads the next page
  * @property {(change: (items: any[]) => any[]) => void} edit  changes what is shown, after a call that changed it
@@ -73,15 +74,17 @@ export function useCall(path, query = {}) {
  */
 
 /**
- * Loads a list `{items, nextCursor}` page by page.
+ * Loads a list `{items, nextCursor}` page by page. A search that has looked in vain (`searchedTo`) goes on until it finds something.
  * @param {string|null} path @param {Record<string, unknown>} [query] @param {number} [limit]  items of a page @returns {Listed}
  */
 export function useList(path, query = {}, limit = 50) {
-  const first = { state: /** @type {LoadState} */ ("loading"), items: /** @type {any[]} */ ([]), cursor: /** @type {string|null} */ (null), loadingMore: false, error: /** @type {any} */ (null), at: 0, asked: 0 };
+  const first = { state: /** @type {LoadState} */ ("loading"), items: /** @type {any[]} */ ([]), cursor: /** @type {string|null} */ (null), searchedTo: /** @type {string|null} */ (null), loadingMore: false, error: /** @type {any} */ (null), at: 0, asked: 0 };
   const [known, set] = useState(first);
   const round = useRef(0);
   const asking = useRef(/** @type {Promise<unknown>} */ (Promise.resolve()));
   const extent = useRef(limit);
+  const reached = useRef(/** @type {string|null} */ (null));
+  reached.current = known.searchedTo;
   extent.current = known.at && known.cursor === null ? known.items.length + LIMIT_MAX : Math.max(limit, known.items.length);
   const key = JSON.stringify([path, query, limit]);
   const load = useCallback(async (/** @type {string|null} */ cursor) => {
@@ -90,7 +93,9 @@ export function useList(path, query = {}, limit = 50) {
     if (cursor) set((before) => ({ ...before, loadingMore: true }));
     try {
       const page = await patiently(() => call("GET", path, { query: { ...query, limit, cursor } }));
-      if (mine === round.current) set((before) => ({ state: "ready", items: cursor ? [...before.items, ...page.items] : page.items, cursor: page.nextCursor ?? null, loadingMore: false, error: null, at: Date.now(), asked: mine }));
+      if (mine !== round.current) return;
+      set((before) => ({ state: "ready", items: cursor ? [...before.items, ...page.items] : page.items, cursor: page.nextCursor ?? null, searchedTo: page.searchedTo ?? null, loadingMore: false, error: null, at: Date.now(), asked: mine }));
+      if (page.searchedTo && !page.items.length) await load(page.nextCursor);
     } catch (error) {
       if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), loadingMore: false, error }));
     }
@@ -102,13 +107,15 @@ export function useList(path, query = {}, limit = 50) {
     const mine = round.current;
     const items = /** @type {any[]} */ ([]);
     let cursor = /** @type {string|null} */ (null);
+    let searchedTo = /** @type {string|null} */ (null);
     try {
       do {
         const page = await patiently(() => call("GET", path ?? "", { query: { ...query, limit: Math.min(LIMIT_MAX, extent.current - items.length), cursor } }));
         items.push(...page.items);
         cursor = page.nextCursor ?? null;
-      } while (cursor && items.length < extent.current && mine === round.current);
-      if (mine === round.current) set((before) => ({ ...before, state: "ready", items, cursor, error: null, at: Date.now() }));
+        searchedTo = page.searchedTo ?? null;
+      } while (cursor && items.length < extent.current && !(searchedTo && reached.current && searchedTo <= reached.current) && mine === round.current);
+      if (mine === round.current) set((before) => ({ ...before, state: "ready", items, cursor, searchedTo, error: null, at: Date.now() }));
     } catch (error) {
       if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), error }));
     }
@@ -120,7 +127,7 @@ export function useList(path, query = {}, limit = 50) {
   }, [reload]);
   useAgain(known.state, reload);
   const edit = (/** @type {(items: any[]) => any[]} */ change) => set((before) => ({ ...before, items: change(before.items) }));
-  return { state: known.state, items: known.items, more: known.cursor !== null, loadingMore: known.loadingMore, error: known.error, at: known.at, asked: known.asked, reload, renew, next: () => begin(known.cursor), edit, call: { method: "GET", path: path ?? "", query: { ...query, limit } } };
+  return { state: known.state, items: known.items, more: known.cursor !== null, searchedTo: known.searchedTo, loadingMore: known.loadingMore, error: known.error, at: known.at, asked: known.asked, reload, renew, next: () => begin(known.cursor), edit, call: { method: "GET", path: path ?? "", query: { ...query, limit } } };
 }
 
 /** Loads again when the service answers again. @param {LoadState} state @param {() => unknown} load */

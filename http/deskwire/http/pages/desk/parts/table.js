@@ -2,8 +2,9 @@
 /** A table of a list: its columns, rows that can be chosen, `j` and `k` from row to row, and the next page on demand. */
 import { html, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, cx } from "../parts.js";
+import { Button, clockTime, cx } from "../parts.js";
 import { stopOf } from "../dialog.js";
+import { dayOf } from "../words.js";
 import { handle } from "../keys.js";
 import { States } from "./loading.js";
 /** @import { Listed } from "./loading.js" */
@@ -74,10 +75,10 @@ export function Table({ caption, columns, rows, keyOf = (row) => row.id, chosen,
  * @param {{of: Listed, empty: any, caption: string, columns: Column[], keyOf?: (row: any) => string, chosen?: Chosen}} props
  */
 export function ListTable({ of, empty, ...table }) {
-  return html`<${States} of=${of} empty=${empty}>${(/** @type {any[]} */ rows) => html`<${Table} ...${table} rows=${rows} /><${More} of=${of} />`}<//>`;
+  return html`<${States} of=${of} empty=${of.more ? html`<${More} of=${of} />` : empty}>${(/** @type {any[]} */ rows) => html`<${Table} ...${table} rows=${rows} /><${More} of=${of} />`}<//>`;
 }
 
-/** How many are shown, and the button for the next page, which leads on to the first row of that. @param {{of: Listed}} props */
+/** How many are shown, how far back was looked for them, and the button for the next page, which leads on to the first row of that. @param {{of: Listed}} props */
 export function More({ of }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
   const from = useRef(/** @type {number|null} */ (null));
@@ -88,7 +89,7 @@ export function More({ of }) {
     if (row) stopOf(row)?.focus();
   }, [of.loadingMore]);
   const press = () => ((from.current = of.items.length), of.next());
-  return html`<p class="table-foot" ref=${box}><span role="status">${of.loadingMore ? t.loadingMore : t.shown(of.items.length)}</span>${of.more && html`<${Button} label=${t.showMore} disabled=${of.loadingMore} press=${press} />`}</p>`;
+  return html`<p class="table-foot" ref=${box}><span role="status">${of.loadingMore ? (of.searchedTo ? t.searching : t.loadingMore) : t.shown(of.items.length)}</span>${of.searchedTo && html`<span class="muted">${t.searchedTo(`${dayOf(of.searchedTo)}, ${clockTime(of.searchedTo)}`)}</span>`}${of.more && html`<${Button} label=${t.showMore} disabled=${of.loadingMore} press=${press} />`}</p>`;
 }
 
 /** A share of a whole as a bar, for the last column of a table; the figure stands beside it. @param {{share: number}} props  0 to 1 */

@@ -16,6 +16,8 @@ export const t = {
   noMore: "That is all.", showMore: "Show more", loadingMore: "Loading more",
   /** @param {number} n */ shown: (n) => `${n.toLocaleString()} shown`,
   /** @param {number} n */ fresh: (n) => `${n.toLocaleString()} new or moved`,
+  searching: "Searching further back",
+  /** @param {string} when */ searchedTo: (when) => `Looked back to ${when}.`,
   /** @param {string} at */ asOf: (at) => `As of ${at}: the service does not answer.`,
   more: "More", calls: "Calls of this page", asJson: "As JSON", asCurl: "As curl",
   asCurlText: "Set DESKWIRE_TOKEN to an access token of yours, or to a machine credential.",

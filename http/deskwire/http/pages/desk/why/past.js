@@ -8,7 +8,7 @@
  * @property {number|null} sequence  null for what agents alone are told
  * @property {any} event  the envelope; null for what has none
  * @property {any} activity  who did it; null for what has no entry
- * @property {any} step  the step of a workflow that was shown last before it, if a workflow did it
+ * @property {any} step  the step of a workflow that did it; of what does not say so the one that was shown last before it
  */
 
 /**
@@ -23,12 +23,12 @@ export function moments(events, activity, since) {
   const before = (/** @type {any} */ event) => (event.sequence === null ? null : (steps.find((each) => each.sequence < event.sequence)?.data.step ?? null));
   const found = events.map((event) => {
     const entry = byEvent.get(event.id) ?? null;
-    const bot = event.type === "workflow.completed" || entry?.actor.type === "bot" || event.data.closedBy === "bot";
-    return { key: event.id, at: event.createdAt, sequence: event.sequence, event, activity: entry, step: bot ? before(event) : null };
+    const bot = event.type === "workflow.completed" || entry?.actor.type === "bot";
+    return { key: event.id, at: event.createdAt, sequence: event.sequence, event, activity: entry, step: entry?.step ?? (bot ? before(event) : null) };
   });
   const alone = activity
     .filter((each) => !shown.has(each.eventId) && (since === null || each.at >= since))
-    .map((each) => ({ key: each.id, at: each.at, sequence: null, event: null, activity: each, step: null }));
+    .map((each) => ({ key: each.id, at: each.at, sequence: null, event: null, activity: each, step: each.step ?? null }));
   return [...found, ...alone].sort((a, b) => (a.at === b.at ? order(b) - order(a) : a.at < b.at ? 1 : -1));
 }
 

@@ -108,6 +108,7 @@ export const t = {
     wrote: (/** @type {string} */ who, /** @type {string} */ text) => `${who} wrote “${text}”`, redacted: "A message was redacted", deleted: "A message was deleted",
     asked: (/** @type {string} */ name, /** @type {string} */ text) => `The workflow ${name} asked “${text}”`, ended: (/** @type {string} */ name, /** @type {string} */ how) => `The workflow ${name} ${how}`,
     endings: { completed: "came to its end", handed_off: "handed over to people" },
+    byStep: (/** @type {string} */ flow, /** @type {number} */ action, /** @type {number|null} */ version) => `By step ${action} of ${flow}${version === null ? "" : `, version ${version}`}`,
     afterStep: (/** @type {string} */ text, /** @type {string} */ flow, /** @type {any} */ action) => `After its step ${action} of ${flow}${text && `: “${text}”`}`,
     tagged: (/** @type {string} */ name) => `tagged ${name}`, untagged: (/** @type {string} */ name) => `tag ${name} removed`, snoozed: (/** @type {string} */ until) => `snoozed until ${until}`, woke: "woken up",
     status: { OPEN: "set to open", PENDING: "set to pending", CLOSED: "closed" }, named: (/** @type {string} */ title) => `named “${title}”`, archived: "archived", unarchived: "taken out of the archive",

@@ -53,6 +53,6 @@ export function told({ event, activity, step }, names) {
   const own = changes(activity) || (activity?.action === "started" ? t.told.began : "");
   const words = event ? (EVENTS[event.type]?.(event.data, names) ?? event.type) : own || activity?.action;
   const more = event && own && !["conversation.assigned", "conversation.closed", "conversation.reopened"].includes(event.type) ? own : "";
-  const why = step ? t.told.afterStep(brief(step.action?.text ?? ""), step.actionFlowId, step.actionId) : "";
+  const why = !step ? "" : step === activity?.step ? t.told.byStep(step.actionFlowId, step.actionId, step.version) : t.told.afterStep(brief(step.action?.text ?? ""), step.actionFlowId, step.actionId);
   return html`<bdi>${words}</bdi>${more && html` <bdi class="muted">(${more})</bdi>`}${by && html` <b><bdi>${t.told.by(by)}</bdi></b>`}${why && html`<br /><bdi class="muted">${why}</bdi>`}`;
 }
