@@ -122,13 +122,13 @@ def measure(browser: Browser, folder: Path) -> None:
         desk.complaints.clear()
 
 
-def main(deliveries: int = 1_000_000, responses: int = 100_000, where: str | None = None) -> None:
+def main(deliveries: str = "1000000", responses: str = "100000", where: str | None = None) -> None:
     """Fill what is not filled yet, and measure."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(where or temporary)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "data").exists():
-            fill(folder, deliveries, responses)
+            fill(folder, int(deliveries), int(responses))
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             measure(browser, folder)
@@ -136,5 +136,4 @@ def main(deliveries: int = 1_000_000, responses: int = 100_000, where: str | Non
 
 
 if __name__ == "__main__":
-    numbers, rest = sys.argv[1:3], sys.argv[3:4]
-    main(*map(int, numbers), *([] if len(numbers) < 2 else rest))
+    main(*sys.argv[1:4])
