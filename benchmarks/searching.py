@@ -35,7 +35,7 @@ MESSAGES_EACH: Final = 6
 _VOCABULARY: Final = 60_000
 _AT_ONCE: Final = 300
 _ERASED: Final = 20
-_PATIENCE_S: Final = 3_600.0
+_PATIENCE_S: Final = 7_200.0
 _LOOK_S: Final = 0.05
 
 

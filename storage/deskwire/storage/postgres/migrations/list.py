@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.storage.postgres.schema import (
+    attributes,
     cluster,
     contacts,
     files,
@@ -86,6 +87,7 @@ MIGRATIONS: Final = (
     ),
     Migration("m0011_where_workflows_wait", "m0011_where_workflows_wait", workflow_ends.SQL),
     Migration("m0013_lists_by_the_hour", "m0011_where_workflows_wait", indexes=_BY_HOUR),
+    Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
 )
 
 RECORDS: Final = "schema_migrations"
