@@ -34,6 +34,7 @@ class Scale:
         imported: messages of an import.
         searched: conversations in the database where searches are timed, of six messages each.
         histories: conversations in the databases of a large installation and of smaller ones, of ten messages each.
+        indexed: conversations up to which the search index of these databases is made, which takes long, and searched.
         kept: the folder where these databases are, and stay for the next run.
     """
 
@@ -66,6 +67,7 @@ class Scale:
     inbox: int = 10_000
     imported: int = 20_000
     histories: tuple[int, ...] = (10_000, 100_000)
+    indexed: int = 20_000
     kept: str | None = None
 
     def load(self, connections: int) -> dict[str, Any]:
@@ -115,4 +117,5 @@ FULL: Final = replace(
     searched=100_000,
     inbox=100_000,
     histories=(10_000, 100_000, 1_000_000),
+    indexed=1_000_000,
 )

@@ -180,6 +180,8 @@ def selective(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[
         yield [by_attribute(project, attribute)]
     if wanted.rated or wanted.rating is not None:
         yield [by_rating(project)]
+    if wanted.visible is False and sort.key != "activity":
+        yield [by_hiding(project)]
     if wanted.changed_since is not None and sort.key != "updated":
         yield list(by_late_change(project, wanted.changed_since))
     if sort.key == "created" and (wanted.since is not None or wanted.until is not None):
@@ -210,6 +212,12 @@ def by_rating(project: int) -> Way:
     """Return the way to conversations with a rating, each of which has one milestone of it."""
     terms = (("g.project = ? AND g.kind = 'rated'", (project,)),)
     return _beside("milestones g", "g.conversation", terms, frozenset({"rated"}))
+
+
+def by_hiding(project: int) -> Way:
+    """Return the way to hidden conversations."""
+    terms: tuple[Term, ...] = (("c.project = ?", (project,)), ("c.visible = 0", ()))
+    return Way(_indexed("conversations_hidden"), terms, frozenset({"visible"}), hours=True)
 
 
 def by_late_change(project: int, since: int) -> Iterator[Way]:
@@ -247,9 +255,8 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
     elif sort.key == "waiting" or wanted.waiting:
         terms = (home, ("c.waiting_since IS NOT NULL", ()))
         yield Way(_indexed("conversations_waiting"), terms, frozenset({"waiting"}))
-    elif wanted.visible is False:
-        terms = (home, ("c.visible = 0", ()))
-        yield Way(_indexed("conversations_hidden"), terms, frozenset({"visible"}), hours=True)
+    elif wanted.visible is False and sort.key == "activity":
+        yield by_hiding(project)
     elif sort.key == "activity" and (wanted.text is not None or wanted == _plain(wanted)):
         yield Way(_indexed("conversations_by_hour"), (home,), frozenset(), hours=True)
     else:
