@@ -35,7 +35,7 @@ _SEARCH: Final = "search:"
 _DUE: Final = 500
 """Conversations whose retention is over."""
 _LOOK_S: Final = 0.02
-_PATIENCE_S: Final = 120.0
+_PATIENCE_S: Final = 3_600.0
 _LONG_AGO: Final = 1
 """When conversations were archived that are to go: in 1970."""
 
