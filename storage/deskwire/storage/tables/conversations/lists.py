@@ -60,6 +60,7 @@ class Way:
         told: the parts of the filter that these terms tell.
         hours: whether the index goes by the hour of the last activity.
         counted: the table by which the way's entries are counted, if it is not the whole source.
+        own: the condition of a row that is on this way, if the index does not tell.
     """
 
     source: str
@@ -67,6 +68,7 @@ class Way:
     told: frozenset[str]
     hours: bool = False
     counted: str = ""
+    own: str = ""
 
 
 class ConversationListReads(Queries):
@@ -185,8 +187,8 @@ def selective(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[
     if wanted.changed_since is not None and sort.key != "updated":
         yield list(by_late_change(project, wanted.changed_since))
     if sort.key == "created" and (wanted.since is not None or wanted.until is not None):
-        terms = (("c.project = ?", (project,)), *_active(wanted))
-        yield [Way(_indexed("conversations_by_activity"), terms, frozenset({"since", "until"}))]
+        terms = (("c.project = ?", (project,)), *_hours(wanted.since, wanted.until))
+        yield [Way(_indexed("conversations_by_hour"), terms, frozenset())]
 
 
 def by_tag(project: int, tags: Sequence[str]) -> Iterator[Way]:
@@ -223,8 +225,8 @@ def by_hiding(project: int) -> Way:
 def by_late_change(project: int, since: int) -> Iterator[Way]:
     """Yield the ways to conversations that were changed since a time, those of `by_change`."""
     for way in by_change(project):
-        own = [(way.own, ())] if way.own else []
-        yield Way(way.source, (*way.terms, (f"{way.key} >= ?", (since,)), *own), frozenset({"changed_since"}))
+        late = _hours(since, None) if way.hours else [(f"{way.key} >= ?", (since,))]
+        yield Way(way.source, (*way.terms, *late), frozenset(), own=way.own)
 
 
 def _beside(table: str, key: str, terms: tuple[Term, ...], told: frozenset[str]) -> Way:
@@ -408,6 +410,8 @@ def _hours(since: int | None, until: int | None) -> Iterator[Term]:
 
 def _rest(way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
     """Yield the conditions of a list that its way does not tell."""
+    if way.own:
+        yield way.own, ()
     told: dict[str, Any] = dict.fromkeys(way.told & _FIELDS)
     left = replace(wanted, **told)
     for column, values in (("status", left.statuses), ("assignee_id", left.assignees)):
