@@ -32,6 +32,7 @@ from deskwire.engine.core.ids import fresh_ids
 from deskwire.storage.files import sync
 from deskwire.storage.sqlite.database import connect_writer
 from deskwire.storage.sqlite.directory import FILE_NAME
+from deskwire.storage.sqlite.message_times import add_untimed
 from deskwire.storage.sqlite.store import open_store
 from deskwire.storage.tables.conversations.columns import INSERT, insertion
 from deskwire.storage.tables.conversations.conversations import INSERT_MESSAGE
@@ -155,7 +156,7 @@ class _Block:
             self._add_contact(contact, began)
         state = _state(home, number, conversation_id, began)
         self.conversations.append(insertion(state, contact, {}))
-        self._add_messages(state, rowid, contact)
+        self._add_messages(state, rowid)
         self.tags += [(home.project, tag, rowid) for tag in state.tags]
         if number % 20:
             self.seen.append((home.user, rowid, state.messages - 1, state.contact_messages, state.updated_at))
@@ -180,11 +181,13 @@ class _Block:
         self.contacts.append((rowid, next(self._contact_ids), project, user_id, name, email, at, at))
         self.words += [(project, word, rowid) for word in words_of(user_id, name, email)]
 
-    def _add_messages(self, state: Conversation, rowid: int, contact: int) -> None:
+    def _add_messages(self, state: Conversation, rowid: int) -> None:
         for index in range(state.messages):
             by_contact = index % 2 == 0
             at = state.created_at + index * 7 * _MINUTE_MS
-            author = ("contact", f"con_{contact}", "Ada") if by_contact else ("agent", "usr_agent", "Agent")
+            author = (
+                ("contact", self.contacts[-1][1], "Ada") if by_contact else ("agent", "usr_agent", "Agent")
+            )
             text = next(self._written)
             self.messages.append(["", rowid, index, *author, text, False, at, None, None])  # type: ignore[arg-type]
 
@@ -258,6 +261,7 @@ def _fill(directory: Path, home: _Home) -> list[str]:
             connection.execute("BEGIN IMMEDIATE")
             for name, statement in _INSERTS.items():
                 connection.executemany(statement, getattr(block, name))
+            add_untimed(connection)
             connection.execute("COMMIT")
             ids += block.ids[-first % step :: step]
     sync(directory / FILE_NAME)  # what is measured afterwards does not wait for the disk
