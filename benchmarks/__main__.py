@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -34,6 +34,7 @@ from benchmarks import (
     importing,
     inboxing,
     isolation,
+    large,
     memory,
     nodes,
     posting,
@@ -71,12 +72,17 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "import": importing.measure,
     "agents": agents.measure,
     "attacks": attacking.measure,
+    "large": large.measure,
 }
+_BY_NAME_ALONE: Final = frozenset({"large"})
+"""Benchmarks that a run without `--only` leaves out: they fill for many minutes."""
 _RESULTS: Final = Path(__file__).parent / "results"
 _PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
 _WIDTH_IN_A_PIPE: Final = 140
 _LIMIT_S: Final = 420
 """Of one benchmark; with `--full` four times that."""
+_LARGE_LIMIT_S: Final = 4 * 3_600
+"""Of one that is run by its name alone."""
 
 
 @click.command()
@@ -92,18 +98,34 @@ _LIMIT_S: Final = 420
 @click.option("--out", type=click.Path(path_type=Path), default=_RESULTS, help="Folder of the saved results.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder for databases; on the disk to measure.")
 @click.option(
+    "--conversations",
+    type=click.IntRange(min=100),
+    multiple=True,
+    help="Sizes of the databases of `--only large`, smallest first; repeatable.",
+)
+@click.option("--kept", help="Folder where these databases stay for the next run.")
+@click.option(
     "--render", is_flag=True, help="Measure nothing: write the last saved run into docs/performance.md."
 )
 @click.option("--page", type=click.Path(path_type=Path), default=_PAGE, help="Where to write it instead.")
 def main(
-    scale: str | None, only: tuple[str, ...], out: Path, data: Path | None, render: bool, page: Path
+    scale: str | None,
+    only: tuple[str, ...],
+    out: Path,
+    data: Path | None,
+    conversations: tuple[int, ...],
+    kept: str | None,
+    render: bool,
+    page: Path,
 ) -> None:
     """Measure Deskwire on this machine."""
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_IN_A_PIPE)
     if render:
         _render(console, out, page)
         return
-    sizes = {"quick": QUICK, "full": FULL}.get(scale or "", DEFAULT)
+    sizes = replace({"quick": QUICK, "full": FULL}.get(scale or "", DEFAULT), kept=kept)
+    if conversations:
+        sizes = replace(sizes, histories=conversations)
     processes.allow_files()
     found = machine() | {"load": generator.name(), "load before": os.getloadavg()[0]}
     console.print(machine_line(found))
@@ -112,8 +134,9 @@ def main(
     began = time.monotonic()
     sections, failed = list[Section](), list[str]()
     with tempfile.TemporaryDirectory(prefix="deskwire-benchmark-", dir=data) as directory:
-        for name in only or BENCHMARKS:
-            more, problem = _measure(name, sizes, Path(directory), _LIMIT_S * (4 if scale == "full" else 1))
+        for name in only or [name for name in BENCHMARKS if name not in _BY_NAME_ALONE]:
+            limit_s = _LARGE_LIMIT_S if name in _BY_NAME_ALONE else _LIMIT_S * (4 if scale == "full" else 1)
+            more, problem = _measure(name, sizes, Path(directory), limit_s)
             for section in more:
                 show(console, section)
             sections += more

@@ -33,6 +33,9 @@ class Scale:
         inbox: conversations in the database where an agent's lists are timed, of six messages each.
         imported: messages of an import.
         searched: conversations in the database where searches are timed, of six messages each.
+        histories: conversations in the databases of a large installation and of smaller ones, of ten messages each.
+        indexed: conversations up to which the search index of these databases is made, which takes long, and searched.
+        kept: the folder where these databases are, and stay for the next run.
     """
 
     rounds: int = 3
@@ -63,6 +66,9 @@ class Scale:
     searched: int = 10_000
     inbox: int = 10_000
     imported: int = 20_000
+    histories: tuple[int, ...] = (10_000, 100_000)
+    indexed: int = 20_000
+    kept: str | None = None
 
     def load(self, connections: int) -> dict[str, Any]:
         """Return a job's arguments that load a server with as much as it can take."""
@@ -99,6 +105,7 @@ QUICK: Final = Scale(
     deliveries=40,
     flights=(1, 8),
     backlog=500,
+    histories=(200, 400),
 )
 FULL: Final = replace(
     DEFAULT,
@@ -109,4 +116,6 @@ FULL: Final = replace(
     imported=100_000,
     searched=100_000,
     inbox=100_000,
+    histories=(10_000, 100_000, 1_000_000),
+    indexed=1_000_000,
 )

@@ -47,6 +47,7 @@ SECTIONS = {
     "import": ["import", "import-beside"],
     "agents": ["agents", "agents-away"],
     "attacks": ["attacks"],
+    "large": ["large", "large-lists", "large-costs", "large-jobs"],
 }
 """What each benchmark leaves."""
 

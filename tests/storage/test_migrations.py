@@ -93,6 +93,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0039_kept_answers_beside_what_they_are_about",
         "m0040_lists_by_the_hour",
         "m0042_which_step_did_it",
+        "m0044_attributes_of_conversations",
         "m0045_the_times_of_messages",
         "m0046_events_of_projects",
     ]

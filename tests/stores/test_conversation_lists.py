@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -13,14 +14,15 @@ from hypothesis import strategies as st
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.listing import AttributeIs, ConversationFilter, Listed, Place, Sort
+from deskwire.engine.conversations.milestones import rated
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.tables.conversations import lists
 from deskwire.storage.tables.conversations.lists import (
     by_change,
-    by_tag,
     count_query,
     page_query,
     part_query,
+    selective,
     ways_of,
 )
 from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT
@@ -167,6 +169,8 @@ def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
     state = Conversation(id=f"cnv_{number}", **fields)
     state = replace(state, rowid=tx.insert_conversation(state, CONTACT.rowid, {}).rowid)
     tx.put_conversation_tags(state)
+    if state.rating is not None:
+        tx.put_milestone(state, rated(state, state.updated_at))
     return state
 
 
@@ -238,15 +242,21 @@ def test_no_list_looks_at_conversations_that_its_index_does_not_name(tx: Any, so
         replace(bare, contact=1),
         replace(bare, since=NOON, until=NOON + HOUR),
         replace(bare, text="parcel"),
+        replace(bare, attributes=GOLD),
+        replace(bare, rating=(0, 6)),
+        replace(bare, changed_since=NOON),
     ]
     for each in wanted:
-        ways = [*ways_of(1, each, sort), *by_tag(1, each.tags or ())]
+        ways = [*ways_of(1, each, sort), *chain.from_iterable(selective(1, each, sort))]
         assert ways
         for way in ways:
             for after in (None, Place(NOON, 7)):
                 sql, values = page_query(way, each, sort, after, 50)
                 plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
-                assert not [step for step in plan if step.startswith("SCAN")], (each, plan)
+                steps = [
+                    step for step in plan if not step.startswith("SCAN json_each")
+                ]  # a row's own attributes
+                assert not [step for step in steps if step.startswith("SCAN")], (each, plan)
             sql, values = count_query(way, each, sort, 50)
             plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
             assert not [step for step in plan if step.startswith("SCAN c")], (each, plan)
@@ -327,3 +337,55 @@ def test_a_message_behind_a_message_leaves_the_index_by_change_as_it_is(tx: Any)
         tx.save_conversation(before, state, {})
         found.append(tx.conn.execute(counted).fetchone()[0])
     assert found == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wanted", "found"),
+    [
+        ({}, {"plan": "gold"}, AttributeIs("plan", "gold"), 1),
+        ({"plan": "gold"}, {"plan": "silver"}, AttributeIs("plan", "gold"), 0),
+        ({"plan": 1}, {"plan": 1.5}, AttributeIs("plan", "1", 1.0), 0),
+        ({"plan": 1}, {"plan": -0.5}, AttributeIs("plan", "-0.5", -0.5), 1),
+        ({"plan": 1}, {"plan": 1e300}, AttributeIs("plan", "1e300", 1e300), 1),
+        ({"plan": True}, {"of": ["plan"]}, AttributeIs("plan", "true", boolean=True), 0),
+        ({"note": "a" * 64}, {"note": "a" * 65}, AttributeIs("note", "a" * 65), 1),
+    ],
+)
+def test_an_attribute_is_found_as_it_is_now_and_by_nothing_of_a_conversation_that_is_gone(
+    tx: Any, before: dict[str, Any], after: dict[str, Any], wanted: AttributeIs, found: int
+) -> None:
+    state = Conversation(
+        id="cnv_1", project=PROJECT.rowid, created_at=NOON, updated_at=NOON, attributes=before
+    )
+    state = tx.insert_conversation(state, CONTACT.rowid, {})
+    tx.save_conversation(state, replace(state, revision=1, attributes=after), {})
+    listed = tx.conversations(PROJECT.rowid, ConversationFilter(attributes=(wanted,)), Sort(), None, 5)
+    assert len(listed) == found
+    rows = "SELECT count(*) FROM conversation_attributes"
+    scalars = [value for value in after.values() if not isinstance(value, list)]
+    assert tx.conn.execute(rows).fetchone() == (len(scalars),)
+    tx.erase_conversation_rows(state.rowid)
+    assert tx.conn.execute(rows).fetchone() == (0,)
+
+
+@pytest.mark.sqlite
+def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None:
+    """Whatever else a list wants of them, no more rows are read than have it."""
+    for number in range(40):
+        fields = {"title": "x", "created_at": NOON + number, "updated_at": NOON + number}
+        attributes = {"order": number, "plan": "gold"}
+        stored(tx, number, {"project": PROJECT.rowid, "status": "OPEN", "attributes": attributes, **fields, "rating": 3 if number == 7 else None, "archived": number == 9})  # fmt: skip
+    rare = [
+        ConversationFilter(attributes=(AttributeIs("order", "7", 7.0),), archived=False),
+        ConversationFilter(rated=True, statuses=("OPEN",)),
+        ConversationFilter(changed_since=NOON + 39, archived=False),
+    ]
+    looked: list[str] = []
+    for wanted in rare:
+        for sort in (Sort("activity"), Sort("created", "asc")):
+            looked.clear()
+            tx.conn.set_trace_callback(looked.append)
+            assert len(tx.conversations(PROJECT.rowid, wanted, sort, None, 50)) == 1
+            tx.conn.set_trace_callback(None)
+            assert not [text for text in looked if "conversations_by_status" in text]
+            assert not [text for text in looked if "conversations_by_creation" in text]

@@ -14,6 +14,7 @@ from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
+from deskwire.storage.tables.conversations.attributes import ATTRIBUTES_DIFFER
 from deskwire.storage.tables.events.feeds import ADDED
 from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
 
@@ -233,6 +234,12 @@ RULES: Final = (
         "Conversation {} has the tags {}, and is found by {}.",
         "{tags_differ}",
         tags_differ=_TAGS_DIFFER,
+    ),
+    _rule(
+        "attributes_differ",
+        "Conversation row {} has the attribute {} and is not found by it, or the other way round.",
+        "{attributes_differ}",
+        attributes_differ=ATTRIBUTES_DIFFER,
     ),
     _rule(
         "contact_message_count",

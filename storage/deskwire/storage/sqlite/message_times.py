@@ -11,6 +11,7 @@ from typing import Final
 
 from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.importing.ports import ConversationMark, MessageMark, MessageRow
+from deskwire.storage.connection import Connection
 from deskwire.storage.tables.conversations.conversations import ConversationWrites
 from deskwire.storage.tables.conversations.imports import ImportWrites
 from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
@@ -24,6 +25,12 @@ _ADD: Final = (
 )
 _MOVE_END: Final = "UPDATE message_times_end SET message = (SELECT max(rowid) FROM messages)"
 _BEHIND: Final = "SELECT coalesce(max(rowid), 0) - (SELECT message FROM message_times_end) FROM messages"
+
+
+def add_untimed(connection: Connection) -> None:
+    """Add all messages that are behind the end of the table."""
+    connection.execute(_ADD)
+    connection.execute(_MOVE_END)
 
 
 class MessageTimes(ConversationWrites, ImportWrites):
@@ -51,6 +58,5 @@ class MessageTimes(ConversationWrites, ImportWrites):
     def _note(self, messages: int) -> None:
         self._untimed += messages
         if self._untimed >= AT_ONCE:
-            self.conn.execute(_ADD)
-            self.conn.execute(_MOVE_END)
+            add_untimed(self.conn)
             self._untimed = 0

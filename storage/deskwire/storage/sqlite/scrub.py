@@ -11,7 +11,7 @@ makes this one longer by what was gone through before. So each deletion has its 
 
 In place is safe: only bytes that mean nothing change, so a write that is cut short harms nothing, and
 readers need not be told. It is complete because the WAL is emptied first and the writer's cache dropped
-afterwards: a newer copy of a page would bring the old bytes back.
+afterwards: a newer copy of a page would bring the old bytes back. Where a slice was clean, the copies are so, too.
 """
 
 from __future__ import annotations
@@ -109,8 +109,9 @@ class Scrubber:
                 return 0
             if not self._empty_wal():
                 return RETRY_S
-            after = self._scrub_slice()
-            self._connection.execute("PRAGMA shrink_memory")
+            after, cleaned = self._scrub_slice()
+            if cleaned:
+                self._connection.execute("PRAGMA shrink_memory")
             if self._owed[-1][0] <= after and self._merging is None and self._asked is None:
                 self._connection.execute(f"UPDATE {self._noted_in} SET scrub_due = 0")
         except (OSError, sqlite3.OperationalError) as error:
@@ -145,25 +146,30 @@ class Scrubber:
         finally:
             self._connection.execute("PRAGMA busy_timeout = 5000")
 
-    def _scrub_slice(self) -> _Place:
-        """Overwrite what is unused in the next slice of pages; the place behind it. Rounds that end there are on disk."""
+    def _scrub_slice(self) -> tuple[_Place, bool]:
+        """Overwrite what is unused in the next slice of pages; return the place behind it, and whether there was any.
+
+        Rounds that end there are on disk.
+        """
         first = self._place.page
         page_size, reserved = _sizes(os.pread(self._file, _FILE_HEADER, 0))
         data = os.pread(self._file, SLICE * page_size, first * page_size)
         if first + SLICE > _PAGES_MAX:
             log.error("storage.scrub_impossible", reason="the file is too large; VACUUM it after erasures")
             data = b""
+        cleaned = False
         for at in range(0, len(data) - page_size + 1, page_size):
             number = first + at // page_size
             page = data[at : at + page_size]
             clean = scrubbed(page, 0 if number else _FILE_HEADER, page_size - reserved)
             if clean != page:
                 os.pwrite(self._file, clean, number * page_size)
+                cleaned = True
         more = len(data) == SLICE * page_size
         after = _Place(self._place.round, first + SLICE) if more else _Place(self._place.round + 1, 0)
         if self._owed[0][0] <= after:
             os.fsync(self._file)
-        return after
+        return after, cleaned
 
 
 def _sizes(header: bytes) -> tuple[int, int]:

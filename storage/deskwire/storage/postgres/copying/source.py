@@ -69,9 +69,12 @@ _CHANGED: Final[Mapping[str, _Changed]] = {
 """The tables that are not taken as they are."""
 
 LEFT_OUT: Final = frozenset(
-    {"event_window", "contents", "search_changes", "installation", "nodes", "duties", "couriers"}
+    {
+        *("event_window", "contents", "search_changes", "installation", "nodes", "duties", "couriers"),
+        "conversation_attributes",
+    }
 )
-"""Tables of both that say something of the database itself, or of who runs on it."""
+"""Tables of both that say something of the database itself, or of who runs on it, and one that triggers fill."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.storage.postgres.schema import (
+    attributes,
     cluster,
     contacts,
     files,
@@ -93,6 +94,7 @@ MIGRATIONS: Final = (
             "ALTER TABLE conversation_activity ADD COLUMN step_version bigint, ADD COLUMN step_flow TEXT, ADD COLUMN step_action bigint"
         ),
     ),
+    Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
 )
 
 RECORDS: Final = "schema_migrations"

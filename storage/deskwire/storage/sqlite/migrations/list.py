@@ -53,6 +53,7 @@ from deskwire.storage.sqlite.migrations import (
     m0039_kept_answers_beside_what_they_are_about,
     m0040_lists_by_the_hour,
     m0042_which_step_did_it,
+    m0044_attributes_of_conversations,
     m0045_the_times_of_messages,
     m0046_events_of_projects,
 )
@@ -103,6 +104,7 @@ SCRIPTS: Final = {
         m0039_kept_answers_beside_what_they_are_about,
         m0040_lists_by_the_hour,
         m0042_which_step_did_it,
+        m0044_attributes_of_conversations,
         m0045_the_times_of_messages,
         m0046_events_of_projects,
     )

@@ -28,6 +28,7 @@ from deskwire.engine.conversations.listing import (
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
+from deskwire.storage.tables.conversations.attributes import number_key, text_key
 from deskwire.storage.tables.conversations.columns import HOUR_MS, SELECTED, WIDTH, conversation_of
 
 Term = tuple[str, tuple[Any, ...]]
@@ -45,9 +46,8 @@ _PAGE: Final = either(
     "JOIN contacts k ON k.rowid = c.contact"
 )
 MANY: Final = 5_000
-"""Conversations with a tag from which on it is cheaper to look for it among all than to sort all that have it.
-
-So it is with what else few have, in a list by change, which no index but that of all conversations is in the order of."""
+"""Conversations from which on it is cheaper to look for what they have in common among all than to sort all that have it:
+a tag, an attribute, a late change; and whatever few have, in an order that its index is not in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,16 @@ class Way:
         terms: what the index is entered with.
         told: the parts of the filter that these terms tell.
         hours: whether the index goes by the hour of the last activity.
+        counted: the table by which the way's entries are counted, if it is not the whole source.
+        own: the condition of a row that is on this way, if the index does not tell.
     """
 
     source: str
     terms: tuple[Term, ...]
     told: frozenset[str]
     hours: bool = False
+    counted: str = ""
+    own: str = ""
 
 
 class ConversationListReads(Queries):
@@ -73,8 +77,8 @@ class ConversationListReads(Queries):
     def conversations(
         self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[Listed]:
-        ways = self._ways(project, wanted, sort)
-        if sort.key == "updated" and not self._are_few(ways):
+        ways, few = self._ways(project, wanted, sort)
+        if sort.key == "updated" and not (few or self._are_few(ways)):
             places = self._in_order_of_change(project, wanted, sort, after, limit)
         else:
             queries = [page_query(way, wanted, sort, after, limit) for way in ways]
@@ -87,19 +91,21 @@ class ConversationListReads(Queries):
 
     def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
         found = 0
-        for way in self._ways(project, wanted, sort):
+        for way in self._ways(project, wanted, sort)[0]:
             sql, values = count_query(way, wanted, sort, bound - found)
             found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
             if found >= bound:
                 break
         return found
 
-    def _ways(self, project: int, wanted: ConversationFilter, sort: Sort) -> list[Way]:
+    def _ways(self, project: int, wanted: ConversationFilter, sort: Sort) -> tuple[list[Way], bool]:
+        """Return the ways to a list, and whether it is known that few conversations are on them."""
         if sort.key == "waiting" and wanted.waiting is False:
-            return []
-        if wanted.tags is not None and self._with_tags(project, wanted.tags) < MANY:
-            return list(by_tag(project, wanted.tags))
-        return list(ways_of(project, wanted, sort))
+            return [], True
+        for ways in selective(project, wanted, sort):
+            if self._are_few(ways):
+                return list(ways), True
+        return list(ways_of(project, wanted, sort)), False
 
     def _are_few(self, ways: Sequence[Way]) -> bool:
         """Return whether fewer than MANY conversations are on these ways, whatever their ways do not tell."""
@@ -134,16 +140,6 @@ class ConversationListReads(Queries):
                 return places[:limit]
             size, behind = min(4 * size, _PART_MAX), Place(*end)
 
-    def _with_tags(self, project: int, tags: tuple[str, ...]) -> int:
-        """Return how many conversations have one of the tags, counted up to MANY of each."""
-        return sum(
-            self.conn.execute(
-                "SELECT count(*) FROM (SELECT 1 FROM conversation_tags WHERE project = ? AND tag = ? LIMIT ?) AS tagged",
-                (project, tag, MANY),
-            ).fetchone()[0]
-            for tag in tags
-        )
-
 
 _PART_MAX: Final = 4_000
 """Rows that a list by change reads at a time; it begins with as many as the page has."""
@@ -176,11 +172,65 @@ def is_descending(sort: Sort) -> bool:
     return (sort.order == "desc") != (sort.key == "waiting")
 
 
+def selective(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Sequence[Way]]:
+    """Yield ways to all conversations that have something which may be rare: if they are few, they are the best ways."""
+    if wanted.contact is not None:
+        return
+    if wanted.tags is not None:
+        yield list(by_tag(project, wanted.tags))
+    for attribute in wanted.attributes:
+        yield [by_attribute(project, attribute)]
+    if wanted.rated or wanted.rating is not None:
+        yield [by_rating(project)]
+    if wanted.visible is False and sort.key != "activity":
+        yield [by_hiding(project)]
+    if wanted.changed_since is not None and sort.key != "updated":
+        yield list(by_late_change(project, wanted.changed_since))
+    if sort.key == "created" and (wanted.since is not None or wanted.until is not None):
+        terms = (("c.project = ?", (project,)), *_hours(wanted.since, wanted.until))
+        yield [Way(_indexed("conversations_by_hour"), terms, frozenset())]
+
+
 def by_tag(project: int, tags: Sequence[str]) -> Iterator[Way]:
-    """Yield the ways to conversations with these tags, which are to be few."""
-    source = "conversation_tags g {and_then} conversations c ON c.rowid = g.conversation"
+    """Yield the ways to conversations with these tags."""
     for tag in tags:
-        yield Way(source, (("g.project = ? AND g.tag = ?", (project, tag)),), frozenset({"tags"}))
+        terms = (("g.project = ? AND g.tag = ?", (project, tag)),)
+        yield _beside("conversation_tags g", "g.conversation", terms, frozenset({"tags"}))
+
+
+def by_attribute(project: int, wanted: AttributeIs) -> Way:
+    """Return the way to conversations with an attribute: the index has the beginnings of values, the row tells the rest."""
+    keys = [text_key(wanted.text)]
+    if wanted.number is not None:
+        keys.append(number_key(wanted.number))
+    keys = [*dict.fromkeys(keys)]
+    named: Term = ("g.project = ? AND g.name = ?", (project, wanted.name))
+    return _beside(
+        "conversation_attributes g", "g.conversation", (named, _one_of("g.value", keys)), frozenset()
+    )
+
+
+def by_rating(project: int) -> Way:
+    """Return the way to conversations with a rating, each of which has one milestone of it."""
+    terms = (("g.project = ? AND g.kind = 'rated'", (project,)),)
+    return _beside("milestones g", "g.conversation", terms, frozenset({"rated"}))
+
+
+def by_hiding(project: int) -> Way:
+    """Return the way to hidden conversations."""
+    terms: tuple[Term, ...] = (("c.project = ?", (project,)), ("c.visible = 0", ()))
+    return Way(_indexed("conversations_hidden"), terms, frozenset({"visible"}), hours=True)
+
+
+def by_late_change(project: int, since: int) -> Iterator[Way]:
+    """Yield the ways to conversations that were changed since a time, those of `by_change`."""
+    for way in by_change(project):
+        late = _hours(since, None) if way.hours else [(f"{way.key} >= ?", (since,))]
+        yield Way(way.source, (*way.terms, *late), frozenset(), own=way.own)
+
+
+def _beside(table: str, key: str, terms: tuple[Term, ...], told: frozenset[str]) -> Way:
+    return Way(f"{table} {{and_then}} conversations c ON c.rowid = {key}", terms, told, counted=table)
 
 
 def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Way]:
@@ -207,9 +257,8 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
     elif sort.key == "waiting" or wanted.waiting:
         terms = (home, ("c.waiting_since IS NOT NULL", ()))
         yield Way(_indexed("conversations_waiting"), terms, frozenset({"waiting"}))
-    elif wanted.visible is False:
-        terms = (home, ("c.visible = 0", ()))
-        yield Way(_indexed("conversations_hidden"), terms, frozenset({"visible"}), hours=True)
+    elif wanted.visible is False and sort.key == "activity":
+        yield by_hiding(project)
     elif sort.key == "activity" and (wanted.text is not None or wanted == _plain(wanted)):
         yield Way(_indexed("conversations_by_hour"), (home,), frozenset(), hours=True)
     else:
@@ -336,10 +385,8 @@ def count_query(way: Way, wanted: ConversationFilter, sort: Sort, bound: int) ->
 def entry_query(way: Way, bound: int) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that counts up to a bound what a way's index is entered with, with its values."""
     where, values = _joined(way.terms)
-    return f"SELECT count(*) FROM (SELECT 1 FROM {way.source} WHERE {where} LIMIT ?) AS found", (
-        *values,
-        bound,
-    )
+    source = way.counted or way.source
+    return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
 
 
 def _source(way: Way, wanted: ConversationFilter) -> str:
@@ -363,6 +410,8 @@ def _hours(since: int | None, until: int | None) -> Iterator[Term]:
 
 def _rest(way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
     """Yield the conditions of a list that its way does not tell."""
+    if way.own:
+        yield way.own, ()
     told: dict[str, Any] = dict.fromkeys(way.told & _FIELDS)
     left = replace(wanted, **told)
     for column, values in (("status", left.statuses), ("assignee_id", left.assignees)):
@@ -390,10 +439,7 @@ _FIELDS: Final = frozenset(ConversationFilter.__slots__)
 
 def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
     """Yield the conditions that no index serves."""
-    if wanted.since is not None:
-        yield "c.activity >= ?", (wanted.since,)
-    if wanted.until is not None:
-        yield "c.activity < ?", (wanted.until,)
+    yield from _active(wanted)
     if wanted.unread is not None:
         yield f"c.contact_messages {'>' if wanted.unread else '<='} {_SEEN}", (wanted.user,)
     yield from _changed("c.updated_at", wanted)
@@ -409,6 +455,13 @@ def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
     if wanted.text is not None:
         text = _TEXT_SEARCH if wanted.notes else _TEXT_SEARCH_WITHOUT_NOTES
         yield text, (_contains(wanted.text),) * text.count("?")
+
+
+def _active(wanted: ConversationFilter) -> Iterator[Term]:
+    if wanted.since is not None:
+        yield "c.activity >= ?", (wanted.since,)
+    if wanted.until is not None:
+        yield "c.activity < ?", (wanted.until,)
 
 
 def _attribute(wanted: AttributeIs) -> Term:
