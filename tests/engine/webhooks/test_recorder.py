@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.recorder import GATHER_S
 from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.sockets.receivers import Installation, Receivers, opened
+
+T = TypeVar("T")
 
 
 class Watched:
@@ -21,19 +24,23 @@ class Watched:
         self._store = store
         self.written_at: list[float] = []
 
-    async def read(self, query: Callable[[Any], Any]) -> Any:
+    async def read(self, query: Callable[[Reader], T]) -> T:
         return await self._store.read(query)
 
-    async def write(self, job: Callable[[Any], Any]) -> Any:
+    async def write(self, job: Callable[[Transaction], T]) -> T:
         self.written_at.append(trio.current_time())
         return await self._store.write(job)
+
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        self._store.submit(job, ended)
 
 
 class Killed(Watched):
     """A store that a process is killed before it writes to."""
 
-    async def write(self, job: Callable[[Any], Any]) -> Any:
+    async def write(self, job: Callable[[Transaction], T]) -> T:
         await trio.sleep_forever()
+        raise AssertionError(job)
 
 
 async def sent(installation: Installation, count: int) -> float:

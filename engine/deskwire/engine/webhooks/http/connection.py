@@ -24,7 +24,7 @@ BODY_WIRE_MAX: Final = 32 * 1024
 """Bytes after the head, the framing of chunks included: twice what is read of a body."""
 
 _READ: Final = 16 * 1024
-_ANY_HOST: Final = ((b"Host", b"*"),)
+_ANY_HOST: Final = [(b"Host", b"*")]
 _ALPN: Final = ("http/1.1",)
 
 
