@@ -1,4 +1,4 @@
-"""How long the desk's pages take with much stored: until the heading is there, and until the first data is.
+"""The time that the desk's pages take with much stored: until the heading is there, and until the first data is.
 
 `python -m benchmarks.desk_pages [DELIVERIES [RESPONSES [FOLDER]]]` fills a data directory by SQL, a million deliveries and 100,000 responses unless it is told
 otherwise, and prints medians in a real Chromium. With FOLDER what was filled stays, and is measured again the next time. Needs what `make web` needs.

@@ -118,7 +118,7 @@ def histories(directory: Path, conversations: int) -> Histories:
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """What all conversations of a filling have in common; `now` is its time, `who` whom they are assigned to."""
+    """The things that all conversations of a filling have in common: `now` is its time, `who` whom they are assigned to."""
 
     project: int
     user: int

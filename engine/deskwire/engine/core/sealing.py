@@ -53,7 +53,7 @@ class Sealing:
     def seal_bytes(self, plain: bytes) -> bytes:
         """Return `plain` as `seal` does a text."""
         key = self._key
-        if key is None or key.left <= 0 or key.secret != self._secrets.current:
+        if key is None or key.left <= 0 or key.secret is not self._secrets.current:
             key = self._key = _Key(self._secrets.current, self._label)
         return key.sealed(plain)
 
