@@ -14,6 +14,7 @@ import { Copied, copy } from "../parts/secret.js";
 import { CONTRACT, EXTENSIONS } from "./event-types.js";
 import { conversationIn } from "./endpoint-forms.js";
 import { Exact, Outcome, duration } from "./words.js";
+import { call } from "../api.js";
 import { useEvents } from "../parts/fresh.js";
 
 const PAGE = 50;
@@ -42,12 +43,15 @@ export function Page() {
   const fits = (/** @type {any} */ each) => LISTED.has(each.type) && (!types || types.split(",").includes(each.type)) && (!conversation || conversationOf(each)?.id === conversation);
   useEffect(() => hold([]), [types, conversation]);
   const put = (/** @type {any[]} */ fresh) => of.edit((items) => [...fresh.filter((each) => !items.some((one) => one.id === each.id)), ...items].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, ROWS_MAX));
-  useEvents((events) => {
-    const fresh = events.filter(fits);
+  const heard = (/** @type {any[]} */ events) => {
+    const fresh = events.filter((each) => fits(each) && ![...of.items, ...held].some((one) => one.id === each.id));
     if (!fresh.length) return;
     if (paused) hold((before) => [...fresh, ...before].slice(0, ROWS_MAX));
     else put(fresh);
-  });
+  };
+  // What came between the first page and the stream is in neither.
+  const missed = () => call("GET", of.call.path, { query: of.call.query }).then(({ items }) => heard(items), () => {});
+  useEvents(heard, () => void missed());
   useEffect(() => {
     if (!paused && held.length) (put(held), hold([]));
   }, [paused]);
