@@ -68,6 +68,9 @@ _CHANGED: Final[Mapping[str, _Changed]] = {
 }
 """The tables that are not taken as they are."""
 
+_SQLITE_ALONE: Final = frozenset({("kept_answers", "near")})
+"""Columns that only say where a row is found in SQLite."""
+
 LEFT_OUT: Final = frozenset(
     {
         *("event_window", "contents", "search_changes", "installation", "nodes", "duties", "couriers"),
@@ -95,7 +98,11 @@ class Source:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self.tables: Final = {
-            name: [column[1] for column in connection.execute(f'PRAGMA table_info("{name}")')]
+            name: [
+                column[1]
+                for column in connection.execute(f'PRAGMA table_info("{name}")')
+                if (name, column[1]) not in _SQLITE_ALONE
+            ]
             for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         }
 
