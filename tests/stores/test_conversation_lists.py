@@ -389,3 +389,17 @@ def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None
             tx.conn.set_trace_callback(None)
             assert not [text for text in looked if "conversations_by_status" in text]
             assert not [text for text in looked if "conversations_by_creation" in text]
+
+
+@pytest.mark.sqlite
+def test_the_attributes_of_one_conversation_are_removed_without_a_look_at_others(tx: Any) -> None:
+    (trigger,) = tx.conn.execute("SELECT sql FROM sqlite_schema WHERE name = 'attributes_go'").fetchone()
+    delete = trigger[trigger.index("DELETE FROM") : trigger.index(";")]
+    for name, value in (
+        ("old.attributes", """'{"plan": "gold"}'"""),
+        ("old.project", "1"),
+        ("old.rowid", "1"),
+    ):
+        delete = delete.replace(name, value)
+    plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {delete}")]
+    assert plan[0].endswith("USING PRIMARY KEY (project=? AND name=? AND value=? AND conversation=?)"), plan

@@ -15,9 +15,12 @@ def _rows(row: str) -> str:
 
 
 _PUT: Final = f"INSERT INTO conversation_attributes {_rows('new')};"
+_OLD: Final = f"json_each(old.attributes) a WHERE {_SCALARS}"
 _REMOVE: Final = (
-    f"DELETE FROM conversation_attributes WHERE (project, name, value, conversation) IN ({_rows('old')});"
+    "DELETE FROM conversation_attributes WHERE project = old.project AND conversation = old.rowid "
+    f"AND name IN (SELECT a.key FROM {_OLD}) AND value IN (SELECT {_KEY} FROM {_OLD});"
 )
+"""With each part of the key by itself, SQLite enters the index with all of it; with a row of four it reads a project's."""
 
 SQL: Final = f"""
 -- The value is the beginning of a text, or the integer part of a number. A conversation's own row says which rows it has here.
