@@ -15,6 +15,13 @@ from deskwire.engine.core.ids import new_id
 from deskwire.storage.tables.base import Changes, Queries
 
 _NO_ROW: Final = (1 << 63) - 1
+_ENTRY: Final = "id, conversation, at, actor_type, actor_id, actor_name, action, changes, event_id"
+_INSERT: Final = f"INSERT INTO conversation_activity ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+"""Has values alone, so that PostgreSQL is sent those of many conversations in one statement."""
+_INSERT_WITH_STEP: Final = (
+    f"INSERT INTO conversation_activity ({_ENTRY}, step_version, step_flow, step_action) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT number FROM workflow_versions WHERE rowid = ?), ?, ?)"
+)
 
 
 class ActivityReads(Queries):
@@ -58,23 +65,11 @@ class ActivityWrites(Changes):
     ) -> None:
         by, step = entry.by, entry.step
         changes = orjson.dumps([[each.field, each.before, each.after] for each in entry.changes]).decode()
-        self.conn.execute(
-            "INSERT INTO conversation_activity (id, conversation, at, actor_type, actor_id, actor_name, action, changes, "
-            "event_id, step_version, step_flow, step_action) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "(SELECT number FROM workflow_versions WHERE rowid = ?), ?, ?)",
-            (
-                new_id("act", at),
-                conversation,
-                at,
-                by.type,
-                by.id,
-                by.name,
-                entry.action,
-                changes,
-                event_id,
-                *((None, None, None) if step is None else (step.version, step.flow_id, step.action_id)),
-            ),
-        )
+        told = (new_id("act", at), conversation, at, by.type, by.id, by.name, entry.action, changes, event_id)
+        if step is None:
+            self.conn.execute(_INSERT, told)
+        else:
+            self.conn.execute(_INSERT_WITH_STEP, (*told, step.version, step.flow_id, step.action_id))
 
     def put_conversation_tags(self, state: Conversation) -> None:
         self.conn.execute("DELETE FROM conversation_tags WHERE conversation = ?", (state.rowid,))
