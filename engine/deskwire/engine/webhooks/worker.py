@@ -137,6 +137,9 @@ class EndpointWorker(Sender):
         outbox = self._outbox
         if (
             self._relieving
+            or (
+                self._slots.free and outbox.next_due() == 0
+            )  # such as a deletion that has waited for the record
             or outbox.wants_rows(self._context.clock())
             or outbox.backlog.next_at() is not None
             or self._outage.over
