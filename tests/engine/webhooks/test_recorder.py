@@ -81,6 +81,22 @@ async def test_as_many_as_a_short_transaction_takes_do_not_wait_for_others(
         assert last >= began + GATHER_S
 
 
+async def test_a_deletion_that_is_committed_before_the_record_is_sent_after_it(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers()
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(1)
+        await installation.delete(7, 2)
+        await receiver.wait(2)
+    assert [each.headers["Service-Event"] for each in receiver.requests] == [
+        "message.created",
+        "conversation.deleted",
+    ]
+
+
 async def test_a_stop_stores_what_is_gathered(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:

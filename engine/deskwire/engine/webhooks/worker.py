@@ -132,11 +132,13 @@ class EndpointWorker(Sender):
     def _wake_if_due(self) -> None:
         """Wake the main task if the end of an attempt, or its record, has given it something to do.
 
-        It waits for the next retry by itself, but for one of the backlog only while there is a place for it.
+        That may be a delivery: one after an erasure waits for the record of what was under way. The task waits for the next
+        retry by itself, but for one of the backlog only while there is a place for it.
         """
         outbox = self._outbox
         if (
             self._relieving
+            or (self._slots.free and outbox.next_due() == 0)
             or outbox.wants_rows(self._context.clock())
             or outbox.backlog.next_at() is not None
             or self._outage.over

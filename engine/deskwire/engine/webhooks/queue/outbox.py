@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, assert_never
 
+from deskwire.engine.core.record import changed
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery, with_event
 from deskwire.engine.webhooks.queue.backlog import Backlog
@@ -226,7 +227,9 @@ class Outbox:
                     if row.attempts and row.due_at > now:
                         self._retries.add(row, now)
                     else:  # its earlier failures are over: only coming ones say whether there is an outage
-                        self.backlog.ordered.add(replace(row, failing_since=None))
+                        self.backlog.ordered.add(
+                            row if row.failing_since is None else changed(row, failing_since=None)
+                        )
                 self.backlog.end_batch(batch.part, last)
                 if batch.part == "redeliveries" and rows:
                     self.backlog.redelivered_after = rows[-1].position
