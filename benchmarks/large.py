@@ -69,7 +69,9 @@ class _Figure:
     ms: float | None = None
 
 
-_LISTED: Final = "One request under way at a time. Lists that show few of many conversations are those by a rare tag and of a text."
+_LISTED: Final = (
+    "One request under way. A text that nobody has is looked for in all conversations, and is not in here."
+)
 _WORKED: Final = (
     "Seconds where nothing else is said. The search index is made at the first start behind an import; where it has no figure, it was "
     "left empty. Beside something: posts at a fixed rate, to as many conversations as above."
