@@ -23,6 +23,7 @@ from deskwire.storage.tables.conversations.lists import (
     page_query,
     part_query,
     selective,
+    text_query,
     ways_of,
 )
 from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT
@@ -288,6 +289,25 @@ def test_a_list_by_activity_is_in_the_order_of_its_index(
     plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
     assert plan[0].replace(" COVERING", "") == f"SEARCH c USING INDEX {index}"
     assert plan[1:] in ([], ["USE TEMP B-TREE FOR RIGHT PART OF ORDER BY"])
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_texts_are_looked_at_in_the_order_of_the_list(tx: Any, order: Any) -> None:
+    """Not in all conversations of an hour before the first is known."""
+    for wanted in (
+        ConversationFilter(text="x"),
+        ConversationFilter(text="x", statuses=("OPEN",), since=NOON),
+    ):
+        for way in ways_of(1, wanted, Sort("activity", order)):
+            sql, values = text_query(way, wanted, Sort("activity", order), Place(NOON, 7), 50)
+            plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
+            assert plan[0] == "CO-ROUTINE p"
+            begun = plan.index("SCAN p")
+            assert "USE TEMP B-TREE FOR RIGHT PART OF ORDER BY" in plan[:begun]
+            assert plan[begun + 1].startswith("SEARCH c USING INTEGER PRIMARY KEY")
+            assert plan[begun + 2].startswith("SEARCH k USING INTEGER PRIMARY KEY")
+            assert "USE TEMP B-TREE FOR ORDER BY" not in plan
 
 
 @pytest.mark.sqlite

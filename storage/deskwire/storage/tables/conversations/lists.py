@@ -25,7 +25,7 @@ from deskwire.engine.conversations.listing import (
     Place,
     Sort,
 )
-from deskwire.storage.dialect import either
+from deskwire.storage.dialect import SQLITE, either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.attributes import number_key, text_key
@@ -81,7 +81,9 @@ class ConversationListReads(Queries):
         if sort.key == "updated" and not (few or self._are_few(ways)):
             places = self._in_order_of_change(project, wanted, sort, after, limit)
         else:
-            queries = [page_query(way, wanted, sort, after, limit) for way in ways]
+            late = self.dialect is SQLITE and sort.key == "activity" and wanted.text is not None
+            query = text_query if late and all(way.hours for way in ways) else page_query
+            queries = [query(way, wanted, sort, after, limit) for way in ways]
             pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in queries)
             found = merge(*pages, reverse=is_descending(sort))
             places = [Place(*place) for place in islice(_once(found), limit)]
@@ -375,6 +377,28 @@ def page_query(
     return f"SELECT {key}, c.rowid FROM {source} WHERE {where} ORDER BY {keys} LIMIT ?", (*values, limit)
 
 
+def text_query(
+    way: Way, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement of `page_query` for a text, by a way that goes by the hour: texts are looked at in the list's order.
+
+    So that is done until the page is full, and not for all conversations of an hour, to put the fitting ones in order. The
+    inner statement's limit keeps SQLite from making one of the two.
+    """
+    direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
+    terms = [*way.terms, *_rest(way, replace(wanted, text=None), sort), *_hours(wanted.since, wanted.until)]
+    if after is not None:
+        terms += _behind("c.activity", sign, after, hours=True)
+    where, values = _joined(terms)
+    keys = ", ".join(f"{column} {direction}" for column in ("c.hour", "c.activity", "c.rowid"))
+    ordered = (
+        f"SELECT c.activity AS value, c.rowid AS row FROM {way.source} WHERE {where} ORDER BY {keys} LIMIT -1"
+    )
+    text, some = _text(wanted)
+    source = f"({ordered}) AS p CROSS JOIN conversations c ON c.rowid = p.row CROSS JOIN contacts k ON k.rowid = c.contact"
+    return f"SELECT p.value, p.row FROM {source} WHERE {text} LIMIT ?", (*values, *some, limit)
+
+
 def count_query(way: Way, wanted: ConversationFilter, sort: Sort, bound: int) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that counts the conversations on a way up to a bound, with its values."""
     where, values = _joined([*way.terms, *_rest(way, wanted, sort)])
@@ -453,8 +477,13 @@ def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
         yield "c.rating BETWEEN ? AND ?", wanted.rating
     yield from map(_attribute, wanted.attributes)
     if wanted.text is not None:
-        text = _TEXT_SEARCH if wanted.notes else _TEXT_SEARCH_WITHOUT_NOTES
-        yield text, (_contains(wanted.text),) * text.count("?")
+        yield _text(wanted)
+
+
+def _text(wanted: ConversationFilter) -> Term:
+    assert wanted.text is not None, "it is asked for"
+    text = _TEXT_SEARCH if wanted.notes else _TEXT_SEARCH_WITHOUT_NOTES
+    return text, (_contains(wanted.text),) * text.count("?")
 
 
 def _active(wanted: ConversationFilter) -> Iterator[Term]:
