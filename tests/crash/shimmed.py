@@ -36,7 +36,7 @@ async def service(tmp_path: Path, *wrapped: str) -> AsyncIterator[tuple[Shim, Se
             yield shim, server, http
     finally:
         assert await server.stop() == 0, server.log()
-        assert "Traceback" not in server.log()
+        assert "Traceback" not in server.log(), server.log()
 
 
 async def made(http: httpx.AsyncClient, **headers: str) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def _hold_everything_in_memory(patch: Patch) -> None:
 
 def _answer_a_key_twice(patch: Patch) -> None:
     """A key is looked up before the commit alone, so two at once, or one after a crash, are both carried out."""
-    patch.setattr(Answers, "check", lambda *_: None)
+    patch.setattr(Answers, "refuse", lambda *_: None)
 
 
 def _drop_the_fence(patch: Patch) -> None:

@@ -52,7 +52,7 @@ def _take_a_lost_answer_for_success(patch: Patch) -> None:
 
 def _look_up_a_key_before_the_commit_alone(patch: Patch) -> None:
     """Two nodes that get the same key at once both carry it out."""
-    patch.setattr(Answers, "check", lambda *_: None)
+    patch.setattr(Answers, "refuse", lambda *_: None)
 
 
 def _go_by_hints_alone(patch: Patch) -> None:

@@ -1,4 +1,4 @@
-"""Hypercorn with the app, as the server of what is not plain; the front loads it when that comes (`behind`)."""
+"""Hypercorn with the app, as the server of what is not plain (`behind`)."""
 
 from __future__ import annotations
 

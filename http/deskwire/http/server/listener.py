@@ -20,7 +20,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.tasks.failure import contained
-from deskwire.http.server.behind import Behind, HttpServer
+from deskwire.http.server.behind import HttpServer
 from deskwire.http.server.connection import STREAM, FrontStream, TlsFrontStream
 from deskwire.http.server.connections import Connections
 from deskwire.http.server.fast_path import FastPath
@@ -91,8 +91,7 @@ async def serve_front(
 
     Args:
         listeners: closed on return.
-        load: makes the server of all that is neither plain nor `GET /app/...`; called in a thread when there is such a
-            request for the first time.
+        load: makes the server of all that is neither plain nor `GET /app/...`; called in a thread, before anybody is served.
         stream_handler: serves a connection from its first `GET /app/` on, and closes it.
         close_streams: tells all connections of `stream_handler` to end.
         tls: for HTTPS; None for plain HTTP.
@@ -101,9 +100,9 @@ async def serve_front(
 
     Cancellation: at once, within the write bound of what Hypercorn shields.
     """
-    behind = Behind(load)
     try:
-        async with behind.open(), trio.open_nursery() as outside:
+        behind = await trio.to_thread.run_sync(load)
+        async with behind.up(), trio.open_nursery() as outside:
             front = _Front(behind, stream_handler, limits, tls, fast_path, connections or Connections())
             if fast_path is not None:
                 outside.start_soon(fast_path.run)
@@ -119,7 +118,7 @@ class _Front:
 
     def __init__(
         self,
-        behind: Behind,
+        behind: HttpServer,
         stream: StreamHandler,
         limits: FrontLimits,
         tls: Tls | None,
