@@ -8,7 +8,6 @@ import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -98,7 +97,7 @@ async def _stream(directory: Path) -> AsyncIterator[tuple[int, Project, EventLog
         async def serve(task_status: trio.TaskStatus[None]) -> None:
             await serve_front(
                 listeners,
-                partial(HypercornServer, empty, idle_s=5.0, head_s=10.0),
+                HypercornServer(empty, idle_s=5.0, head_s=10.0),
                 stream_handler=stream.handle,
                 close_streams=stream.close_all,
                 stop=trio.Event(),

@@ -6,7 +6,6 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -342,7 +341,7 @@ async def real_front(
     async def run(task_status: trio.TaskStatus[None]) -> None:
         await serve_front(
             listeners,
-            partial(HypercornServer, app, idle_s=5.0, head_s=head_s),
+            HypercornServer(app, idle_s=5.0, head_s=head_s),
             stream_handler=stream.handle,
             close_streams=stream.close_all,
             stop=front.stop,

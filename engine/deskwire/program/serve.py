@@ -244,7 +244,7 @@ async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[
             partial(
                 serve_front,
                 [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in port.sockets],
-                partial(wiring.http_server, config, services, fast_path),
+                wiring.http_server(config, services, fast_path),
                 stream_handler=parts.stream.handle,
                 close_streams=partial(parts.stream.close_all, RESTARTING if port.outlives else SHUTTING_DOWN),
                 stop=stop,

@@ -56,16 +56,17 @@ from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.admission import Admission
 from deskwire.http.api.input.multipart import OVERHEAD
+from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.routing import BASE
 from deskwire.http.api.services import Limits, Services, Webhooks
 from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.nodes import NodeMeasurements
-from deskwire.http.server.behind import HttpServer
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
 from deskwire.http.server.fast_path import FastPath
+from deskwire.http.server.hypercorn_server import HypercornServer
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs import setup as logs
 from deskwire.program import descriptors
@@ -382,11 +383,8 @@ def apart(here: Opened) -> Callable[[], str | None]:
     return (lambda: None) if here.membership is None else here.membership.refusal
 
 
-def http_server(config: Config, services: Services, fast_path: FastPath) -> HttpServer:
-    """Return the server of requests that are not plain; to be called in a thread, as it loads Hypercorn and Quart."""
-    from deskwire.http.api.quart_app import make_app
-    from deskwire.http.server.hypercorn_server import HypercornServer
-
+def http_server(config: Config, services: Services, fast_path: FastPath) -> HypercornServer:
+    """Return the server of requests that are not plain."""
     return HypercornServer(
         make_app(services),
         idle_s=config.idle_connection_s,

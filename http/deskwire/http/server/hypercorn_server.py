@@ -1,4 +1,4 @@
-"""Hypercorn with the app, as the server of what is not plain (`behind`)."""
+"""Hypercorn with the app, as the server of what is not plain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ process may stand still (a slow disk, a stopped machine), as that counts, too.""
 
 
 class HypercornServer:
-    """`behind.HttpServer` by Hypercorn's own handler of connections.
+    """A server of whole connections by Hypercorn's own handler of them, whatever is asked on them.
 
     Args:
         app: the ASGI application, given everything but `GET /app/...`.
@@ -54,7 +54,7 @@ class HypercornServer:
 
     @asynccontextmanager
     async def up(self) -> AsyncIterator[None]:
-        """See `HttpServer.up`; the context is that of the app's lifespan. Raises what the app's startup raises."""
+        """Return a context in which it serves, that of the app's lifespan; left when no connection is. Raises what the app's startup raises."""
         lifespan = Lifespan(ASGIWrapper(self._app), self._config, self._state)
         async with trio.open_nursery() as nursery:
             await nursery.start(lifespan.handle_lifespan)
@@ -64,7 +64,7 @@ class HypercornServer:
             nursery.cancel_scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
-        """See `HttpServer.serve`."""
+        """Serve a connection; return True if its next request is for others, with its bytes pushed back."""
         connection = trio.CancelScope()
         stream.bound_heads(self._head_s, connection)
         app = ASGIWrapper(_finishing(self._app, stream))
@@ -80,7 +80,7 @@ class HypercornServer:
         return server.handed_on
 
     async def stop(self) -> None:
-        """See `HttpServer.stop`."""
+        """Let connections end: those that wait for a request at once, the others with their response."""
         await self._context.terminated.set()
 
 

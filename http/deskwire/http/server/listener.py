@@ -20,10 +20,10 @@ import structlog
 import trio
 
 from deskwire.engine.core.tasks.failure import contained
-from deskwire.http.server.behind import HttpServer
 from deskwire.http.server.connection import STREAM, FrontStream, TlsFrontStream
 from deskwire.http.server.connections import Connections
 from deskwire.http.server.fast_path import FastPath
+from deskwire.http.server.hypercorn_server import HypercornServer
 from deskwire.http.server.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.server.turns import Turns
 
@@ -76,7 +76,7 @@ class FrontLimits:
 
 async def serve_front(
     listeners: Sequence[trio.SocketListener],
-    load: Callable[[], HttpServer],
+    server: HypercornServer,
     *,
     stream_handler: StreamHandler,
     close_streams: Callable[[], None],
@@ -91,19 +91,20 @@ async def serve_front(
 
     Args:
         listeners: closed on return.
-        load: makes the server of all that is neither plain nor `GET /app/...`; called in a thread, before anybody is served.
+        server: serves all that is neither plain nor `GET /app/...`.
         stream_handler: serves a connection from its first `GET /app/` on, and closes it.
         close_streams: tells all connections of `stream_handler` to end.
         tls: for HTTPS; None for plain HTTP.
         connections: how many there may be, and who makes room; None for a bound of its own.
         fast_path: serves each connection until a request is not for the fast path; None to have the other serve all.
 
+    Raises what the app's startup raises.
+
     Cancellation: at once, within the write bound of what Hypercorn shields.
     """
     try:
-        behind = await trio.to_thread.run_sync(load)
-        async with behind.up(), trio.open_nursery() as outside:
-            front = _Front(behind, stream_handler, limits, tls, fast_path, connections or Connections())
+        async with server.up(), trio.open_nursery() as outside:
+            front = _Front(server, stream_handler, limits, tls, fast_path, connections or Connections())
             if fast_path is not None:
                 outside.start_soon(fast_path.run)
             await front.run(listeners, close_streams, stop, task_status)
@@ -118,7 +119,7 @@ class _Front:
 
     def __init__(
         self,
-        behind: HttpServer,
+        server: HypercornServer,
         stream: StreamHandler,
         limits: FrontLimits,
         tls: Tls | None,
@@ -127,7 +128,7 @@ class _Front:
     ) -> None:
         self._connections = connections
         self._fast_path = fast_path
-        self._behind = behind
+        self._server = server
         self._stream = stream
         self._limits = limits
         self._tls = tls
@@ -172,7 +173,7 @@ class _Front:
                 self._bound(requests, self._requests, began + self._limits.requests_s)
                 if self._fast_path is not None:
                     self._fast_path.stop()
-                await self._behind.stop()
+                await self._server.stop()
             close_streams()
             self._bound(streams, self._streams, last)
 
@@ -300,7 +301,7 @@ class _Front:
                     return True
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return False
-            if not await self._behind.serve(stream):
+            if not await self._server.serve(stream):
                 return False
 
     async def _for_stream(self, stream: FrontStream) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from werkzeug.datastructures import Headers
+from werkzeug.datastructures import Headers
 
 BASELINE: Final = (
     ("X-Content-Type-Options", "nosniff"),
