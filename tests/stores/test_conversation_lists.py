@@ -18,14 +18,12 @@ from deskwire.engine.conversations.milestones import rated
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.tables.conversations import lists
 from deskwire.storage.tables.conversations.lists import (
-    by_change,
     count_query,
     page_query,
     part_query,
-    selective,
     text_query,
-    ways_of,
 )
+from deskwire.storage.tables.conversations.ways import by_change, selective, ways_of
 from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT
 
 HOUR = 3_600_000
