@@ -31,7 +31,11 @@ PLANTED = {
     ],
 }
 REFUSED = "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='x', port=443): Max retries exceeded"
-TODAY = datetime.now(UTC).date()
+
+
+def today() -> date:
+    """Return the day as it is now, which may be another one than when the run began."""
+    return datetime.now(UTC).date()
 
 
 class Bench:
@@ -125,12 +129,12 @@ def test_an_exception_lets_its_finding_pass_for_its_time_and_says_so(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.says("run", PLANTED, status=1)
-    bench.exceptions.write_text(excuse(TODAY))
+    bench.exceptions.write_text(excuse(today()))
     assert bench.audit() == 0
     assert "No templates of others." in capsys.readouterr().out
-    bench.exceptions.write_text(excuse(TODAY, advisory="CVE-2019-1"))
+    bench.exceptions.write_text(excuse(today(), advisory="CVE-2019-1"))
     assert bench.audit() == 1
-    bench.exceptions.write_text(excuse(TODAY, package="markupsafe"))
+    bench.exceptions.write_text(excuse(today(), package="markupsafe"))
     assert bench.audit() == 1
 
 
@@ -138,28 +142,28 @@ def test_an_exception_that_has_expired_fails_even_where_nobody_can_be_asked(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.says("run", err=REFUSED, status=1)
-    bench.exceptions.write_text(excuse(TODAY - timedelta(days=1)))
+    bench.exceptions.write_text(excuse(today() - timedelta(days=1)))
     assert bench.audit("--where-reached") == 1
     assert "expired" in capsys.readouterr().out
 
 
 def test_an_exception_that_nothing_needs_has_to_go(bench: Bench) -> None:
     bench.says("run", GOOD)
-    bench.exceptions.write_text(excuse(TODAY))
+    bench.exceptions.write_text(excuse(today()))
     assert bench.audit() == 1
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        excuse(TODAY + timedelta(days=91)),
-        excuse(TODAY).replace("No templates of others.", " "),
-        excuse(TODAY).replace('reason = "No templates of others."\n', ""),
-        excuse(TODAY).replace(f"until = {TODAY}\n", ""),
-        excuse(TODAY) + 'forever = "yes"\n',
+        excuse(today() + timedelta(days=91)),
+        excuse(today()).replace("No templates of others.", " "),
+        excuse(today()).replace('reason = "No templates of others."\n', ""),
+        excuse(today()).replace(f"until = {today()}\n", ""),
+        excuse(today()) + 'forever = "yes"\n',
     ],
 )
 def test_an_exception_has_a_reason_and_an_end_that_is_not_far(tmp_path: Path, text: str) -> None:
     (tmp_path / "exceptions.toml").write_text(text)
     with pytest.raises(BadExceptions):
-        pardons(tmp_path / "exceptions.toml", TODAY)
+        pardons(tmp_path / "exceptions.toml", today())

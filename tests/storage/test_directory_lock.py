@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from threading import Timer
 
 import pytest
 from structlog.testing import capture_logs
@@ -21,6 +21,7 @@ from deskwire.storage.sqlite.directory import LOCK_NAME, DataDirectoryError, Dir
 
 HOLDER = """
 import sys
+import time
 from pathlib import Path
 from deskwire.storage.sqlite.database import DirectoryLock
 lock = DirectoryLock(Path(sys.argv[1]), sys.argv[2])
@@ -72,14 +73,19 @@ def test_a_second_opening_by_the_same_process_is_refused_until_released(tmp_path
     DirectoryLock(tmp_path).release()
 
 
-def test_a_directory_that_a_command_has_is_waited_for(tmp_path: Path) -> None:
+def test_a_directory_that_a_command_has_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with held_elsewhere(tmp_path, "command") as process, capture_logs() as said:
         assert process.stdin is not None
-        ends = Timer(0.2, process.stdin.close)
-        ends.start()
+        stdin = process.stdin
+
+        def command_ends(_: float) -> None:
+            stdin.close()
+            assert process.wait() == 0
+
+        monkeypatch.setattr(time, "sleep", command_ends)
         lock_when_free(tmp_path, "server").release()
-        ends.join()
-        assert process.wait() == 0
     assert said == [
         {
             "event": "storage.waits_for_command",
