@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ def test_an_odd_value_anywhere_stops_nothing_and_what_is_written_is_taken(
         inner = records
         for step in way[:-1]:
             inner = inner[step]
-        inner[way[-1]] = data.draw(ODD)
+        inner[way[-1]] = deepcopy(data.draw(ODD))  # or one would come to be within itself
     done = converted(source, *records)
     for number, line in enumerate(done.output.splitlines(), 1):
         assert not isinstance(read_line(Line(number, line), NOW), Refusal)
