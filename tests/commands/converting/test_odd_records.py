@@ -22,6 +22,7 @@ from tests.commands.converting.shapes import (
     intercom_conversation,
     zendesk_ticket,
 )
+from tests.support.properties import budget
 
 SHAPES: dict[str, list[dict[str, Any]]] = {
     "zendesk": [zendesk_ticket(), *ZENDESK_USERS, {"ticket_events": [{"ticket_id": 1, "child_events": []}]}],
@@ -58,6 +59,7 @@ def places(value: Any, way: tuple[str | int, ...] = ()) -> list[tuple[str | int,
 
 
 @pytest.mark.parametrize("source", SHAPES)
+@budget(300)
 @given(data=st.data())
 def test_an_odd_value_anywhere_stops_nothing_and_what_is_written_is_taken(
     source: str, data: st.DataObject

@@ -15,6 +15,8 @@ _LATEST: Final = 253_402_300_799_999
 """The last millisecond of the year 9999, beyond which no time can be written."""
 _DIGITS_MAX: Final = 16
 _DEPTH_MAX: Final = 32
+_AROUND: Final = 8
+"""Levels of a record around the values that are kept of it."""
 
 
 def text(value: object) -> str | None:
@@ -71,6 +73,12 @@ def storable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int) and abs(value) >= 1 << 63:
         return str(value)
     return value
+
+
+def readable(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with clean texts, those included that only name something."""
+    cleaned: dict[str, Any] = storable(dict(record), -_AROUND)
+    return cleaned
 
 
 def filled(**values: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import BinaryIO, Final
 
 from deskwire.commands.convert.chatwoot import Chatwoot
+from deskwire.commands.convert.fields import readable
 from deskwire.commands.convert.intercom import Intercom
 from deskwire.commands.convert.reading import Unreadable, records
 from deskwire.commands.convert.source import Source
@@ -41,7 +42,7 @@ def convert(
                 if isinstance(record, Unreadable):
                     tally.note(Note.unreadable, f"{name}, line {record.line}: {record.reason}")
                 elif isinstance(record, dict):
-                    for part in source.parts(record, tally):
+                    for part in source.parts(readable(record), tally):
                         spool.keep(part)
                 else:
                     tally.note(Note.unknown, f"{name}: {type(record).__name__}")

@@ -50,7 +50,7 @@ def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         yield from _ticket(record, tally)
     elif "ticket_id" in record and ("body" in record or "html_body" in record):
         yield from _comment(record, tally)
-    elif record.get("role") in _ROLES:
+    elif str(record.get("role")) in _ROLES:
         yield from _user(record, tally)
     else:
         tally.note(Note.unknown, f"{record.get('id')}: {', '.join(list(record)[:5])}")
