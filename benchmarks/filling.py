@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
@@ -25,6 +24,7 @@ from deskwire.engine.core.clock import iso, wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.store import Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.uploads.links import nowhere

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
+
+from deskwire.engine.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Commit
 from deskwire.program.wiring import share_times
 from tests.support.builders import InlineStore

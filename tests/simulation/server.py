@@ -6,7 +6,7 @@ import random
 import ssl
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,6 +30,7 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.merging.merges import Merges

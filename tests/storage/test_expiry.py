@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from sqlite_utils import Database
 
 from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.values import replace
 from deskwire.storage.sqlite.database import connect_reader, connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.migrations.apply import migrations

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.sqlite.database import connect_reader, migrate

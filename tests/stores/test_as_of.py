@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.as_of import NO_EVENT, as_of
 from deskwire.engine.events.internal import settings_changed
 from deskwire.engine.events.types import Draft

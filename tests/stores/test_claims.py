@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import Invalid, Problem, StaleState
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from tests.support.builders import PROJECT, Running, create, post, running
 from tests.support.seeing import seen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from sqlite_utils import Database
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.listing import ContactFilter, Listed, Sort
 from deskwire.engine.contacts.words import terms_of, words_of
+from deskwire.engine.core.values import replace
 from deskwire.storage.sqlite.database import connect_reader, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.migrations.apply import migrations

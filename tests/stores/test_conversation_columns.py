@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.values import replace
 from deskwire.storage.tables.conversations import columns
 from deskwire.storage.tables.conversations.columns import COLUMNS
 from tests.support.builders import CONTACT, NOON, PROJECT
@@ -77,7 +78,7 @@ def test_every_column_of_the_schema_is_in_the_table_once_and_no_other(tx: Any) -
 
 def test_every_field_of_the_state_has_a_column_or_is_known_to_have_none() -> None:
     sources = {column.source for column in COLUMNS} | set(columns.NOT_STORED)
-    assert sources == {field.name for field in fields(Conversation)}
+    assert sources == set(Conversation.__struct_fields__)
     assert columns.SELECTED.startswith("c.id, "), (
         "so that a reader can put an id in its place that is in memory already"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -15,6 +14,7 @@ from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.listing import AttributeIs, ConversationFilter, Listed, Place, Sort
 from deskwire.engine.conversations.milestones import rated
+from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.tables.conversations import lists
 from deskwire.storage.tables.conversations.lists import (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deskwire.engine.core.ids import id_before
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import (

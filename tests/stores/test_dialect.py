@@ -59,7 +59,7 @@ def test_bytes_numbers_and_nothing_come_back_as_they_were_sent(tx: Any) -> None:
 
 
 def _fields(project: Any) -> list[Any]:
-    return [getattr(project, name) for name in project.__slots__]
+    return [getattr(project, name) for name in project.__struct_fields__]
 
 
 def test_a_lone_surrogate_is_refused(tx: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     AGENTS,
     CATALOG,

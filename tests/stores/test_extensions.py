@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     RESPONSES,
     Draft,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.ports import KeptAnswer
 from tests.support.builders import NOON
 

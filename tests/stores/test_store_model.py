@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +33,7 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.emit import announce_contact, conversation_view
 from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, StoredEvent, Topic, matches, topics_of
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint

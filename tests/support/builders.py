@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -24,6 +24,7 @@ from deskwire.engine.conversations.facts import Deleted, Fact, MessagePosted
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Commit, Reader, Transaction

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -20,6 +19,7 @@ from deskwire.commands.demo.checks.history import (
     History,
     Outcome,
 )
+from deskwire.engine.core.values import replace
 
 SECRET: Final = "whsec_for_tests_only"
 OURS: Final = "demo-test-"

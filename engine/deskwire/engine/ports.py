@@ -7,8 +7,9 @@ together from above to below: a domain's own part may hold those of domains that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
@@ -109,8 +110,7 @@ class Transaction(
         """Write a little, of which nothing stays: whether it can be committed says whether the disk takes anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those

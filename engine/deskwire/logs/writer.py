@@ -11,8 +11,9 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 ROOM: Final = 2 << 20
 """Characters that may wait: the lines of some 11,000 requests, half of it for them; a pause of a second or two."""
@@ -24,8 +25,7 @@ PIECE: Final = 4096
 """PIPE_BUF of Linux. A write to a pipe that is no larger is never parted (POSIX, `write`): lines stay whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """Lines that were dropped: how many, and when the first of them was, in milliseconds since the epoch."""
 
     lines: int

@@ -6,11 +6,11 @@ import json
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import structlog
+from msgspec import Struct
 
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.members import join
@@ -56,8 +56,7 @@ def refresh_url(directory: Path, base_url: str) -> None:
         write_private(path, json.dumps({**document, "baseUrl": base_url}, indent=2) + "\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Demo:
+class Demo(Struct, frozen=True):
     """The demo project's credentials; they are shown once."""
 
     project_id: str
@@ -101,8 +100,7 @@ def keep_demo(demo: Demo, directory: Path, base_url: str, *, needed: bool) -> Pa
         return directory / DEMO_FILE
 
 
-@dataclass(frozen=True, slots=True)
-class DemoPlan:
+class DemoPlan(Struct, frozen=True):
     """The demo's ids and hashes, made before the commit as hashing a password takes long."""
 
     user_id: str

@@ -9,13 +9,14 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sized
 from contextlib import asynccontextmanager, closing
-from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Final, Protocol
 
 import structlog
 import trio
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from deskwire.config.locations import place_of
 from deskwire.config.settings import Config
@@ -54,8 +55,7 @@ class RunningStore(core.Store[ports.Reader, ports.Transaction], Protocol):
         """The jobs that wait for the writer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(Struct, frozen=True, kw_only=True):
     """A store that is open.
 
     Args:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
@@ -56,8 +56,7 @@ from deskwire.program.signing import Signing, signing_of
 log: Final = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """The parts that live as long as the store, not yet running.
 
     Args:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import errno
 import socket
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _BACKLOG: Final = 65_535
 """The connections that may wait to be accepted: as many as the system allows (`net.core.somaxconn`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(Struct, frozen=True):
     """The sockets on which the service listens.
 
     Args:

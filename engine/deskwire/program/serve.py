@@ -11,12 +11,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.socket import serve_orders
@@ -66,8 +66,7 @@ _STREAM_SHARE: Final = 0.5
 """Part of the stop's bound that requests under way may use; the rest is the stream's goodbye."""
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(Struct, frozen=True):
     """A service that is up.
 
     Args:

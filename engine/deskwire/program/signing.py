@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import httpx
 import structlog
+from msgspec import Struct
 
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Tokens
@@ -22,8 +22,7 @@ class SigningError(Exception):
     """The settings' keys can't be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signing:
+class Signing(Struct, frozen=True):
     """The issuer of access tokens and their verifier."""
 
     tokens: Tokens

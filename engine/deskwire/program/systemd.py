@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass
 from typing import Final, Self
+
+from msgspec import Struct
 
 from deskwire.program.port import Port
 
@@ -26,8 +27,7 @@ class HandedOverError(Exception):
     """Sockets that can't be served; the text names each with what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceManager:
+class ServiceManager(Struct, frozen=True):
     """The service manager that has started the process.
 
     Args:

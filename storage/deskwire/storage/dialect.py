@@ -11,15 +11,14 @@ or, where it is put together for a question, with `Dialect.text`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True, eq=False):
     """One of the two; a key of what `either` makes.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ import pytest
 import deskwire.http.resources
 from deskwire.engine.accounts.machines import Machine
 from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
@@ -19,6 +18,7 @@ from deskwire.commands.reference.events import example_envelopes
 from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.commands.reference.openapi import document as made
 from deskwire.commands.reference.openapi.samples import BODIES, LINES, sample
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import AGENTS, CATALOG, EXTENSIONS
 from deskwire.http.api.app import ROUTES
 from deskwire.http.pages.explorer import routes as description_routes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -10,6 +9,7 @@ from pydantic import BaseModel
 
 from deskwire.commands.reference.openapi import document as made
 from deskwire.commands.reference.openapi.schemas import Schemas
+from deskwire.engine.core.values import replace
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.calls import Answer, Call
 

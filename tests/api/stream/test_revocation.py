@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from wsproto.events import TextMessage
 
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.secret import derived_key
+from deskwire.engine.core.values import replace
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.program.secret_file import installation_secrets
 from tests.support.api.service import Service, running

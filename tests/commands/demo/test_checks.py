@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from deskwire.commands.demo.checks.check import problems, timelines
 from deskwire.commands.demo.checks.history import FEED, STREAM, WEBHOOK, Arrival, Delivery, History
 from deskwire.commands.demo.figures import Report, Run, report
+from deskwire.engine.core.values import replace
 from tests.support.replay_histories import OURS, good_history, state, with_arrivals, with_outcome
 
 EVERYWHERE = (WEBHOOK, STREAM, FEED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from deskwire.commands.listen.headers import BadHeaders, parse_headers
 from deskwire.commands.listen.run import Plan, run_listen
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import id_time_ms
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from tests.commands.listen.conftest import SECRET, Shown, listening, once, plan, receiving
 from tests.support.api.service import Service, running

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 import pytest
@@ -19,6 +19,7 @@ from deskwire.engine.accounts.machines import (
 )
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
+from deskwire.engine.core.values import replace
 
 PROJECT = Project(1, "prj_1", 1, "Shop", "stream")
 OLD, NEW, OLDEST = hash_secret("mk_old"), hash_secret("mk_new"), hash_secret("mk_oldest")

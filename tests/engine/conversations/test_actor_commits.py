@@ -16,7 +16,7 @@ from deskwire.engine.conversations.commands import Close, Command, Delete, Patch
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Invalid, Problem, Unavailable
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.importing.thread import with_messages
 from deskwire.engine.ports import Transaction
@@ -95,7 +95,7 @@ async def test_an_import_is_never_taken_for_the_commit_that_failed(inline_store:
         message = MessageRecord(
             1, "1", "1", "agent", None, None, "of old", internal=False, created_at=NOON - 1
         )
-        state = changed(with_messages(found[0], [message]), sequence=found[0].sequence + 1)
+        state = replace(with_messages(found[0], [message]), sequence=found[0].sequence + 1)
         tx.save_conversation(found[0], state, tx.claim(found[0]).routed)
 
     async with open_directory(inline_store) as directory:

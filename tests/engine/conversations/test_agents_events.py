@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.plan import Plan, make_plan
+from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.workflow import Published
 from tests.engine.workflows.building import buttons, published, send, workflow
 from tests.support.builders import CONTACT, NOON, PROJECT, create, post

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -24,6 +23,7 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Reason
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.core.errors import Conflict, Invalid
+from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import ATTRIBUTES_MAX
 from deskwire.engine.events.types import CATALOG, Draft
 from tests.support.builders import CONTACT, PROJECT, Play, create, played, post

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from deskwire.engine.accounts.people import Assignee
@@ -19,6 +17,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.run import Run
 from tests.support.builders import create, played
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.commands import Assign, Close, Command, Expire, Patch, Rate, Reopen
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.expiry import Windows, passed
+from deskwire.engine.core.values import replace
 from tests.support.builders import NOON, Play, create, played, post
 
 BLANK = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000)

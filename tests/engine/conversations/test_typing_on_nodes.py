@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 import trio
@@ -16,6 +16,7 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
 from deskwire.engine.core.errors import DomainError
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
 from tests.engine.conversations.acting import open_directory
 from tests.support.builders import NOON, PROJECT, InlineStore, create, post

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +13,7 @@ from deskwire.engine.conversations.conversation import AuthorType, Conversation
 from deskwire.engine.conversations.decide import decide, fold
 from deskwire.engine.conversations.facts import Closed, Fact, MessagePosted, NetworkLogsReplaced
 from deskwire.engine.core.errors import Conflict
+from deskwire.engine.core.values import replace
 from tests.support.builders import create, played, post
 
 OPEN = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000, sequence=1)

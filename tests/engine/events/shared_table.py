@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import trio
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.ports import Advance, ProjectHead, Stretch
 from deskwire.engine.events.shared import SharedLog

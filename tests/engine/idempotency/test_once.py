@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from deskwire.engine.core.errors import (
     IdempotencyMismatch,
 )
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.once import Answers, Repeats, hashed, keyed
 from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite.database import connect_writer, migrate

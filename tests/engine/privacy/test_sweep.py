@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from deskwire.engine.conversations.expiry import Due
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.values import replace
 from deskwire.engine.privacy.sweep import BATCH, ROWS, Sweep, batches
 from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, Running, create, post, running
 from tests.support.seeing import seen

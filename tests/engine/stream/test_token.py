@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import jwt
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.stream.token import Grant, TokenRefused, issue, verify
 from tests.support.streaming import KEY, NOON
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import LinkChanged
@@ -113,7 +113,7 @@ async def test_a_move_to_a_conversation_that_was_just_taken_leaves_the_ticket_wh
         def taken(tx: Transaction) -> None:
             found = tx.conversation(PROJECT.rowid, second)
             assert found is not None
-            state = changed(found[0], ticket_id="tkt_other", revision=found[0].revision + 1)
+            state = replace(found[0], ticket_id="tkt_other", revision=found[0].revision + 1)
             tx.save_conversation(found[0], state, tx.claim(found[0]).routed)
 
         async def take() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -13,6 +13,7 @@ import trio
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.ports import Content, UploadReader
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.uploads.shelf import ABANDONED_MS, SharedShelf

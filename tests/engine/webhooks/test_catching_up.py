@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.core.values import replace
 from tests.support.sockets.receivers import Installation, Receiver, Receivers, Request, answering, opened
 
 FAILING = answering("500 Internal Server Error")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import stripe
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.endpoint import BOTH_SIGN_MS, Endpoint
 from deskwire.engine.webhooks.signature import new_secret
 from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall

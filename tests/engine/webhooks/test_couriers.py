@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 import pytest
 import trio
@@ -14,6 +13,7 @@ from deskwire.engine.cluster.cluster import Node
 from deskwire.engine.cluster.membership import LEASE_S, Membership
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.couriers import Couriers, best

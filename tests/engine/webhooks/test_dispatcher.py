@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.core.values import replace
 from tests.support.sockets.receivers import Receivers, Request, answering, opened
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +16,7 @@ from trio.testing import MockClock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.http.address import IPAddress
 from deskwire.engine.webhooks.http.resolver import NoThread

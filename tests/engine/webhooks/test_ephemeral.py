@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ephemeral import EphemeralDelivery, EphemeralQueue

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.http.address import IPAddress
 from deskwire.engine.webhooks.retry.circuit import Rule

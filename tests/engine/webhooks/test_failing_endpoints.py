@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
 from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.endpoint import Endpoint, disabled_reason
 from deskwire.engine.webhooks.outcome import NOT_STORED, Outcome, endpoint_name, outcome_view
 from deskwire.engine.webhooks.retry.circuit import Circuit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -23,6 +22,7 @@ from deskwire.engine.conversations.automation.interpreter import (
     advance,
 )
 from deskwire.engine.conversations.commands import Assign, Close, Patch
+from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.definition import definition_of
 from deskwire.engine.workflows.run import Run
 from tests.engine.workflows.building import (

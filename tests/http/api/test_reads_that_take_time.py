@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
@@ -15,6 +14,7 @@ from trio.testing import MockClock
 from deskwire.engine.accounts.server_keys import hash_server_key
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unauthenticated
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.http.api.server_keys import ServerKeys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
@@ -12,6 +12,7 @@ from werkzeug.datastructures import Headers
 
 from deskwire.engine.accounts.sessions import Life, Session, hash_session_secret, new_session_secret
 from deskwire.engine.core.errors import Unauthenticated, Unavailable
+from deskwire.engine.core.values import replace
 from deskwire.http.api.input.headers import PlainFields
 from deskwire.http.api.origins import is_own, origin_of
 from deskwire.http.api.sessions import TOUCH_MS, Sessions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessage
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.websocket.handshake import Handshake
 from tests.support.sockets.raw_peer import RawPeer, upgrade

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -13,6 +12,7 @@ from deskwire.config.settings import Config
 from deskwire.engine.cluster.membership import Membership
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.shared import SharedLog

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 import trio
 
 from deskwire.engine.core.errors import StaleState
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.idempotency.once import Answers
 from deskwire.storage.tables.conversations.conversations import ConversationWrites

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ import trio
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.ports import Advance, ProjectHead
 from deskwire.engine.events.types import ERASURE
 from deskwire.engine.ports import Commit, Reader, Transaction

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ import trio
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.engine.uploads.ports import Content
 from deskwire.engine.uploads.upload import Upload

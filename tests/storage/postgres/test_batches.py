@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from deskwire.engine.conversations.commands import Close, Delete
 from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound, StaleState
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
 from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
 from deskwire.engine.ports import Reader, Transaction

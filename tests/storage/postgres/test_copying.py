@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -17,6 +16,7 @@ import trio
 from deskwire.engine.conversations.commands import Close, Rate, Reopen
 from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, Topic
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.postgres.commit.heads import SHIFT

@@ -141,7 +141,7 @@ async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres
 
 
 async def test_a_session_that_is_lost_as_it_begins_is_no_session(postgres_url: str) -> None:
-    class Ending(Database):
+    class Ending(Database, frozen=True):
         def connect(self, role: Role) -> pq.abc.PGconn:
             connection = super().connect(role)
             connection.exec_(b"SELECT pg_terminate_backend(pg_backend_pid())")

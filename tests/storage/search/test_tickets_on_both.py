@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.tickets.ports import Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.postgres.driver.blocking import BlockingConnection

@@ -6,7 +6,7 @@ import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.ports import Commit, Store, Transaction
 from deskwire.engine.webhooks.delivery import Delivery

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pwd
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Store
 from deskwire.http.api.input.validation import Body
 from deskwire.program.rotation import Rotation
@@ -19,8 +21,7 @@ from deskwire.program.rotation import Rotation
 B = TypeVar("B", bound=Body)
 
 
-@dataclass(frozen=True, slots=True)
-class AdminContext:
+class AdminContext(Struct, frozen=True):
     """The services that orders are carried out with.
 
     Args:

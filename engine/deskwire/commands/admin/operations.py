@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import trio
@@ -22,6 +21,7 @@ from deskwire.engine.audit.deeds import secret_rotated, token_issued
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.input.validation import parse_body
 from deskwire.http.resources.accounts.credentials import check_end, new_machine

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import to_builtins
 
 from deskwire.commands.database.access import refusals
 from deskwire.commands.shell.help import Command
@@ -161,7 +161,7 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
         else:
             report, what = _database_report(config, config.database_url, secrets, tell, contents=contents)
     if as_json:
-        print_json({"ok": not report.problems, **asdict(report)})
+        print_json({"ok": not report.problems, **to_builtins(report)})
     else:
         _print_report(what, report)
     ctx.exit(1 if report.problems else 0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 Role = Literal["contact", "agent", "bot", "system"]
 
@@ -37,8 +38,7 @@ class Rating(NamedTuple):
     comment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(Struct, frozen=True):
     """A conversation of the export, without its posts. Times are in milliseconds.
 
     Args:
@@ -64,8 +64,7 @@ class Thread:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(Struct, frozen=True):
     """A message or note of the export.
 
     Args:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
+
+from msgspec import Struct
 
 PIECE: Final = 1 << 20
 RECORD_MAX: Final = 64 << 20
@@ -22,8 +23,7 @@ class UnfitFileError(Exception):
     """A file that can't be read as JSON in UTF-8; the text says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A record that is not valid JSON, by its line and what is wrong with it."""
 
     line: int

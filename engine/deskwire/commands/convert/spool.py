@@ -8,7 +8,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -16,6 +15,7 @@ import orjson
 
 from deskwire.commands.convert.fields import storable
 from deskwire.commands.convert.parts import Label, Part, Person, Post, Rating, Thread, ThreadRating
+from deskwire.engine.core.values import replace
 
 _CACHE_KIB: Final = 32 * 1024
 _PEOPLE_AT_HAND: Final = 4096

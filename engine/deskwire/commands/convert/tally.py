@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TextIO
+
+from msgspec import Struct, field
 
 from deskwire.commands.api_client.shown import visible
 
@@ -47,8 +48,7 @@ FAULTS = (Note.unreadable, Note.refused)
 """What makes the exit status 1."""
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """The figures of a conversion.
 
     Args:

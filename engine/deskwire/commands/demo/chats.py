@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import orjson
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 Speaker = Literal["customer", "agent", "system"]
@@ -54,8 +54,7 @@ class _Line(BaseModel):
     turns: Annotated[list[Turn], Field(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Chat:
+class Chat(Struct, frozen=True):
     """A whole chat, in the order in which it was spoken."""
 
     id: str

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from deskwire.commands.demo.checks.check import Timelines, forgeries, last_sequences, problems, timelines
 from deskwire.commands.demo.checks.effects import matches
@@ -14,8 +16,7 @@ from deskwire.commands.demo.checks.history import FEED, OUTCOMES, WEBHOOK, Histo
 PROBLEMS_SHOWN: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """Milliseconds from the request that was sent to the event's arrival."""
 
     p50: float
@@ -23,8 +24,7 @@ class Latency:
     most: float
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelFigures:
+class ChannelFigures(Struct, frozen=True):
     """The figures of one channel.
 
     Args:
@@ -42,8 +42,7 @@ class ChannelFigures:
     latency_ms: Latency | None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """The figures that only the run itself knows.
 
     Args:
@@ -57,8 +56,7 @@ class Run:
     reconnects: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The report at the end."""
 
     run: Run

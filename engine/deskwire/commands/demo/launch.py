@@ -9,13 +9,13 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import httpx
 import orjson
 import trio
+from msgspec import Struct
 
 from deskwire.commands.demo.errors import DemoError
 
@@ -32,8 +32,7 @@ _VARIABLES: Final = {
 }
 
 
-@dataclass(slots=True)
-class OwnService:
+class OwnService(Struct):
     """The running service; `complaint` says afterwards what was wrong with its end, if anything."""
 
     base_url: str

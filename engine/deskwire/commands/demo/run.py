@@ -6,10 +6,10 @@ import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import trio
+from msgspec import Struct
 
 from deskwire.commands.demo.chats import Chat
 from deskwire.commands.demo.checks.history import FEED, STREAM, WEBHOOK, History
@@ -30,8 +30,7 @@ CLEAN_UP_S: Final = 10.0
 _BESIDES: Final = 4  # connections beside those of the chats: for authorizations, the feed, the clean-up
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The plan of a demo.
 
     Args:
@@ -51,8 +50,7 @@ class Plan:
     keep: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The service with its project."""
 
     api: Api

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, Literal, assert_never
+
+from msgspec import Struct
 
 from deskwire.commands.demo.chats import Chat, Speaker, Turn
 from deskwire.commands.demo.checks.history import Effect
@@ -23,8 +24,7 @@ REOPENED_EVERY: Final = 5
 _REOPENING: Final = "One more question, sorry: are you still there?"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One request.
 
     Args:

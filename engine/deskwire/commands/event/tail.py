@@ -6,10 +6,10 @@ import errno
 import signal
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import orjson
 import trio
+from msgspec import Struct
 
 from deskwire.commands.api_client.access import Access
 from deskwire.commands.api_client.service import Service, ServiceError
@@ -20,8 +20,7 @@ from deskwire.commands.listen.patience import Patient
 from deskwire.engine.core.clock import wall_clock
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The plan of a run.
 
     Args:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, Final
+
+from msgspec import Struct
 
 LINES: Final = 1_000
 """The most lines in a part: as many as the refused lines that the service names."""
@@ -15,8 +16,7 @@ LINE_MAX: Final = 256 * 1024 + 1
 """The most bytes of a line that are sent; the service refuses a longer line without its rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Lines of the file.
 
     Args:

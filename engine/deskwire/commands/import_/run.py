@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
 import trio
+from msgspec import Struct, field
 
 from deskwire.commands.api_client.service import Away, Service
 from deskwire.commands.import_.parts import Part, parts
@@ -20,8 +20,7 @@ _PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
 """The pauses between attempts; the last one is repeated."""
 
 
-@dataclass(slots=True)
-class Totals:
+class Totals(Struct):
     """The totals of all parts so far.
 
     Args:
@@ -57,8 +56,7 @@ class Totals:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Hearing:
+class Hearing(Struct, frozen=True):
     """The listener to an import's progress.
 
     Args:

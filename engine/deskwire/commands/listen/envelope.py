@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 _SUBJECTS: Final = (
     ("ticket", "id"),
@@ -17,8 +17,7 @@ _SUBJECTS: Final = (
 """Where an event's data names what it is about, if that is no conversation: what is looked for first comes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """An event on its way.
 
     Args:

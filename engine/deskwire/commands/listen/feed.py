@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 import orjson
+from msgspec import Struct
 
 from deskwire.commands.api_client.page import raw_items
 from deskwire.commands.api_client.service import Refused
@@ -25,8 +25,7 @@ class FeedError(Exception):
     """The feed can't be read; the text says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Events in their order, and whether more are there already."""
 
     events: tuple[Event, ...]

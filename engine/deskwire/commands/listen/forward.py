@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final, Literal, assert_never
 
 import trio
+from msgspec import Struct
 
 from deskwire.commands.listen.envelope import Event
 from deskwire.commands.listen.window import Held
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.failure import not_connected
@@ -34,8 +35,7 @@ _KNOCK_S: Final = 0.5
 State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """An event under a delivery id; see `client.Postable` and `schedule.AttemptPlan`."""
 
     id: str
@@ -47,8 +47,7 @@ class Delivery:
     failing_since: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """The state of a delivery after a step.
 
     Args:
@@ -62,8 +61,7 @@ class Step:
     again_in_s: float = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of an attempt, and the pause after which the next one is due."""
 
     state: Literal["delivered", "failed", "retrying"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import httpx
 import orjson
 import trio
+from msgspec import Struct
 
 from deskwire.commands.api_client.access import Access
 from deskwire.commands.api_client.service import Service, ServiceError
@@ -37,8 +37,7 @@ _SAVE_S: Final = 5.0
 """Bound for the last save."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """The plan of a run.
 
     Args:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Final
 
+from msgspec import Struct, field
+
 from deskwire.commands.listen.envelope import Event
+from deskwire.engine.core.values import replace
 
 CONVERSATIONS: Final = 1_000
 """The most conversations whose last sequence is kept; they are written with every move of the cursor."""
@@ -70,8 +72,7 @@ class Sequences:
         return Sequences(self._last, self.forgot)
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
+class Ahead(Struct, frozen=True):
     """The events that are over behind the cursor: all up to one event, except a few. Ids of events grow with their place.
 
     Args:
@@ -90,8 +91,7 @@ class Ahead:
 NOTHING: Final = Ahead()
 
 
-@dataclass(slots=True, eq=False)
-class Held:
+class Held(Struct, eq=False):
     """One event in the window.
 
     Args:
@@ -107,8 +107,7 @@ class Held:
     over: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class _Queue:
+class _Queue(Struct, eq=False):
     """Events with one ordering key that wait, in their order. A troubled queue's last attempt has failed."""
 
     waiting: deque[Held] = field(default_factory=deque)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.commands.reference.tables import markdown_table
 from deskwire.engine.core.http1 import phrase
@@ -14,8 +15,7 @@ from deskwire.http.pages.errors import error_page
 from deskwire.http.stream import pusher
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """A stable code of a problem document, its status, and its meaning for the caller."""
 
     status: int

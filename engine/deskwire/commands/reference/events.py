@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from typing import Any, Final
@@ -34,6 +33,7 @@ from deskwire.engine.conversations.decide import fold
 from deskwire.engine.conversations.emit import announce, announce_contact, announce_test
 from deskwire.engine.conversations.facts import Deleted, MessagePosted
 from deskwire.engine.conversations.typing.state import NOBODY, Agent, SetTyping, set_typing
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     AGENTS,
     API_VERSION,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -11,6 +10,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import (
     contact_changed,
     contact_merged,

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
+from msgspec import Struct
 
 _WHOLE: Final = sys.maxsize  # characters of a summary that is not cut
 
@@ -45,8 +45,7 @@ class Group(click.Group):
             formatter.write_dl([(name, summary(self.commands[name])) for name in self.list_commands(ctx)])
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Elsewhere(Struct, frozen=True):
     """A command that is loaded when it is asked for.
 
     Args:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import argon2
 import jwt
+from msgspec import Struct
 
 from deskwire.engine.accounts.identity.claims import UnsoundClaims, claims_of
 from deskwire.engine.accounts.people import User
@@ -19,8 +19,7 @@ TOKEN_S: Final = 3_600
 """The lifetime of a token from `POST /v3/auth/token`, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """The user that a valid token speaks for, by id or e-mail address.
 
     Args:

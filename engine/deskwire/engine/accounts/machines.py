@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import PERMISSIONS, Project
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.server_keys import key_in_force, random_base62
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import Conflict, Forbidden, NotFound, Unauthenticated
+from deskwire.engine.core.values import replace
 
 SECRET_PREFIX: Final = "mk_"
 """The beginning of every machine credential's secret, and of no other credential."""
@@ -35,8 +37,7 @@ OVERLAP_S: Final = 86_400
 Maker = Literal["user", "machine", "operator"]
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """A project's machine credential, of which only hashes are kept. Times are in milliseconds.
 
     Args:

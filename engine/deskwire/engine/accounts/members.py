@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
 from deskwire.engine.accounts.ports import OrganisationTransaction
@@ -11,6 +12,7 @@ from deskwire.engine.accounts.roles import Actor, check_change, check_grant
 from deskwire.engine.accounts.sessions import SessionTransaction
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
+from deskwire.engine.core.values import replace
 
 
 class SessionsTransaction(OrganisationTransaction, SessionTransaction, Protocol):
@@ -20,8 +22,7 @@ class SessionsTransaction(OrganisationTransaction, SessionTransaction, Protocol)
 _ALL: Final = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Newcomer:
+class Newcomer(Struct, frozen=True):
     """An account that is made if the address has none.
 
     Args:

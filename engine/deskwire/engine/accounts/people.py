@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from deskwire.engine.core.record import value
+from msgspec import Struct
 
 Role = Literal["owner", "admin", "agent", "viewer"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -38,8 +37,7 @@ PERMISSIONS: Final[Mapping[Role, frozenset[str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectSettings:
+class ProjectSettings(Struct, frozen=True):
     """The settings of a project (decisions 4 and 7).
 
     Args:
@@ -59,8 +57,7 @@ class ProjectSettings:
 DEFAULT_SETTINGS: Final = ProjectSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """A project, to which conversations, keys and endpoints belong. `rowid` is its storage key."""
 
     rowid: int
@@ -72,8 +69,7 @@ class Project:
     created_at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Organisation:
+class Organisation(Struct, frozen=True):
     """An organisation, of which users are members and to which projects belong."""
 
     rowid: int
@@ -82,8 +78,7 @@ class Organisation:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """A person who can sign in.
 
     Args:
@@ -105,8 +100,7 @@ class User:
     home: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Struct, frozen=True):
     """An organisation that a user is a member of."""
 
     organisation: Organisation
@@ -114,8 +108,7 @@ class Membership:
     joined_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A user who is a member of an organisation."""
 
     user: User
@@ -123,8 +116,7 @@ class Member:
     joined_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class ServerKey:
+class ServerKey(Struct, frozen=True):
     """A project's server key, of which only a hash is kept. Times are in milliseconds."""
 
     rowid: int
@@ -137,8 +129,7 @@ class ServerKey:
     created_at: int = 0
 
 
-@value
-class Assignee:
+class Assignee(Struct, frozen=True):
     """The user or team that looks after a conversation; `name` as it was when assigned."""
 
     type: Literal["user", "team"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Organisation, Project, ProjectSettings, ServerKey
@@ -11,6 +10,7 @@ from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.core.values import replace
 
 KEYS_MAX: Final = 100
 """The server keys of a project that may be in force at once."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import PERMISSIONS, Member, Organisation, Project, Role, User
 from deskwire.engine.accounts.ports import OrganisationReader
@@ -12,8 +13,7 @@ from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
 MANAGE: Final = "members.manage"
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Struct, frozen=True):
     """A member who changes members. The operator, at the command line, is None in its place."""
 
     user: int
@@ -57,8 +57,7 @@ def check_change(actor: Actor | None, target: Member, role: Role | None, owners:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The organisation that permissions are asked for: by id, else by project, else the first one (contract 4.8)."""
 
     organisation_id: str | None

@@ -11,13 +11,13 @@ import hashlib
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import User
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, NotFound
-from deskwire.engine.core.record import value
 
 _BYTES: Final = 32
 SESSION_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -30,8 +30,7 @@ CLIENT_MAX: Final = 120
 """The characters of a browser's name that are kept."""
 
 
-@value
-class Session:
+class Session(Struct, frozen=True):
     """A session as it is stored. Times are in milliseconds.
 
     Args:
@@ -50,8 +49,7 @@ class Session:
     rowid: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(Struct, frozen=True):
     """The time that sessions last, in milliseconds: `idle` since they were used, `longest` since their beginning."""
 
     idle: int
@@ -66,8 +64,7 @@ class Life:
         return Over(now - self.idle, now - self.longest)
 
 
-@dataclass(frozen=True, slots=True)
-class Over:
+class Over(Struct, frozen=True):
     """The age of sessions that are over: used at `used` or before, or made at `made` or before (ms)."""
 
     used: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 
@@ -12,8 +13,7 @@ MEMBERS_MAX: Final = 200
 """The members that one team may have; each response carries them all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A user as a member of a team; `rowid` is the user's storage key."""
 
     rowid: int
@@ -21,8 +21,7 @@ class Member:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Team:
+class Team(Struct, frozen=True):
     """A team with its members, those who have left the organisation left out. Times in milliseconds."""
 
     id: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 
-@dataclass(slots=True)
-class StreamCounters:
+class StreamCounters(Struct):
     """Counts since the start: what the readers of agents' streams have taken, and how streams have ended.
 
     Args:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 import trio
+from msgspec import Struct
 
 from deskwire.engine.agents.passing import Passing, PassingEvent
 from deskwire.engine.agents.presence import Agent, View
@@ -31,8 +31,7 @@ _VIEWED: Final = 60
 """Conversations that other nodes are told of for one agent, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     view: View
     until: float
 

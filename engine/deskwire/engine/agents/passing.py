@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import orjson
-
-from deskwire.engine.core.record import value
+from msgspec import Struct
 
 PASSING: Final = frozenset(
     {"presence", "me.seen", "delivery.changed", "contact.typing.started", "contact.typing.stopped"}
@@ -23,8 +22,7 @@ class Passing(Protocol):
         """The event as it is sent."""
 
 
-@value
-class PassingEvent:
+class PassingEvent(Struct, frozen=True):
     """A passing event as bytes; made by `passing`."""
 
     body: bytes

@@ -7,15 +7,15 @@ them shows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 VIEWED_MAX: Final = 20
 """Conversations that one page may say it shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The view of one page: the conversations that it shows, and the one in which its agent writes."""
 
     conversations: tuple[str, ...] = ()
@@ -25,8 +25,7 @@ class View:
 NOTHING: Final = View()
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """An agent as others see them."""
 
     id: str

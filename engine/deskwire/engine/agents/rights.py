@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final, Literal, Protocol
 
+from msgspec import Struct
+
 from deskwire.engine.accounts.people import PERMISSIONS, Project
 from deskwire.engine.accounts.ports import AccountReader, OrganisationReader
 from deskwire.engine.accounts.roles import project_of
 from deskwire.engine.core.errors import NotFound
-from deskwire.engine.core.record import value
 
 PERMISSION: Final = "conversations.read"
 """The permission that a stream needs: it shows all of a project's conversations."""
@@ -23,8 +24,7 @@ class RightsReader(OrganisationReader, AccountReader, Protocol):
         """Tell whether there is a session with this id."""
 
 
-@value
-class Viewer:
+class Viewer(Struct, frozen=True):
     """The agent who has a stream open, as they were when it was opened.
 
     Args:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 ObjectType = Literal[
     "organisation",
@@ -19,8 +20,7 @@ ObjectType = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """An action on an object of this type. Repetitions of a `counted` one share a record; see `trail.Deed`."""
 
     name: str

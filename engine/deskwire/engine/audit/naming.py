@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.audit.trail import By
@@ -15,8 +16,7 @@ R = TypeVar("R")
 W = TypeVar("W", bound=AuditTransaction)
 
 
-@dataclass(frozen=True, slots=True)
-class InNameOf(Generic[R, W]):
+class InNameOf(Struct, Generic[R, W], frozen=True):
     """A store whose writes the audit trail records as done by `by`."""
 
     by: By

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, get_args
+
+from msgspec import Struct, field
 
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.core.clock import iso
@@ -26,8 +27,7 @@ PLACES_OF_NOBODY_MAX: Final = 200
 """The same of sign-ins to accounts that do not exist, so that a flood of these hides nothing of the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Struct, frozen=True):
     """An actor: a user, server key or machine credential by its id, the operator by the name at the machine.
 
     `system` is the program itself, `anonymous` a caller without a credential; `unknown` would be a bug.
@@ -37,8 +37,7 @@ class Actor:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class By:
+class By(Struct, frozen=True):
     """The origin of a change: its actor, time (ms), address and request.
 
     Args:
@@ -56,8 +55,7 @@ UNKNOWN: Final = By(Actor("unknown"))
 """Nobody was named: no call of the service may leave such a record, and every test looks for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
+class Deed(Struct, frozen=True):
     """A deed: an action on an object, with its changes and details.
 
     A counted one (see `actions`) has a record for each actor, object, network and quarter of an hour: whoever does it a
@@ -81,8 +79,7 @@ class Deed:
     details: Mapping[str, Detail] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRecord:
+class AuditRecord(Struct, frozen=True):
     """A record as it is stored, with names that are looked up: `None` for what has none (any more).
 
     Args:
@@ -108,8 +105,7 @@ class AuditRecord:
     request_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFilter:
+class AuditFilter(Struct, frozen=True):
     """A filter of records; None means any.
 
     Args:

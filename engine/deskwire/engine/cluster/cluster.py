@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Node:
+
+class Node(Struct, frozen=True):
     """A life of a node: each start, and each loss of its lease, begins another incarnation.
 
     Args:

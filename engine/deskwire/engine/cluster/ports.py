@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from deskwire.engine.core.record import value
+from msgspec import Struct
 
 
-@value
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A node that wants a lease.
 
     Args:
@@ -49,8 +48,7 @@ class NotAdmitted(Exception):
     """Another node lives beside which this one can't; the message says which, and what to do."""
 
 
-@value
-class Leased:
+class Leased(Struct, frozen=True):
     """A node's lease.
 
     Args:
@@ -64,8 +62,7 @@ class Leased:
     epoch_seen: int
 
 
-@value
-class Beat:
+class Beat(Struct, frozen=True):
     """The answer to a beat.
 
     Args:

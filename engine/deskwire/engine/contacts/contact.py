@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
+from msgspec import Struct
+
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.record import value
+from deskwire.engine.core.values import replace
 
 IDENTITY: Final = ("name", "email", "phone", "avatar")
 """The fields that may change; with `userId`, which may not, they are a contact's identity."""
@@ -16,8 +17,7 @@ NOBODY: Final[Mapping[str, None]] = dict.fromkeys(IDENTITY)
 """The identity of a contact that was erased."""
 
 
-@value
-class Contact:
+class Contact(Struct, frozen=True):
     """A customer of a project, known to the project's own backend as `user_id`."""
 
     rowid: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.profile import Profile
@@ -12,8 +13,7 @@ SortKey = Literal["made", "created", "updated"]
 Order = Literal["asc", "desc"]
 
 
-@dataclass(frozen=True, slots=True)
-class ContactFilter:
+class ContactFilter(Struct, frozen=True):
     """The filter of a list: a contact must fit all of it; None means any.
 
     Args:
@@ -32,8 +32,7 @@ class ContactFilter:
     changed_before: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(Struct, frozen=True):
     """The order of a list; `made` goes by when a contact was stored, which is later than its creation if it was imported.
 
     Of equals the contact stored later counts as the larger.
@@ -46,16 +45,14 @@ class Sort:
 NEWEST_FIRST: Final = Sort()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The place of a contact in a list: the value of the sort's column, and the storage key."""
 
     value: int
     rowid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A contact in a list."""
 
     contact: Contact

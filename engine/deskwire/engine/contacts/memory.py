@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 
@@ -12,8 +13,7 @@ ENTRIES_MAX: Final = 200
 """The entries that one contact may have. Ours: ADR 19."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEntry:
+class MemoryEntry(Struct, frozen=True):
     """A memory entry, under a name that is unique for its contact. Times are in milliseconds."""
 
     rowid: int

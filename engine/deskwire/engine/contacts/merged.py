@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from msgspec import Struct
+
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.core.errors import NotFound
-from deskwire.engine.core.record import value
 
 
-@value
-class Merged:
+class Merged(Struct, frozen=True):
     """A contact that was merged into another one, or with `under_way` is being."""
 
     source: Contact

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact, contact_view
 from deskwire.engine.core.errors import Invalid
-from deskwire.engine.core.record import value
 from deskwire.engine.definitions.attributes import merged, overfull
 
 FILTERED_MAX: Final = 200
@@ -21,8 +21,7 @@ FILTERED_MAX: Final = 200
 _SORTED: Final = orjson.OPT_SORT_KEYS
 
 
-@value
-class Profile:
+class Profile(Struct, frozen=True):
     """The attributes and the tags of a contact; tags are in their one form and order."""
 
     attributes: Mapping[str, Any]

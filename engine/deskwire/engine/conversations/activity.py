@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.facts import (
     Assigned,
@@ -24,7 +26,6 @@ from deskwire.engine.conversations.facts import (
     step_of,
 )
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.core.record import value
 from deskwire.engine.events.internal import Actor, actor_view
 
 Doer: TypeAlias = Actor
@@ -59,8 +60,7 @@ _NAMES: Final[Mapping[str, str]] = {
 """The fields whose changes entries tell, with their names on the wire."""
 
 
-@value
-class Change:
+class Change(Struct, frozen=True):
     """A field that changed, by its name on the wire, and its values there.
 
     Of a message that was redacted both are its id; of one that was deleted the second is None.
@@ -71,8 +71,7 @@ class Change:
     after: Any
 
 
-@value
-class Entry:
+class Entry(Struct, frozen=True):
     """The changes of one fact, and who made them; no changes of a conversation that was started.
 
     `step` is the step of the workflow that made them; None of who is none, and of entries from before steps were noted.
@@ -84,8 +83,7 @@ class Entry:
     step: WorkflowStep | None = None
 
 
-@value
-class Activity:
+class Activity(Struct, frozen=True):
     """An entry as it is stored: `at` in milliseconds, `event_id` that of its event if consumers see one.
 
     `rowid` grows with time.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import Struct
+
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.emit import dashboard_message_view
 from deskwire.engine.core.clock import iso_or_none
-from deskwire.engine.core.record import value
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.workflows.run import Run
 
 
-@value
-class Beside:
+class Beside(Struct, frozen=True):
     """The parts of the view that are not in the conversation's own row.
 
     Args:
@@ -26,16 +26,14 @@ class Beside:
     workflow: str | None = None
 
 
-@value
-class Seen:
+class Seen(Struct, frozen=True):
     """The messages that an agent has seen: up to `index`, -1 for none; `contact_messages` of them are the contact's."""
 
     index: int
     contact_messages: int
 
 
-@value
-class Sequenced:
+class Sequenced(Struct, frozen=True):
     """A message with its place in the thread, and the sequence of its event; None if that is not known, or it has none."""
 
     message: Message

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Author, Closer, Message, Reason
 from deskwire.engine.conversations.expiry import Windows
-from deskwire.engine.core.record import value
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.workflow import Published
 
 
-@value
-class ContactRef:
+class ContactRef(Struct, frozen=True):
     """The contact of a new conversation, with the identity fields that were given; with `id` one that exists."""
 
     user_id: str
@@ -22,8 +22,7 @@ class ContactRef:
     id: str | None = None
 
 
-@value
-class Create:
+class Create(Struct, frozen=True):
     """Start a conversation, hidden ones included; `message` is its first. `by_agent` says that an agent starts it."""
 
     conversation_id: str
@@ -37,8 +36,7 @@ class Create:
     by_agent: bool = False
 
 
-@value
-class PostMessage:
+class PostMessage(Struct, frozen=True):
     """Add a message, or an internal note."""
 
     message_id: str
@@ -48,8 +46,7 @@ class PostMessage:
     attachments: tuple[Attachment, ...] = ()
 
 
-@value
-class Reply:
+class Reply(Struct, frozen=True):
     """Add an agent's message or note, and do what is to follow it in the same commit.
 
     Args:
@@ -62,32 +59,27 @@ class Reply:
     then: tuple[Assign | Patch | Close, ...] = ()
 
 
-@value
-class Close:
+class Close(Struct, frozen=True):
     """End the conversation for the customer."""
 
     by: Closer
 
 
-@value
-class Reopen:
+class Reopen(Struct, frozen=True):
     """Take a closed conversation up again."""
 
 
-@value
-class Assign:
+class Assign(Struct, frozen=True):
     """Give the conversation to a user or team, or to nobody."""
 
     assignee: Assignee | None
 
 
-@value
-class MarkRead:
+class MarkRead(Struct, frozen=True):
     """The contact has seen everything."""
 
 
-@value
-class Rate:
+class Rate(Struct, frozen=True):
     """Record the contact's rating, 0 to 10 (contract 8)."""
 
     rating: int
@@ -95,8 +87,7 @@ class Rate:
     keeps_comment: bool = False
 
 
-@value
-class Patch:
+class Patch(Struct, frozen=True):
     """Change fields; only those named in `given` count.
 
     `attributes` are merged key by key, None removes a key. `visible` can only become true. `tags` and `snoozed_until` are
@@ -106,28 +97,24 @@ class Patch:
     given: Mapping[str, Any]
 
 
-@value
-class WakeSnoozed:
+class WakeSnoozed(Struct, frozen=True):
     """End the conversation's snooze if its time has come."""
 
 
-@value
-class LinkTicket:
+class LinkTicket(Struct, frozen=True):
     """Link the conversation to a ticket, or cut that link; the ticket's side is its wrapper's affair."""
 
     ticket_id: str
     linked: bool
 
 
-@value
-class ReplaceNetworkLogs:
+class ReplaceNetworkLogs(Struct, frozen=True):
     """Store a network log snapshot, as sent, in place of the previous one (contract 4.3)."""
 
     snapshot: bytes
 
 
-@value
-class RedactMessage:
+class RedactMessage(Struct, frozen=True):
     """Take something out of a message: a part of its text or all of it, attachments.
 
     Args:
@@ -146,8 +133,7 @@ class RedactMessage:
     found: Message | None = None
 
 
-@value
-class DeleteMessage:
+class DeleteMessage(Struct, frozen=True):
     """Remove a message, but for its place; `internal` and `found` are as for `RedactMessage`."""
 
     message_id: str
@@ -155,23 +141,20 @@ class DeleteMessage:
     found: Message | None = None
 
 
-@value
-class Move:
+class Move(Struct, frozen=True):
     """Give the conversation to the contact that its own one is merged into; both by their storage keys."""
 
     source: int
     target: int
 
 
-@value
-class Expire:
+class Expire(Struct, frozen=True):
     """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
 
     windows: Windows
 
 
-@value
-class Delete:
+class Delete(Struct, frozen=True):
     """Remove the conversation and everything that belongs to it, for good."""
 
     reason: Reason
@@ -198,23 +181,20 @@ Command = (
 )
 
 
-@value
-class StartWorkflow:
+class StartWorkflow(Struct, frozen=True):
     """Have a workflow run in the conversation."""
 
     workflow: Published
 
 
-@value
-class AnswerStep:
+class AnswerStep(Struct, frozen=True):
     """The contact answers the step that is pending, named by its action."""
 
     action_id: int
     value: Any
 
 
-@value
-class WakeWorkflow:
+class WakeWorkflow(Struct, frozen=True):
     """Go on with a workflow whose wait is over."""
 
 

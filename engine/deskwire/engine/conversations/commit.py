@@ -44,7 +44,7 @@ from deskwire.engine.conversations.plan import Plan, Receipt
 from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.conversations.redaction import rewritten
 from deskwire.engine.core.errors import Conflict, Invalid
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import message_gone
 from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
 from deskwire.engine.events.types import Draft
@@ -135,7 +135,7 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
     """Fill in the id and name of the contact who wrote a message, as they are now; the state does not have them."""
     if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
         author = Author("contact", contact.id, contact.name)
-        return MessagePosted(changed(fact.message, author=author))
+        return MessagePosted(replace(fact.message, author=author))
     return fact
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from deskwire.engine.accounts.people import Project
@@ -14,6 +13,7 @@ from deskwire.engine.contacts.profile import Profile, changed_profile, whole_vie
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import contact_changed, contact_merged
 from deskwire.engine.events.internal import Actor
 from deskwire.engine.events.types import contact_lane

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.core.errors import NotFound
-from deskwire.engine.core.record import value
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.run import Run
 
@@ -18,8 +18,7 @@ Closer = Literal["agent", "bot", "system"]
 Reason = Literal["retention", "gdpr", "manual"]
 
 
-@value
-class Author:
+class Author(Struct, frozen=True):
     """The author of a message; a contact's id and name are filled in when it is committed."""
 
     type: AuthorType
@@ -27,8 +26,7 @@ class Author:
     name: str | None = None
 
 
-@value
-class Message:
+class Message(Struct, frozen=True):
     """A message, or with `internal` a note that only agents see.
 
     `index` counts the customer-visible messages of the conversation from 0; None for a note. `redacted_at` is when
@@ -46,8 +44,7 @@ class Message:
     deleted: bool = False
 
 
-@value
-class Conversation:
+class Conversation(Struct, frozen=True):
     """A conversation's whole state. Times are milliseconds since the epoch.
 
     `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.

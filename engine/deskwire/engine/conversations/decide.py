@@ -61,7 +61,7 @@ from deskwire.engine.conversations.facts import (
 from deskwire.engine.conversations.milestones import noted
 from deskwire.engine.conversations.redaction import erased_message, redacted_message
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import merged, overfull
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
@@ -273,7 +273,7 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
     """
     if isinstance(fact, Created):
         created, first = fact.conversation, 1 if fact.conversation.visible else 0
-        return changed(created, sequence=first, updated_at=created.updated_at if at is None else at)
+        return replace(created, sequence=first, updated_at=created.updated_at if at is None else at)
     assert state is not None, "only Created starts a conversation"
     changes = _changes(state, fact)
     changes["sequence"] = state.sequence + events_of(state, fact)
@@ -283,7 +283,7 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
         changes["revision"] = state.revision + 1
         if touches(fact):
             changes["updated_at"] = at
-    return changed(state, **changes)
+    return replace(state, **changes)
 
 
 def after(state: Conversation | None, facts: Iterable[Fact]) -> Conversation:

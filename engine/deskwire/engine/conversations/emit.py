@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, assert_never
 
 from deskwire.engine.contacts.contact import Contact, contact_view
@@ -28,6 +27,7 @@ from deskwire.engine.conversations.facts import (
 )
 from deskwire.engine.conversations.redaction import FIRST_WORDS
 from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
 from deskwire.engine.uploads.links import Shown
 

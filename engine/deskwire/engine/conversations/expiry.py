@@ -8,8 +8,9 @@ chooses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.conversation import Conversation
@@ -17,16 +18,14 @@ from deskwire.engine.conversations.conversation import Conversation
 Kind = Literal["bot_only", "archived"]
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """The times for which a conversation is kept, in milliseconds; `archived` is None for ever."""
 
     bot_only: int
     archived: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """A conversation that seems to have passed its retention.
 
     Args:

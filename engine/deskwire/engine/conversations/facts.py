@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Closer, Conversation, Message, Reason
-from deskwire.engine.core.record import changed, value
 from deskwire.engine.workflows.definition import Place
 from deskwire.engine.workflows.run import Ending, Run, Stop
 
 
-@value
-class Created:
+class Created(Struct, frozen=True):
     """A conversation was created."""
 
     conversation: Conversation
 
 
-@value
-class Revealed:
+class Revealed(Struct, frozen=True):
     """A hidden conversation became visible to the customer."""
 
 
-@value
-class MessagePosted:
+class MessagePosted(Struct, frozen=True):
     """A message or a note was added."""
 
     message: Message
 
 
-@value
-class MessageRewritten:
+class MessageRewritten(Struct, frozen=True):
     """A part of a message or note was taken out, or all of it was deleted.
 
     Args:
@@ -45,8 +42,7 @@ class MessageRewritten:
     message: Message
 
 
-@value
-class WorkflowStep:
+class WorkflowStep(Struct, frozen=True):
     """The step of a workflow that did something: the ids of its flow and action.
 
     `version` is the storage key of the version that ran; once it is stored, it is the version's number, or None if that was removed.
@@ -58,7 +54,7 @@ class WorkflowStep:
     action_id: int
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class Closed:
     """The conversation was closed."""
 
@@ -67,12 +63,11 @@ class Closed:
     step: WorkflowStep | None = field(default=None, compare=False)
 
 
-@value
-class Reopened:
+class Reopened(Struct, frozen=True):
     """The conversation was reopened."""
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class Assigned:
     """The assignee changed."""
 
@@ -80,7 +75,7 @@ class Assigned:
     step: WorkflowStep | None = field(default=None, compare=False)
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class Updated:
     """Fields changed: names of `Conversation` with their new values."""
 
@@ -88,45 +83,39 @@ class Updated:
     step: WorkflowStep | None = field(default=None, compare=False)
 
 
-@value
-class Filed:
+class Filed(Struct, frozen=True):
     """Fields that consumers do not see changed, as `Updated` tells of the others: tags, or until when it is snoozed."""
 
     changes: Mapping[str, Any]
 
 
-@value
-class NetworkLogsReplaced:
+class NetworkLogsReplaced(Struct, frozen=True):
     """The network log snapshot was replaced."""
 
     snapshot: bytes
     at: int
 
 
-@value
-class Moved:
+class Moved(Struct, frozen=True):
     """The conversation is another contact's; both by their storage keys."""
 
     source: int
     target: int
 
 
-@value
-class Deleted:
+class Deleted(Struct, frozen=True):
     """The conversation is gone."""
 
     reason: Reason
 
 
-@value
-class WorkflowWaits:
+class WorkflowWaits(Struct, frozen=True):
     """A workflow has come to rest: a step is pending, or it waits for a time."""
 
     run: Run
 
 
-@value
-class WorkflowCompleted:
+class WorkflowCompleted(Struct, frozen=True):
     """The workflow has ended; `stopped` says why if it could not go on.
 
     `version` is the storage key of the version that ran, and `place` the action at which it ended, None behind the last one.
@@ -159,7 +148,7 @@ Fact = (
 
 def by_step(fact: Fact, step: WorkflowStep) -> Fact:
     """Return the fact with the step that made it; one that says nothing of steps as it is."""
-    return changed(fact, step=step) if isinstance(fact, Closed | Assigned | Updated) else fact
+    return replace(fact, step=step) if isinstance(fact, Closed | Assigned | Updated) else fact
 
 
 def step_of(fact: Fact) -> WorkflowStep | None:

@@ -14,7 +14,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.emit import agent_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Sort
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.as_of import NO_EVENT
 from deskwire.engine.events.ports import EventReader
 
@@ -36,7 +36,7 @@ def inbox_views(
     views = []
     for state, contact in found:
         more = beside.get(state.rowid, NOTHING_BESIDE)
-        known = changed(state, run=more.run)
+        known = replace(state, run=more.run)
         view = agent_view(known, contact, project.id, more.last_message, more.workflow)
         views.append({**view, "asOf": as_of, "mine": mine_view(state, seen.get(state.rowid))})
     return views

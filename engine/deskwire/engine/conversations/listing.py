@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from msgspec import Struct
+
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, Status
 
@@ -27,8 +29,7 @@ class AttributeIs:
     boolean: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationFilter:
+class ConversationFilter(Struct, frozen=True):
     """The filter of a list; None means any. What has several values takes each of them.
 
     Args:
@@ -69,8 +70,7 @@ class ConversationFilter:
     attributes: tuple[AttributeIs, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(Struct, frozen=True):
     """The order of a list. Of equals the conversation stored later counts as the larger.
 
     `updated` goes by the last change that a customer can see.
@@ -85,16 +85,14 @@ class Sort:
 NEWEST_FIRST: Final = Sort()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The place where a list goes on: behind this value of its sort key, a time (ms), and this row."""
 
     value: int
     rowid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A conversation in a list."""
 
     conversation: Conversation

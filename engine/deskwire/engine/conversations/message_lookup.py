@@ -7,7 +7,7 @@ from typing import Final
 from deskwire.engine.conversations.commands import DeleteMessage, RedactMessage
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 
 OF_MESSAGE: Final = (RedactMessage, DeleteMessage)
 """The commands that are about one message that there is."""
@@ -18,4 +18,4 @@ def with_message(
 ) -> RedactMessage | DeleteMessage:
     """Return the command with its message, if the conversation has it."""
     found = reader.message(state.rowid, command.message_id, internal=command.internal)
-    return changed(command, found=found)
+    return replace(command, found=found)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.conversations.facts import Closed, Fact, MessagePosted, Reopened, Updated
-from deskwire.engine.core.record import value
 
 Kind = Literal["answered", "closed", "reopened", "rated"]
 
 
-@value
-class Milestone:
+class Milestone(Struct, frozen=True):
     """A milestone at a time (ms).
 
     Args:

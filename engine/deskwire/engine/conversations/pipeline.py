@@ -7,13 +7,13 @@ of them fail, what is stored is not what the next one expects, and that one is d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import Final, NamedTuple
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
@@ -30,7 +30,6 @@ from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
-from deskwire.engine.core.record import value
 from deskwire.engine.core.store import Brief, Inline, Store
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.links import Links
@@ -76,8 +75,7 @@ _AFTER: Final = {
 }
 
 
-@value
-class Request:
+class Request(Struct, frozen=True):
     """A command on its way into the store.
 
     Args:
@@ -92,8 +90,7 @@ class Request:
     by: Doer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Struct, frozen=True):
     """The things that all actors share.
 
     Args:

@@ -7,8 +7,9 @@ as it is then, and which webhook endpoints there are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
@@ -36,7 +37,6 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
 )
 from deskwire.engine.core.ids import Mint
-from deskwire.engine.core.record import value
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
@@ -46,8 +46,7 @@ _LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, MessageRewritt
 """The facts that make a commit write what grows with the conversation, or that have to be alone."""
 
 
-@value
-class Receipt:
+class Receipt(Struct, frozen=True):
     """The outcome of a command that is committed: the new state, and what the API answers with.
 
     Args:
@@ -72,8 +71,7 @@ class Receipt:
         return conversation_view(self.after, self.contact, self.project.id)
 
 
-@value
-class Plan:
+class Plan(Struct, frozen=True):
     """All that is to be written for one command.
 
     Args:
@@ -88,8 +86,6 @@ class Plan:
         by: who gave the command, if that is to be noted.
         plain: whether it is one message that the customer sees, and nothing else.
         found: the message that the command is about, as it is before it.
-
-    `after` is the state that it leads to, None if nothing changes.
     """
 
     project: Project
@@ -104,10 +100,11 @@ class Plan:
     by: Doer | None = None
     plain: bool = False
     found: Message | None = None
-    after: Conversation | None = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.after = self.steps[-1][2] if self.steps else None  # type: ignore[misc]
+    @property
+    def after(self) -> Conversation | None:
+        """The state that it leads to, None if nothing changes."""
+        return self.steps[-1][2] if self.steps else None
 
 
 def make_plan(

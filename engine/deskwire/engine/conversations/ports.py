@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactTransaction
@@ -14,14 +16,12 @@ from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.facts import WorkflowCompleted
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
 from deskwire.engine.conversations.milestones import Milestone
-from deskwire.engine.core.record import value
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowTransaction
 
 
-@value
-class Claimed:
+class Claimed(Struct, frozen=True):
     """A conversation that a commit may change: its contact, and what each endpoint was sent last."""
 
     contact: Contact

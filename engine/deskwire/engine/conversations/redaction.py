@@ -15,7 +15,7 @@ from deskwire.engine.conversations.commands import DeleteMessage, RedactMessage
 from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 
 HIDDEN: Final = "*"
@@ -37,14 +37,14 @@ def redacted_message(command: RedactMessage, at: int) -> Change:
     problems = unfit(message, command.ranges, command.attachments)
     if problems:
         raise Invalid(*problems)
-    after = changed(message, text=_text(message, command), attachments=_attachments(message, command))
-    return message, message if after == message else changed(after, redacted_at=at)
+    after = replace(message, text=_text(message, command), attachments=_attachments(message, command))
+    return message, message if after == message else replace(after, redacted_at=at)
 
 
 def erased_message(command: DeleteMessage, at: int) -> Change:
     """Return the message before and after its deletion at this time (ms): nothing but its place and its author. Raises NotFound."""
     message = _found(command.found, command.message_id)
-    return message, changed(message, text="", attachments=(), redacted_at=at, deleted=True)
+    return message, replace(message, text="", attachments=(), redacted_at=at, deleted=True)
 
 
 def _found(message: Message | None, message_id: str) -> Message:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextvars import Context
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Final
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.bus import Bus
@@ -39,8 +39,7 @@ _EVICTION_LOOK: Final = 64
 _Key = tuple[int, str]
 
 
-@dataclass(slots=True)
-class Commands:
+class Commands(Struct):
     """The counts of what has happened to commands since the start.
 
     Args:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import inf
 from typing import Final
+
+from msgspec import Struct, field
 
 LATENCY_S: Final = (
     0.0005,
@@ -62,8 +63,7 @@ class Histogram:
             yield bound, count
 
 
-@dataclass(slots=True)
-class Commits:
+class Commits(Struct):
     """Group commits.
 
     Args:
@@ -81,8 +81,7 @@ class Commits:
     done_at: float = -inf
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """The bytes that the database takes of its disk, and those that are free there."""
 
     database: int
@@ -90,8 +89,7 @@ class Room:
     free: int
 
 
-@dataclass(slots=True)
-class SharedCommits:
+class SharedCommits(Struct):
     """The further costs of commits to a database that nodes share.
 
     Args:

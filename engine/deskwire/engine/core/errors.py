@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct
 
 PROBLEMS_MAX: Final = 50
 """Problems of an input that are named; whoever sends more has sent something else than was meant (ADR 43)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing wrong with an input.
 
     `pointer` is a JSON pointer (RFC 6901) into the body, or `?name` for a query parameter.

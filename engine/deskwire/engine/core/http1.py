@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from deskwire.engine.core.record import value
+from msgspec import Struct
 
 _PHRASES: Final = {
     413: "Request Entity Too Large",
@@ -58,8 +58,7 @@ _SPECIAL_RESPONSE: Final = frozenset({b"transfer-encoding", b"upgrade"})
 _WITHOUT_CONTENT: Final = (204, 304)
 
 
-@value
-class RequestHead:
+class RequestHead(Struct, frozen=True):
     """A plain request without its body.
 
     Args:

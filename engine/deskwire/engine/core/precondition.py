@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.core.errors import ChangedMeanwhile
 
@@ -25,8 +26,7 @@ ANY: Final = "*"
 """Stands for every tag: the condition is then about whether the object is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Precondition:
+class Precondition(Struct, frozen=True):
     """The conditions that a change sets on the object before it.
 
     Args:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from msgspec import Struct
 
 from deskwire.engine.core.clock import Clock, iso, milliseconds, wall_clock
 
@@ -38,8 +38,7 @@ def derived_key(secret: str, label: str, salt: bytes | None = None) -> bytes:
     return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=salt, info=info).derive(secret.encode())
 
 
-@dataclass(frozen=True, slots=True)
-class Former:
+class Former(Struct, frozen=True):
     """A secret that was replaced; both times in milliseconds.
 
     Args:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar, overload
 
-from deskwire.engine.core.record import value
+from msgspec import Struct
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -22,8 +22,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 W_contra = TypeVar("W_contra", contravariant=True)
 
 
-@value
-class Inline(Generic[R_contra, T]):
+class Inline(Struct, Generic[R_contra, T], frozen=True):
     """A query of one row by its key, or of a few, for `Store.read`: a store may run it where a thread costs more.
 
     It is awaited as any other. Whether others run meanwhile is the store's affair, and nobody may count on either.
@@ -36,8 +35,7 @@ class Inline(Generic[R_contra, T]):
         return self.query(reader)
 
 
-@value
-class Brief(Generic[W_contra, T]):
+class Brief(Struct, Generic[W_contra, T], frozen=True):
     """A job for `Store.write` that takes well below a millisecond, whatever is stored: it may hold up Trio's thread."""
 
     job: Callable[[W_contra], T]

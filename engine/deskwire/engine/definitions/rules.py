@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class DefinitionError:
+
+class DefinitionError(Struct, frozen=True):
     """One thing wrong with a definition; `path` is a JSON pointer into it, empty for all of it."""
 
     path: str

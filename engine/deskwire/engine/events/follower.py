@@ -9,13 +9,13 @@ the table by position. So no event is skipped, doubled or out of order, whicheve
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol
 
 import orjson
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.core.commits import Commits
@@ -70,8 +70,7 @@ class Deliverer(Protocol):
         """Send these events as they are now."""
 
 
-@dataclass(slots=True)
-class FollowerCounters:
+class FollowerCounters(Struct):
     """Counts of how events came into memory.
 
     Args:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.record import value
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.events.types import AGENTS, Draft, StoredEvent
 
@@ -20,8 +21,7 @@ Setting = Literal[
 """A kind of thing that a project is set up with."""
 
 
-@value
-class Actor:
+class Actor(Struct, frozen=True):
     """The author of a change, with their name at that time."""
 
     type: Literal["user", "key", "machine", "system", "contact", "bot"]

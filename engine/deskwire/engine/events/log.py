@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import islice
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.commits import Commits
-from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.events.tail import Head, Tail
 from deskwire.engine.events.types import Agents, Named, StoredEvent, Topic
@@ -30,8 +30,7 @@ Source = int | Topic | Agents | Named
 """The source of a read: a project, by its storage key, a topic, or all that a project's agents, or those who name it, may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """The result of a read: the events, and the position up to which there is nothing more to find."""
 
     events: Sequence[StoredEvent]
@@ -280,7 +279,7 @@ class EventLog:
         here = [event for event in self._order if event.position in bodies]
         if not here:
             return
-        events = {event.position: changed(event, body=bodies[event.position]) for event in here}
+        events = {event.position: replace(event, body=bodies[event.position]) for event in here}
         self._order = deque(events.get(event.position, event) for event in self._order)
         self._bytes += sum(len(events[event.position].body) - len(event.body) for event in here)
         for event in here:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Protocol
 
 import orjson
 
 from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import Chunk, EventLog, Source
 from deskwire.engine.events.ports import EventReader, EventTransaction, HeadReader
 from deskwire.engine.events.tail import Head, Tail

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import Clock
@@ -17,8 +18,7 @@ R = TypeVar("R")
 W = TypeVar("W", bound=EventTransaction)
 
 
-@dataclass(frozen=True, slots=True)
-class Telling(Generic[R, W]):
+class Telling(Struct, Generic[R, W], frozen=True):
     """A store each of whose writes has an event for the agents of these projects, in the same commit.
 
     There is one also if nothing turned out to be another: who hears of it looks for itself.

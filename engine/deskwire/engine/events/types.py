@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.ids import ulid_value
-from deskwire.engine.core.record import value
 
 API_VERSION: Final = "2026-11-01"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """The properties of every event of one type.
 
     Args:
@@ -261,8 +259,7 @@ REDACTION: Final = "redaction"
 """The type of the row that stands in a shared log where events were rewritten, whose positions it has: nobody is told of it, either."""
 
 
-@value
-class Draft:
+class Draft(Struct, frozen=True):
     """An event that is decided but not yet committed: it has no id and no position."""
 
     type: str
@@ -280,8 +277,7 @@ class Agents(NamedTuple):
     project: int
 
 
-@value
-class Named:
+class Named(Struct, frozen=True):
     """All events of a project that whoever names their types may have: those of the contract, and those beyond it.
 
     Args:
@@ -347,8 +343,7 @@ RESPONSES: Final = 1 << 62
 """The first key of survey responses."""
 
 
-@value
-class StoredEvent:
+class StoredEvent(Struct, frozen=True, eq=False):
     """A committed event. `body` is the envelope, the same bytes on every channel.
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
@@ -365,7 +360,18 @@ class StoredEvent:
     sequence: int | None
     body: bytes
     ticket: int | None = None
-    topics: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
+    topics: tuple[Topic, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both are the same event, with topics or without."""
+        return isinstance(other, StoredEvent) and (self.position, self.id, self.body) == (
+            other.position,
+            other.id,
+            other.body,
+        )
+
+    def __hash__(self) -> int:
+        return self.position
 
     @property
     def internal(self) -> bool:
@@ -383,8 +389,7 @@ class StoredEvent:
         return self.conversation in lanes or (self.ticket is not None and ticket_lane(self.ticket) in lanes)
 
 
-@value
-class EphemeralEvent:
+class EphemeralEvent(Struct, frozen=True):
     """An event that is never stored: it is there for those who listen now (decisions 4; ADR 9).
 
     `body` is the envelope, the same bytes on every channel. What the envelope does not carry, but its way

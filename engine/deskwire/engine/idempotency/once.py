@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 import orjson
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
+from msgspec import Struct
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
-from deskwire.engine.core.record import value
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets, derived_key
 from deskwire.engine.core.wrapper import wrapped
@@ -31,8 +30,7 @@ W = TypeVar("W", bound=AnswerTransaction)
 _LABEL: Final = "idempotency"
 
 
-@dataclass(slots=True)
-class Repeats:
+class Repeats(Struct):
     """Counters of how requests with an `Idempotency-Key` have ended since the start.
 
     Args:
@@ -170,8 +168,7 @@ class UnderWay:
         self._answers.end(self._name)
 
 
-@value
-class Once:
+class Once(Struct, frozen=True):
     """One request with an `Idempotency-Key`; made by `Answers.under_way`.
 
     Args:
@@ -183,7 +180,7 @@ class Once:
     """
 
     answers: Answers
-    keys: Sequence[HMAC] = field(repr=False)
+    keys: Sequence[HMAC]
     names: Sequence[bytes]
     place: str
     at: int
@@ -212,8 +209,7 @@ class Once:
         return wrapped(job, Keeping(self, shown, subject))
 
 
-@value
-class Keeping(Generic[T]):
+class Keeping(Struct, Generic[T], frozen=True):
     """A `Wrapper` that has a request carried out unless an answer is kept, and then keeps the answer.
 
     Args:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from deskwire.engine.core.record import value
+from msgspec import Struct
 
 
-@value
-class KeptAnswer:
+class KeptAnswer(Struct, frozen=True):
     """The kept answer to a request with an `Idempotency-Key`.
 
     Args:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
+from msgspec import Struct, field
 
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
 from deskwire.engine.core.errors import Problem
@@ -99,8 +99,7 @@ def _values(record: Record) -> tuple[Any, ...]:
     return record[1:]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A line that was refused, with its problems; `external_id` as far as it could be read.
 
     Args:
@@ -113,8 +112,7 @@ class Refusal:
     unnamed: int = 0
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """The outcome of an import: numbers of new and of existing records by kind, and those that were refused."""
 
     imported: Counter[Kind] = field(default_factory=Counter)

@@ -14,7 +14,7 @@ from typing import Any
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.emit import announce
 from deskwire.engine.conversations.facts import Created, MessagePosted
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import conversations_imported
 from deskwire.engine.events.types import Draft
 from deskwire.engine.importing.ports import BatchTransaction, ConversationMark, MessageMark, MessageRow
@@ -67,14 +67,14 @@ def store_with_events(
 def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
     """Yield the events of a thread, whose state moves on with them."""
     if thread.before is None:
-        thread.state = changed(thread.state, sequence=1)
+        thread.state = replace(thread.state, sequence=1)
         yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
     for place, addition in enumerate(thread.additions):
         state = with_messages(thread.state, [addition.record])
         posted, sequence = MessagePosted(addition.message()), state.sequence + (not addition.record.internal)
         is_turn = not addition.record.internal and addition.record.author_type != "system"
         turn = sequence if is_turn else state.last_turn
-        thread.state = state = changed(state, sequence=sequence, last_turn=turn)
+        thread.state = state = replace(state, sequence=sequence, last_turn=turn)
         if not addition.record.internal:
             thread.additions[place] = addition._replace(sequence=sequence)
         yield from announce(posted, state, thread.contact, project.id, (), show)

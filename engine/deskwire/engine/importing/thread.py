@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.decide import waiting_since
 from deskwire.engine.conversations.milestones import Milestone, answered, closed, noted, rated
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.uploads.upload import Attachment
 
@@ -48,8 +49,7 @@ class Addition(NamedTuple):
         )
 
 
-@dataclass(slots=True, eq=False)
-class Thread:
+class Thread(Struct, eq=False):
     """A conversation of the batch.
 
     Args:
@@ -95,14 +95,14 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
     human = state.human or any(record.author_type == "agent" for record in added)
     revision = state.revision + _LEAP
     if not shown:
-        return changed(state, human=human, revision=revision)
+        return replace(state, human=human, revision=revision)
     last, waiting = max(shown), state.waiting_since
     for record in added:
         if not record.internal:
             waiting = waiting_since(waiting, record.author_type, record.created_at)
             if notes := noted(state, author_of(record), record.created_at):
-                state = changed(state, **notes)
-    return changed(
+                state = replace(state, **notes)
+    return replace(
         state,
         human=human,
         revision=revision,

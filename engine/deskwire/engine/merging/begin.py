@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from msgspec import Struct
+
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.contacts.contact import IDENTITY, Contact
@@ -14,7 +16,6 @@ from deskwire.engine.contacts.profile import Profile
 from deskwire.engine.conversations.contacts import IdentityTransaction, change_contact, put_profile
 from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.engine.core.errors import Invalid, Problem
-from deskwire.engine.core.record import value
 from deskwire.engine.definitions.attributes import overfull
 from deskwire.engine.events.internal import Actor, memory_changed, tell_agents
 from deskwire.engine.events.types import contact_lane
@@ -24,8 +25,7 @@ class BeginTransaction(IdentityTransaction, MemoryTransaction, AuditTransaction,
     """Changes that the beginning of a merge makes."""
 
 
-@value
-class Wanted:
+class Wanted(Struct, frozen=True):
     """A merge that is asked for: both contacts by their `con_` ids, or the backend's ids; and who asks."""
 
     target: str
@@ -34,8 +34,7 @@ class Wanted:
     actor: Actor
 
 
-@value
-class Begun:
+class Begun(Struct, frozen=True):
     """A merge that has begun, just now or earlier; `mine` if this node is the one that carries it out."""
 
     merged: Merged

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
 import structlog
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
@@ -63,8 +63,7 @@ class MergeTransaction(BeginTransaction, TicketTransaction, Protocol):
     """Changes that give all that belongs to a contact to another one."""
 
 
-@dataclass(slots=True, eq=False)
-class _Merge:
+class _Merge(Struct, eq=False):
     """A merge that is under way; `actor` is who has asked for it, as far as this life of a node knows."""
 
     merged: Merged

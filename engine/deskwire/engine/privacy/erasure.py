@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
 import structlog
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
@@ -71,8 +71,7 @@ class ErasureTransaction(
     """Changes that remove all that belongs to a contact."""
 
 
-@dataclass(slots=True, eq=False)
-class _Erasure:
+class _Erasure(Struct, eq=False):
     """The erasure of a contact that is under way; `contact` is what it was."""
 
     contact: Contact

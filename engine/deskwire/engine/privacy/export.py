@@ -8,11 +8,11 @@ nothing that was there at the beginning is left out or shown twice. An erasure c
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
@@ -43,8 +43,7 @@ class ExportReader(ConversationReader, TicketReader, SurveyReader, MemoryReader,
     """Queries on all that is stored about a contact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The contact whose data is exported, and the form of it.
 
     Args:

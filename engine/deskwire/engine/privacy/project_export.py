@@ -11,11 +11,11 @@ Each page is a short read of its own: a slow reader holds no transaction open, a
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args
 
 import orjson
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.conversation import Conversation, Message
@@ -59,16 +59,14 @@ class ProjectExportReader(ConversationReader, TicketReader, SurveyReader, EventR
     """Queries on all that is exported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """The moment at which an export began: the id of the project's newest event (`logged_as_of`), and the time (ms)."""
 
     event_id: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """The objects that an export has.
 
     Args:

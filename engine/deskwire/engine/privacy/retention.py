@@ -8,11 +8,11 @@ has just been set forward: see `SetForward`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import structlog
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.accounts.sessions import Life, SessionTransaction
 from deskwire.engine.audit.ports import AuditTransaction
@@ -43,16 +43,14 @@ _KINDS: Final = (
 )
 
 
-@dataclass(slots=True)
-class Pruned:
+class Pruned(Struct):
     """Counts of what was removed since the start, and when (ms) that was last done; None for never."""
 
     rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
     done_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(Struct, frozen=True):
     """The times for which things are kept, in seconds.
 
     Args:

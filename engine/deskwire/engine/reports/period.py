@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Problem
@@ -23,16 +24,14 @@ _NAME: Final = re.compile(r"(?!posix/|right/)[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 _EPOCH: Final = date(1970, 1, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """A time up to which (ms) the clocks of a zone are this far (ms) ahead of UTC."""
 
     until: int
     ahead: int
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """The times from `start` up to but without `end`, in milliseconds; `stretches` cover them."""
 
     start: int

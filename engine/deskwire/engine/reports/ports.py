@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from deskwire.engine.core.record import value
+from msgspec import Struct
+
 from deskwire.engine.reports.period import Period
 
 By = Literal["agent", "team", "tag", "day"]
@@ -16,8 +16,7 @@ Key = str | int | None
 """The key of a group: an agent's or team's id, a tag, the number of a day; None for nobody, and where there are no groups."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The conversations that a report is about: those of a project, and of these what happened in a period.
 
     Args:
@@ -29,8 +28,7 @@ class Scope:
     imported: bool = True
 
 
-@value
-class Tally:
+class Tally(Struct, frozen=True):
     """A number of things of a kind in a group."""
 
     key: Key
@@ -38,8 +36,7 @@ class Tally:
     count: int
 
 
-@value
-class Score:
+class Score(Struct, frozen=True):
     """A number of ratings with the same score in a group."""
 
     key: Key
@@ -47,8 +44,7 @@ class Score:
     count: int
 
 
-@value
-class Written:
+class Written(Struct, frozen=True):
     """The messages that were written: all of them by their authors' types, and those of each group."""
 
     total: Mapping[Counted, int]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+
+from deskwire.engine.core.values import replace
 from deskwire.engine.reports.figures import (
     Figures,
     backlog,
@@ -29,8 +31,7 @@ ROWS_MAX: Final = 1_000
 _FOREVER: Final = 1 << 60
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A group and its figures: an agent, a team, a tag or a day. The key is None for what belongs to nobody."""
 
     key: str | None
@@ -38,8 +39,7 @@ class Row:
     figures: Figures
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The figures of everything, and those of each group if there are groups; `omitted` groups more have no row."""
 
     total: Figures

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.search.words import FOLDING, pattern_of
@@ -24,8 +25,7 @@ RANGES_MAX: Final = 20
 """Places that are named in one piece of text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A message with something of what was asked for.
 
     Args:

@@ -8,13 +8,13 @@ late than in their way. What was erased is taken out first of all, and overwritt
 from __future__ import annotations
 
 from collections.abc import Sized
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Final, Protocol
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
@@ -55,8 +55,7 @@ class EventCommit(Protocol):
         """The events that it has made known."""
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """The indexer's work since the start.
 
     Args:

@@ -7,8 +7,9 @@ as they were made, newest first, and tickets by their last change. All words hav
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.words import terms_of
@@ -28,8 +29,7 @@ MESSAGES_MAX: Final = 200
 _NEWEST: Final = Sort("updatedAt", "desc")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundConversation:
+class FoundConversation(Struct, frozen=True):
     """A conversation that was found, and its messages that show why."""
 
     conversation: Conversation
@@ -37,8 +37,7 @@ class FoundConversation:
     hits: Sequence[Hit]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of a search; a part that was not asked for is None.
 
     Args:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.search.ports import EVERYTHING, IndexTransaction, Position, SourceReader, Text, Title
 from deskwire.engine.search.words import words_of
@@ -23,8 +24,7 @@ CHARACTERS: Final = 200_000
 """Characters of messages after which a transaction takes no more of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
+class Intake(Struct, frozen=True):
     """The texts of one transaction: messages, and titles that are new or changed; `gone` were deleted.
 
     Args:

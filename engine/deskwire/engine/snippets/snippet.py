@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import PERMISSIONS, Role
 from deskwire.engine.accounts.teams import Team, TeamReader
@@ -21,8 +22,7 @@ ALL: Final = "projects.manage"
 """The permission to change snippets of others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(Struct, frozen=True):
     """The user who made a snippet; `rowid` is the storage key. One whose account was deleted has no name."""
 
     rowid: int
@@ -30,8 +30,7 @@ class Author:
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Struct, frozen=True):
     """A snippet of a project. Times are in milliseconds."""
 
     rowid: int
@@ -62,8 +61,7 @@ def snippet_view(snippet: Snippet) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Editor:
+class Editor(Struct, frozen=True):
     """A member of the project who changes snippets; `user` is the storage key."""
 
     user: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal, assert_never
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Forbidden
@@ -18,8 +19,7 @@ _NAME: Final = re.compile(r"private-(project|conversation|contact)-([A-Za-z0-9_\
 _NAME_LIMIT: Final = 164
 
 
-@dataclass(frozen=True, slots=True)
-class Channel:
+class Channel(Struct, frozen=True):
     """A channel of one project, which one consumer at a time holds.
 
     Args:

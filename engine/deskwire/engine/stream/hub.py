@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.bus import Bus
@@ -52,8 +52,7 @@ class TooManyTakeovers(Conflict):
     code: ClassVar[str] = "too_many_takeovers"
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerStatus:
+class ConsumerStatus(Struct, frozen=True):
     """One channel as `GET /s2s/stream/consumers` shows it.
 
     Args:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, get_args
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
@@ -26,8 +26,7 @@ _TURN: Final = 1_000
 """Consumers that are looked at before other tasks have their turn: about two milliseconds."""
 
 
-@dataclass(slots=True)
-class SubscriptionCounters:
+class SubscriptionCounters(Struct):
     """Counts of how consumers have come to their channels since the start.
 
     Args:
@@ -63,8 +62,7 @@ class SubscriptionCounters:
             self.takeovers += 1
 
 
-@dataclass(slots=True)
-class Lag:
+class Lag(Struct):
     """Events behind the confirmed positions of some consumers, each counted up to `LAG_MAX`."""
 
     consumers: int = 0

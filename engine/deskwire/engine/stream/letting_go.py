@@ -6,19 +6,20 @@ Another node asks for the channel, the consumer leaves, or the node's own lease 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import Final, assert_never
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel, named_channel
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.lease_news import LeaseNews
@@ -36,8 +37,7 @@ _LOOK_S: Final = 1.0
 Wishes = Sequence[tuple[StreamConsumer, Wish]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Release:
+class _Release(Struct, frozen=True):
     """A hold that has ended here.
 
     Args:

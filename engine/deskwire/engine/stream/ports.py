@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.events.ports import EventReader
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """The thing that another node asks of the node that holds a channel.
 
     Args:
@@ -27,8 +27,7 @@ class Wish:
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StreamConsumer:
+class StreamConsumer(Struct, frozen=True):
     """The consumer that holds a stream channel, or held it last, and what it has confirmed (decisions 5).
 
     What follows `updated_at` is kept up where several nodes share the store; one that is alone has it in memory.

@@ -8,7 +8,6 @@ the store. So at any moment at most one node writes. What is told over the bus o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final, Literal
 
 import structlog
@@ -18,6 +17,7 @@ from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.letting_go import PATIENCE_S, LettingGo, free, stored_times

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.events.batch import BATCH_EVENTS, fitting
@@ -36,8 +36,7 @@ class Batch(NamedTuple):
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """The place in the log at which a consumer begins.
 
     Args:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import jwt
+from msgspec import Struct
 
 from deskwire.engine.accounts.identity.claims import claims_of
 from deskwire.engine.core.errors import Unauthenticated
@@ -34,8 +34,7 @@ class TokenRefused(Unauthenticated):
     code: ClassVar[str] = "invalid_token"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """The subscription that an authorization allows a socket.
 
     Args:

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
+
+from msgspec import Struct
 
 QuestionType = Literal[
     "nps",
@@ -31,16 +32,14 @@ END: Final = "end"
 """The target of a jump that ends the survey."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A condition on which a jump is taken. `value` is None for an operator that takes none."""
 
     op: Operator
     value: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Struct, frozen=True):
     """A jump from a question to a later one or to the end, always or on a condition."""
 
     source: str
@@ -48,8 +47,7 @@ class Jump:
     when: Condition | None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """One question. Titles and labels are texts by language; `minimum` and `maximum` depend on the type."""
 
     id: str
@@ -61,8 +59,7 @@ class Question:
     maximum: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """The questions of a survey, and the jumps between them."""
 
     title: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.spreadsheet import MARK, lines_of, safe
@@ -15,8 +16,7 @@ from deskwire.engine.surveys.survey import Response
 _FIXED: Final = ("id", "createdAt", "version", "language", "userId")
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A question's column: its heading, and the question as each version has it."""
 
     head: str

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, Literal, Self
 
 import orjson
+from msgspec import Struct, field
 
 from deskwire.engine.surveys.definition import Definition, Question, localized
 from deskwire.engine.surveys.insights.scores import score_of
@@ -29,8 +29,7 @@ _QUARTER_MS: Final = 900_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 
 
-@dataclass(slots=True)
-class _Cell:
+class _Cell(Struct):
     """The answers to one question on one day."""
 
     answered: int = 0

@@ -14,6 +14,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Final, Literal, cast
 
+from msgspec import Struct
+
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.definitions.checks import NUMBER_MAX, is_date, is_number, is_whole
 from deskwire.engine.surveys.definition import Condition, Operator, Question, QuestionType, localized
@@ -27,8 +29,7 @@ _ORDERED: Final[tuple[Operator, ...]] = ("eq", "ne", "lt", "lte", "gt", "gte", "
 _DAY: Final = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """The values that a question's `min` and `max` may have.
 
     Args:
@@ -47,8 +48,7 @@ class Bounds:
     positive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(Struct, frozen=True):
     """A number that insights read from each answer to a question.
 
     Args:

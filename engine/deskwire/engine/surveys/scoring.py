@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _PROMOTER: Final = 9
 _DETRACTOR: Final = 6
@@ -25,8 +26,7 @@ def leaning(answer: int, scale: Scale) -> int:
     return 1 if share > _HIGH else -1 if share < _LOW else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(Struct, frozen=True):
     """A way to score the answers to a scale.
 
     Args:

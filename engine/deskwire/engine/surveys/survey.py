@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.precondition import tag_of
@@ -12,8 +13,7 @@ from deskwire.engine.core.precondition import tag_of
 Status = Literal["OPEN", "CLOSED"]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """A survey. Times are in milliseconds.
 
     Args:
@@ -35,8 +35,7 @@ class Survey:
     updated_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyVersion:
+class SurveyVersion(Struct, frozen=True):
     """A version of a survey: a definition that never changes any more."""
 
     number: int
@@ -44,8 +43,7 @@ class SurveyVersion:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A respondent's answers, by question id, to one version. `contact` is a storage key, None for anonymous."""
 
     rowid: int
@@ -58,8 +56,7 @@ class Response:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseFilter:
+class ResponseFilter(Struct, frozen=True):
     """A filter of responses; None means any."""
 
     version: int | None = None

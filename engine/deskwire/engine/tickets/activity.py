@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.ids import is_id, new_id
@@ -13,8 +14,7 @@ from deskwire.engine.tickets.ticket import Change
 Action = Literal["created", "changed"]
 
 
-@dataclass(frozen=True, slots=True)
-class By:
+class By(Struct, frozen=True):
     """The actor of a change: a user or machine credential, with the name as it was then, or the system itself."""
 
     user_id: str | None = None
@@ -31,8 +31,7 @@ class By:
 SYSTEM: Final = By()
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """One entry of the log; `at` in milliseconds, `rowid` grows with time."""
 
     id: str

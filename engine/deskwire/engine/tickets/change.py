@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
@@ -26,8 +27,7 @@ class LinkChanged(Conflict):
     code = "ticket_changed"
 
 
-@dataclass(frozen=True, slots=True)
-class BulkOutcome:
+class BulkOutcome(Struct, frozen=True):
     """The outcome of a bulk change; `matched` is `updated` and `unchanged` together."""
 
     matched: int

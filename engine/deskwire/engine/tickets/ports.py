@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
@@ -21,8 +22,7 @@ NOBODY: Final = "none"
 """The assignee of a filter for tickets that neither a user nor a team has."""
 
 
-@dataclass(frozen=True, slots=True)
-class TicketFilter:
+class TicketFilter(Struct, frozen=True):
     """The conditions of a listing of tickets; None means any.
 
     Args:
@@ -42,16 +42,14 @@ class TicketFilter:
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(Struct, frozen=True):
     """The order of a listing. Of equals the ticket made later counts as the larger."""
 
     key: SortKey = "createdAt"
     order: Order = "desc"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The place at which a listing goes on: behind this value of its sort key and this row."""
 
     value: int

@@ -8,8 +8,9 @@ commits; if that is cut short in between, the ticket is linked to none, on both 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.activity import Doer
@@ -41,8 +42,7 @@ _TRIES: Final = 3
 """Attempts at a change whose ticket is linked anew, or unlinked, meanwhile."""
 
 
-@dataclass(slots=True)
-class TicketWrite:
+class TicketWrite(Struct):
     """The `Wrapper` that writes a ticket in the commit of its conversation; `ticket` is what was written."""
 
     job: Job
@@ -56,8 +56,7 @@ class TicketWrite:
         """Do nothing more."""
 
 
-@dataclass(frozen=True, slots=True)
-class TicketService:
+class TicketService(Struct, frozen=True):
     """A project's tickets, as one user works on them.
 
     Every method raises NotFound for an unknown ticket, ChangedMeanwhile if it is not what its author has `seen`, Invalid for

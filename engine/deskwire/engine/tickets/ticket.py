@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.precondition import tag_of
+from deskwire.engine.core.values import replace
 
 Status = Literal["OPEN", "IN_PROGRESS", "DONE"]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "URGENT"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(Struct, frozen=True):
     """A ticket's whole state. Times are milliseconds since the epoch.
 
     Args:
@@ -64,8 +65,7 @@ _SHOWN_MAX: Final = 500
 """Characters of a text that the activity log shows; enough to recognise it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A field that changed, by its name on the wire, and its values there."""
 
     field: str

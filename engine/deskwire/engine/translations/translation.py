@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, get_args
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.precondition import tag_of
@@ -16,8 +17,7 @@ _CONTENT_ID: Final = re.compile(r"[0-9a-f]{24}")
 _KEY_MAX: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRef:
+class EntryRef(Struct, frozen=True):
     """A reference to an entry: its type, and its key within that."""
 
     type: EntryType
@@ -42,8 +42,7 @@ def parse_entry_id(text: str) -> EntryRef:
     return EntryRef(kind, key)  # type: ignore[arg-type]  # checked above
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """An entry with its languages, in alphabetical order. The time is in milliseconds."""
 
     rowid: int
@@ -52,8 +51,7 @@ class Entry:
     updated_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
+class Translation(Struct, frozen=True):
     """The texts of an entry in one language, by field name. The time is in milliseconds."""
 
     language: str
@@ -61,8 +59,7 @@ class Translation:
     updated_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class EntryFilter:
+class EntryFilter(Struct, frozen=True):
     """A filter of entries: of a type, in a language, or missing in one, with words in the key or a text. None means any."""
 
     type: EntryType | None = None

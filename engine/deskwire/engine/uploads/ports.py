@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.uploads.upload import Upload
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """A content that a project has: all its uploads with these bytes share one file.
 
     Args:
@@ -24,8 +24,7 @@ class Content:
     entry: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Doomed:
+class Doomed(Struct, frozen=True):
     """A content that nothing refers to any more, so that its file is to be removed; `rowid` is the key of this entry."""
 
     rowid: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Final, Protocol, TypeVar
@@ -20,6 +19,7 @@ import trio
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.ports import AnswerTransaction
 from deskwire.engine.uploads.ports import Content, Draft, Files, UploadReader, UploadTransaction
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from deskwire.engine.core.errors import Conflict, Problem
-from deskwire.engine.core.record import value
 
 NAME_MAX: Final = 200
 """The characters that a name may have; with three bytes each it still fits a header and a file system."""
@@ -18,8 +18,7 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
 """The categories of characters that show nothing, or turn the order of others around."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """A file that a project has sent. Its bytes are kept once for each project and content.
 
     Args:
@@ -39,8 +38,7 @@ class Upload:
     created_at: int
 
 
-@value
-class Attachment:
+class Attachment(Struct, frozen=True):
     """An upload as a message refers to it; `size` in bytes."""
 
     id: str

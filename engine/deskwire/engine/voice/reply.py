@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.conversation import Message
@@ -34,8 +34,7 @@ REPLY_MAX: Final = 20_000
 _NEWEST: Final = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class VoiceReply:
+class VoiceReply(Struct, frozen=True):
     """The reply that the model has made of a recording; in `dictate` both texts are the same."""
 
     reply: str

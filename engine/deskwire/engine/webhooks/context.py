@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import httpx
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.core.clock import Clock
@@ -37,8 +37,7 @@ def nobody(_delivery: Delivery) -> None:
     """Ignore what happens to a delivery."""
 
 
-@dataclass(slots=True)
-class Counters:
+class Counters(Struct):
     """Counts since the start, for metrics; typing, which leaves no rows, is counted apart.
 
     Args:
@@ -60,8 +59,7 @@ class Counters:
     attempt_s: Histogram = field(default_factory=Histogram)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryContext:
+class DeliveryContext(Struct, frozen=True, kw_only=True):
     """The dispatcher's arguments and the parts that are made of them; see `Dispatcher`.
 
     Args:

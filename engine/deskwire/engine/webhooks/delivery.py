@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.core.record import changed, value
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
 
 DeliveryStatus = Literal["pending", "delivered", "dropped", "skipped"]
 
 
-@value
-class Delivery:
+class Delivery(Struct, frozen=True):
     """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
 
     Args:
@@ -43,11 +44,10 @@ class Delivery:
 def with_event(delivery: Delivery, events: Mapping[int, StoredEvent]) -> Delivery:
     """Return the delivery with its event as it is among these, by its position; the delivery itself if it is not."""
     event = events.get(delivery.event.position)
-    return delivery if event is None else changed(delivery, event=event)
+    return delivery if event is None else replace(delivery, event=event)
 
 
-@value
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One attempt at a delivery.
 
     Args:
@@ -67,8 +67,7 @@ class Attempt:
     wait_ms: int | None = None
 
 
-@value
-class DeliveryRecord:
+class DeliveryRecord(Struct, frozen=True):
     """A delivery in the log, with its attempts; it outlives the event that it carried.
 
     A delivery from before there was a log whose event is gone has no event id and type.
@@ -96,8 +95,7 @@ class DeliveryRecord:
     ended_at: int | None
 
 
-@value
-class HeldBack:
+class HeldBack(Struct, frozen=True):
     """The numbers of an endpoint's deliveries that an outage keeps waiting.
 
     Args:
@@ -115,8 +113,7 @@ class HeldBack:
 NOTHING_HELD: Final = HeldBack(0, None, 0, None)
 
 
-@value
-class DeliveryFilter:
+class DeliveryFilter(Struct, frozen=True):
     """The filter of a listing of deliveries; None matches any. Times are in milliseconds, `until` is excluded."""
 
     status: DeliveryStatus | None = None
@@ -126,8 +123,7 @@ class DeliveryFilter:
     until: int | None = None
 
 
-@value
-class FoundDeliveries:
+class FoundDeliveries(Struct, frozen=True):
     """The deliveries that a search has found, newest first, and the delivery at which it stopped for this time.
 
     Args:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+
 from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import CONFIDENTIAL
 from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
@@ -27,8 +29,7 @@ DISABLED: Final = "the endpoint is disabled"
 _TAIL: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """A URL that a project's events are posted to. Secrets are sealed (see `core.sealing`).
 
     Args:

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Final, assert_never
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.record import value
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -29,8 +29,7 @@ MEMORY: Final = 256
 """Deliveries that wait for one endpoint, those between two attempts included. Ours: ADR 9."""
 
 
-@value
-class EphemeralDelivery:
+class EphemeralDelivery(Struct, frozen=True):
     """One typing event on its way to one endpoint; see `delivery.Delivery`.
 
     Args:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.rank import nearest_rank
-from deskwire.engine.core.record import value
 from deskwire.engine.webhooks.delivery import DeliveryStatus
 
 Bucket = Literal["hour", "day"]
@@ -25,16 +26,14 @@ COUNTED_AT_ONCE: Final[Mapping[Bucket, int]] = {"hour": 24, "day": 1}
 """Buckets that one read counts, so that it stays short with a million deliveries a day."""
 
 
-@value
-class Counts:
+class Counts(Struct, frozen=True):
     """The numbers of deliveries that were made within a bucket, by their state now; `at` is its begin in milliseconds."""
 
     at: int
     of: Mapping[DeliveryStatus, int]
 
 
-@value
-class Figures:
+class Figures(Struct, frozen=True):
     """The buckets, oldest first, and the times from the making of a delivery to its arrival (ms), those of the newest first."""
 
     buckets: Sequence[Counts]

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.ids import id_time_ms
-from deskwire.engine.core.record import value
 from deskwire.engine.webhooks.delivery import DeliveryStatus
 from deskwire.engine.webhooks.endpoint import DISABLED, Endpoint
 from deskwire.engine.webhooks.http.failure import not_connected
@@ -35,8 +36,7 @@ _FAILURES: Final = (
 """How the delivery log's words begin, and what is said of them here."""
 
 
-@value
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A delivery of a conversation's event. Times are in milliseconds.
 
     Args:
@@ -61,8 +61,7 @@ class Outcome:
     missed: int | None
 
 
-@value
-class Sequences:
+class Sequences(Struct, frozen=True):
     """The sequences to look at: from the first to the last, both included; None is for no bound."""
 
     first: int | None = None

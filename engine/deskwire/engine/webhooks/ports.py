@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from deskwire.engine.core.record import value
+from msgspec import Struct
+
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import (
     Attempt,
@@ -23,8 +24,7 @@ from deskwire.engine.webhooks.replay import Replayable, Replayed
 from deskwire.engine.webhooks.retry.circuit import Circuit
 
 
-@value
-class Courier:
+class Courier(Struct, frozen=True):
     """The node that delivers to an enabled endpoint.
 
     Args:

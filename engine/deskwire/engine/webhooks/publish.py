@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.record import value
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.events.types import EXTENSIONS, Draft, StoredEvent, matches
 from deskwire.engine.webhooks.endpoint import disabled_reason, may_have
@@ -17,8 +18,7 @@ class PublishTransaction(DeliveryTransaction, EventTransaction, Protocol):
     """Changes of the log and of what is delivered."""
 
 
-@value
-class Target:
+class Target(Struct, frozen=True):
     """An endpoint that an event is for, the sequence it was sent before, and why it is not sent this one."""
 
     endpoint: int

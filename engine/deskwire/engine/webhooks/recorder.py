@@ -10,10 +10,10 @@ from typing import Final
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.record import value
 from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -35,8 +35,7 @@ _BRIEF: Final = 2 * _ENOUGH
 """Bound on the results that are written without a thread (`Brief`), with those that come during a commit."""
 
 
-@value
-class Result:
+class Result(Struct, frozen=True):
     """The result of an attempt, or of none if the delivery ended without one, `at` that time (ms)."""
 
     delivery: Delivery
@@ -66,8 +65,7 @@ class Result:
         return self.verdict.applied_to(self.delivery)
 
 
-@value
-class Recorded:
+class Recorded(Struct, frozen=True):
     """The results that were stored together.
 
     Args:

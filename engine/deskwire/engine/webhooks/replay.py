@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from deskwire.engine.core.record import value
+from msgspec import Struct
+
 from deskwire.engine.events.types import STORED, matches
 from deskwire.engine.webhooks.endpoint import Endpoint
 
 
-@value
-class Replayed:
+class Replayed(Struct, frozen=True):
     """The events to send again: of these types, from the first sequence to the last, both included; None is for no bound."""
 
     types: frozenset[str]
@@ -16,8 +16,7 @@ class Replayed:
     last: int | None = None
 
 
-@value
-class Replayable:
+class Replayable(Struct, frozen=True):
     """The numbers of events that a replay finds.
 
     Args:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, Self
 
@@ -15,6 +14,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.tasks.failure import survived
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.endpoint import Endpoint

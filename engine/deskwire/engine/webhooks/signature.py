@@ -9,8 +9,9 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 SECRET_PREFIX: Final = "whsec_"
 
@@ -30,8 +31,7 @@ def new_secret() -> str:
     return SECRET_PREFIX + "".join(reversed(digits))
 
 
-@dataclass(frozen=True, slots=True)
-class SigningSecrets:
+class SigningSecrets(Struct, frozen=True):
     """The secrets that sign an endpoint's deliveries: the present one, and until a time (ms) the one before."""
 
     secret: str

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Self
 
 import httpx
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.errors import Problem, Unavailable
 from deskwire.engine.webhooks.http.address import Policy, literal
@@ -34,8 +34,7 @@ _ALLOWED_BY: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A webhook's URL in the parts that a request is made of.
 
     Args:

@@ -12,7 +12,6 @@ too old; when a success is recorded, what is pending by then is released as a ba
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Final, Self, assert_never
 
@@ -20,6 +19,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery

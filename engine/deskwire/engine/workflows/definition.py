@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
+
+from msgspec import Struct
 
 Trigger = Literal["conversation.created", "manual"]
 TRIGGERS: Final[tuple[Trigger, ...]] = get_args(Trigger)
@@ -25,16 +26,14 @@ Place = tuple[int, int]
 """The place of an action: the position of its flow, and its position in that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """`message`: the bot writes."""
 
     id: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """A button; `goto` is a flow's id, END, or None for the next action."""
 
     id: str
@@ -42,8 +41,7 @@ class Option:
     goto: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Buttons:
+class Buttons(Struct, frozen=True):
     """`buttons`: waits until the contact picks one, or with `allow_text` writes something."""
 
     id: int
@@ -56,8 +54,7 @@ class Buttons:
         return next((each for each in self.options if each.id == option_id), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A field that a form asks for."""
 
     id: str
@@ -66,8 +63,7 @@ class Field:
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """`form`: waits until the contact has filled it in."""
 
     id: int
@@ -75,16 +71,14 @@ class Form:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """`wait`: continues after some time."""
 
     id: int
     seconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class Give:
+class Give(Struct, frozen=True):
     """`assign`: gives the conversation to a user or team, by id."""
 
     id: int
@@ -92,16 +86,14 @@ class Give:
     assignee_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetAttributes:
+class SetAttributes(Struct, frozen=True):
     """`set_attributes`: merges them into the conversation's; None removes one."""
 
     id: int
     attributes: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """`branch`: continues in the flow of the case that the value of `on` is, or in `default`."""
 
     id: int
@@ -110,29 +102,25 @@ class Branch:
     default: str
 
 
-@dataclass(frozen=True, slots=True)
-class CloseConversation:
+class CloseConversation(Struct, frozen=True):
     """`close`: closes the conversation, and ends."""
 
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class HandOff:
+class HandOff(Struct, frozen=True):
     """`hand_off`: ends, so that an agent takes over."""
 
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """The conversation's attribute with this key, as what a branch looks at."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The contact's answer to an action, or to one field of a form, as what a branch looks at."""
 
     action: int
@@ -143,16 +131,14 @@ Operand = Attribute | Answer
 Action = Send | Buttons | Form | Wait | Give | SetAttributes | Branch | CloseConversation | HandOff
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """Actions that are carried out in order."""
 
     id: str
     actions: tuple[Action, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """The flows of a workflow, which begins with the first one."""
 
     flows: tuple[Flow, ...]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 Ending = Literal["completed", "handed_off"]
 Stop = Literal["step_limit", "attributes_full", "assignee_gone"]
 """The reason for which a workflow could not go on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A running workflow at rest: it waits for the contact (`step`) or for a time (`due_at`).
 
     Args:

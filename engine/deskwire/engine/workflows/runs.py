@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.workflows.run import Ending, Stop
@@ -20,8 +21,7 @@ Place = tuple[int | None, int | None]
 """The positions of a flow and of an action in it; both None if that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Struct, frozen=True):
     """A version of a workflow, which never changes. The time (ms) is None for one from before times were noted."""
 
     number: int
@@ -29,8 +29,7 @@ class Version:
     created_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingRun:
+class WaitingRun(Struct, frozen=True):
     """A run that waits: `since` when (ms), and until when if it waits for a time. `rowid` is the conversation's."""
 
     rowid: int
@@ -41,8 +40,7 @@ class WaitingRun:
     due_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class EndedRun:
+class EndedRun(Struct, frozen=True):
     """A run that has ended, at the time `at` (ms)."""
 
     rowid: int
@@ -53,8 +51,7 @@ class EndedRun:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """The number of runs that wait at a place of a version, and since when (ms) the first one does."""
 
     version: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.core.clock import iso
@@ -14,8 +15,7 @@ WORKFLOWS_MAX: Final = 200
 """Workflows of one project."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workflow:
+class Workflow(Struct, frozen=True):
     """A workflow without its flows. Times are in milliseconds; `version` counts its definitions from 1."""
 
     rowid: int
@@ -28,8 +28,7 @@ class Workflow:
     updated_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Struct, frozen=True):
     """A version of a workflow, as a conversation runs it.
 
     Args:

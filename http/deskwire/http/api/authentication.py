@@ -21,8 +21,8 @@ from deskwire.engine.core.errors import (
     Unauthenticated,
     Unavailable,
 )
-from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader
 from deskwire.http.api.calls import Caller
 from deskwire.http.api.credential_kinds import check_kind, server_key_required
@@ -139,7 +139,7 @@ async def _user(
             where = "header or parameter" if access.by_parameter else "header"
             raise BadRequest(f"This call needs the {where} `project`.", code="missing_project")
         found = _caller(reader, access, user, named, request.path)
-        return found if session is None else changed(found, session=session)
+        return found if session is None else replace(found, session=session)
 
     return await services.store.read(Inline(caller))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from msgspec import Struct, field
 from werkzeug.http import parse_etags
 
 from deskwire.engine.accounts.machines import EVERY_PERMISSION, Machine
@@ -14,7 +14,7 @@ from deskwire.engine.accounts.sessions import Session
 from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
 from deskwire.engine.core.errors import Forbidden, PersonRequired
 from deskwire.engine.core.precondition import ANY, Precondition
-from deskwire.engine.core.record import value
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
 from deskwire.engine.idempotency.once import Keeping, Once
@@ -62,8 +62,7 @@ class Incoming(Protocol):
         """Have the connection ended when its peer is gone without a word: a response is to last for long."""
 
 
-@value
-class Call(Generic[B, Q]):
+class Call(Struct, Generic[B, Q], frozen=True):
     """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
 
     With `once` it has an `Idempotency-Key`, and what it does must be done by `commit`, or within `around`.
@@ -163,8 +162,7 @@ class Call(Generic[B, Q]):
         return self.access.user
 
 
-@value
-class Caller:
+class Caller(Struct, frozen=True):
     """The caller, as far as the route's access tells.
 
     Args:
@@ -219,15 +217,13 @@ class Caller:
         return None if self.user is None else ("user", self.user.rowid)
 
 
-@dataclass(frozen=True, slots=True)
-class RawJson:
+class RawJson(Struct, frozen=True):
     """A response that is a line of JSON already."""
 
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A response that is there as bytes, with headers of its own."""
 
     body: bytes
@@ -236,8 +232,7 @@ class Page:
     status: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Streamed:
+class Streamed(Struct, frozen=True):
     """A response that is made while it is sent, however long that takes; a client that stops reading ends it."""
 
     pieces: AsyncIterator[bytes]
@@ -259,15 +254,13 @@ def _tags(given: Sequence[str]) -> frozenset[str] | None:
     return frozenset({ANY} if tags.star_tag else tags.as_set(include_weak=True) - {ANY})
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """A response that was given before, as it was."""
 
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Tagged:
+class Tagged(Struct, frozen=True):
     """A response of JSON with the `ETag` that a later change may name in `If-Match`."""
 
     view: Mapping[str, Any]

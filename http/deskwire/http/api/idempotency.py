@@ -16,8 +16,8 @@ from deskwire.engine.core.errors import (
     IdempotencyMismatch,
     Problem,
 )
-from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.once import Once
 from deskwire.http.api.calls import Answer, Call, Replayed
 from deskwire.http.api.input.headers import Fields
@@ -67,7 +67,7 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
             once = once.about(canonical(call.raw))
         try:
             try:
-                answer = await route.handler(changed(call, once=once))
+                answer = await route.handler(replace(call, once=once))
             except (AlreadyAnswered, AnswerErased, IdempotencyMismatch):
                 raise
             except DomainError:

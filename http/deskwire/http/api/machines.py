@@ -6,8 +6,9 @@ forgotten before that commit is answered. What ends by the clock is found out wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from deskwire.engine.accounts.machines import Machine, check_good, hash_secret, machine_shown
 from deskwire.engine.accounts.ports import CallerCommit
@@ -19,8 +20,7 @@ _KEPT_MAX: Final = 1_000
 """Credentials that are remembered; with more of them in use at once each is looked up now and then."""
 
 
-@dataclass(slots=True)
-class Machines:
+class Machines(Struct):
     """The machine credentials of the callers."""
 
     store: Store

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping
-from dataclasses import field
 from typing import Any, Final, assert_never
 from urllib.parse import parse_qsl
 
 import structlog
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.core.errors import (
     BadRequest,
@@ -29,8 +29,8 @@ from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.limits.network import network_of
 from deskwire.engine.core.limits.rate_limit import Quota
 from deskwire.engine.core.nul import NUL
-from deskwire.engine.core.record import changed, value
 from deskwire.engine.core.tasks.failure import survived
+from deskwire.engine.core.values import replace
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
 from deskwire.http.api.authentication import admit, require_permission
 from deskwire.http.api.calls import (
@@ -75,8 +75,7 @@ _PARAMETERS_MAX: Final = 100
 """Parameters of a query that are read at all; no call has a tenth of them."""
 
 
-@value
-class Request:
+class Request(Struct, frozen=True):
     """A request that has found its route.
 
     Args:
@@ -119,8 +118,7 @@ class Request:
             self.place.expect_reader()
 
 
-@value
-class Response:
+class Response(Struct, frozen=True):
     """A response. With `pieces` these are its body, of an unknown length."""
 
     status: int
@@ -222,9 +220,9 @@ class _Exchange:
     async def packed(self, response: Response) -> Response:
         """Return the response packed, if the browser takes that; see `output.packing`."""
         if not takes_gzip(self._request.headers.get("accept-encoding")):
-            return changed(response, headers={**response.headers, **VARY})
+            return replace(response, headers={**response.headers, **VARY})
         body = await packed(response.body)
-        return changed(response, headers={**response.headers, **PACKED}, body=body)
+        return replace(response, headers={**response.headers, **PACKED}, body=body)
 
     async def serve(self) -> Answer:
         request, services = self._request, self._services

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.core.errors import TooManyRequests
@@ -18,8 +18,7 @@ Counted = Literal["calls", "authorizations"]
 """The quota of a project that a call takes from."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateLimits:
+class RateLimits(Struct, frozen=True):
     """The limits on calls.
 
     Args:

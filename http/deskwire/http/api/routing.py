@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from types import UnionType
 from typing import Final, Literal
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import Setting
 from deskwire.http.api.calls import Answer, B, Call, Handler, Look, Q
 from deskwire.http.api.input.validation import Body, Empty, Query
@@ -60,8 +61,7 @@ WHOLE: Final = "body_limit_bytes"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """The credential that a route asks for, and the permission.
 
     `server_key`: a server key, whose project it is. `dashboard`: a user and the `project` header. `either`: one of
@@ -127,8 +127,7 @@ def either(permission: str) -> Access:
     return Access("either", permission, machines=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
+class Media(Struct, frozen=True):
     """The response of a route that is not JSON: bytes of this type, a body for each of these statuses.
 
     Args:
@@ -149,8 +148,7 @@ Documented = type[Shape | BaseModel] | UnionType | Media
 """The response of a route: a shape, one of several, or something else than JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(Struct, frozen=True):
     """The group that routes are listed in: its public name, and its description.
 
     Routes of several modules may be in one group; they share its tag.
@@ -160,8 +158,7 @@ class Tag:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """One endpoint. `summary` is the first line of its handler's docstring.
 
     Of an `idempotent` one the effect is one commit, so that it takes an `Idempotency-Key`. One that is for
@@ -242,8 +239,7 @@ def public_path(rule: str) -> str:
     return _PARAMETER.sub(lambda match: f"{{{to_camel(match[1])}}}", rule)
 
 
-@dataclass(slots=True)
-class Routes:
+class Routes(Struct):
     """The routes of one resource, gathered by decorator."""
 
     tag: Tag

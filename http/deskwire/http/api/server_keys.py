@@ -7,8 +7,9 @@ commit is answered: who revokes a key and hears so can rely on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import ServerKey
 from deskwire.engine.accounts.ports import CallerCommit
@@ -21,8 +22,7 @@ _KEPT_MAX: Final = 1_000
 """Keys that are remembered; with more of them in use at once each is looked up now and then."""
 
 
-@dataclass(slots=True)
-class ServerKeys:
+class ServerKeys(Struct):
     """The keys of the callers."""
 
     store: Store

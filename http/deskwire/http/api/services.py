@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
@@ -20,6 +20,7 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.merging.merges import Merges
@@ -46,8 +47,7 @@ from deskwire.http.pages.web_files import Desk
 from deskwire.http.resources.service.readiness import Readiness
 
 
-@dataclass(frozen=True, slots=True)
-class Webhooks:
+class Webhooks(Struct, frozen=True):
     """The delivery side as the endpoints' routes need it.
 
     Args:
@@ -68,16 +68,14 @@ class Webhooks:
     following: trio.Lock = field(default_factory=trio.Lock)
 
 
-@dataclass(frozen=True, slots=True)
-class Surveys:
+class Surveys(Struct, frozen=True):
     """The background work of surveys as their routes need it."""
 
     refreshes: Refreshes
     removals: Removals
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Bounds on requests: sizes in bytes, times in seconds, and the origins whose pages may make them."""
 
     body_limit_bytes: int
@@ -89,8 +87,7 @@ class Limits:
     cors_origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(Struct, frozen=True):
     """The engine as the HTTP layer sees it.
 
     Args:

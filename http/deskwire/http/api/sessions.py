@@ -6,10 +6,10 @@ commit is answered: who ends a session and hears so can rely on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import structlog
+from msgspec import Struct, field
 
 from deskwire.engine.accounts.sessions import (
     Life,
@@ -21,8 +21,8 @@ from deskwire.engine.accounts.sessions import (
 )
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unauthenticated, Unavailable
-from deskwire.engine.core.record import changed
 from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.values import replace
 from deskwire.http.api.cookies import session_cookie, setting, taking_back
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.origins import is_own, origin_of, require_own_page
@@ -54,8 +54,7 @@ class Asking(Protocol):
         """True if the request came by TLS."""
 
 
-@dataclass(slots=True)
-class Sessions:
+class Sessions(Struct):
     """The sessions of the callers.
 
     Args:
@@ -128,7 +127,7 @@ class Sessions:
             raise Unauthenticated("The session has ended; sign in again.", code="session_ended")
         used = at - found.last_seen_at >= TOUCH_MS
         if used:
-            found = changed(found, last_seen_at=at)
+            found = replace(found, last_seen_at=at)
         if hashed not in known and len(known) >= _KEPT_MAX:
             known.clear()
         known[hashed] = found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import trio
+from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric as Family
 
@@ -23,8 +23,7 @@ PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 """Memory, CPU time and file descriptors, on systems that have `/proc`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Gathered:
+class _Gathered(Struct, frozen=True):
     """Families, as the library takes them."""
 
     families: Sequence[Family]

@@ -6,8 +6,9 @@ Labels have few values, which are known beforehand; an id of a project, conversa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Final
+
+from msgspec.structs import asdict
 
 from deskwire.engine.core.counters import Histogram
 from deskwire.http.api.routing import public_path

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.core.counters import Commits, Histogram, Room
 from deskwire.engine.privacy.retention import Pruned
@@ -47,8 +47,7 @@ class Requests:
         taken.observe(seconds)
 
 
-@dataclass(slots=True)
-class Traffic:
+class Traffic(Struct):
     """Counts of frames written to the stream's consumers since the start, and of connections given up.
 
     Args:
@@ -97,8 +96,7 @@ class Stalls:
             self.collections[info["generation"]].observe(time.perf_counter() - self._began)
 
 
-@dataclass(frozen=True, slots=True)
-class Measurements:
+class Measurements(Struct, frozen=True):
     """The sources of the numbers that the metrics show.
 
     Args:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Final, Literal
 
+from msgspec import Struct
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -25,8 +25,7 @@ Rows = Iterable[tuple[tuple[str, ...], float | Histogram]]
 """Values, each with the values of its labels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scrape:
+class Scrape(Struct, frozen=True):
     """The sources of one scrape.
 
     Args:
@@ -39,8 +38,7 @@ class Scrape:
     ready: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A family of time series.
 
     Args:

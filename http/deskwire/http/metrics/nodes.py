@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.core.counters import Histogram, SharedCommits
 from deskwire.http.metrics.metric import Metric, Rows, Scrape
 
 
-@dataclass(frozen=True, slots=True)
-class NodeMeasurements:
+class NodeMeasurements(Struct, frozen=True):
     """The sources of a node's figures.
 
     Args:

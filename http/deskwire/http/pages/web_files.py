@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import trio
+from msgspec import Struct, field
 
 from deskwire.http.api.output.static import Once, Static
 
@@ -31,8 +31,7 @@ _NAME_CHARACTERS: Final = 16
 _DEPTH_MAX: Final = 8
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """The files by path, and the name that all of them share: a digest of their paths and contents."""
 
     files: Mapping[str, Static]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
@@ -14,6 +13,7 @@ from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import canonical_tag
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import settings_changed, tell_agents
 from deskwire.engine.ports import Transaction
 from deskwire.engine.snippets.placeholders import PLACEHOLDERS, unknown_placeholders

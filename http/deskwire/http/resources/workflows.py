@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import orjson
@@ -14,6 +13,7 @@ from deskwire.engine.conversations.automation.lookup import assignee_errors, fin
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.precondition import tag_of
+from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import ssl
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ import trio
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from msgspec import Struct
 
 from deskwire.engine.core.clock import Clock
 
@@ -37,8 +37,7 @@ class BadCertificate(Exception):
     """The certificate or its key can't be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Secured:
+class Secured(Struct, frozen=True):
     """A certificate that connections can be secured with.
 
     Args:

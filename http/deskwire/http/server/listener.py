@@ -12,12 +12,12 @@ import errno
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.tasks.failure import contained
 from deskwire.http.server.connection import STREAM, FrontStream, TlsFrontStream
@@ -48,8 +48,7 @@ Tls = Callable[[], ssl.SSLContext]
 """Gives what the next connection is to be secured with; another one when the certificate was renewed."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrontLimits:
+class FrontLimits(Struct, frozen=True):
     """Bounds of the front; times in seconds.
 
     Args:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct, field
 
 from deskwire.engine.core.errors import BadRequest
 from deskwire.http.api.routing import Route
@@ -60,8 +61,7 @@ def _bad(why: str) -> BadRequest:
     return BadRequest(f"The path can't be read. {why}", code="bad_path")
 
 
-@dataclass(slots=True)
-class Place:
+class Place(Struct):
     """A place in paths: the words that may stand there, else a value, and the routes of paths that end there.
 
     Args:

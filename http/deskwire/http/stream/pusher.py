@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 PROTOCOLS: Final = frozenset({"5", "6", "7"})
 SUBPROTOCOL: Final = "pusher-channels-protocol-7"
@@ -44,8 +44,7 @@ FIRST_OWN_CODE: Final = 4000
 """The first code that the Pusher protocol has; those below are websocket's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(Struct, frozen=True):
     """An end that the client is told: a close code, wsproto's or one of `CloseCode`, with its text."""
 
     code: int
@@ -102,52 +101,44 @@ RESTARTING: Final = Close(CloseCode.RECONNECT_NOW, "The server is restarting; co
 NO_PONG: Final = Close(CloseCode.PONG_MISSING, "No pong came back to the server's pings.")
 
 
-@dataclass(frozen=True, slots=True)
-class Subscribe:
+class Subscribe(Struct, frozen=True):
     """`pusher:subscribe`."""
 
     channel: str
     auth: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unsubscribe:
+class Unsubscribe(Struct, frozen=True):
     """`pusher:unsubscribe`; it has no response."""
 
     channel: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(Struct, frozen=True):
     """`pusher:ping`, which gets a `pusher:pong` at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pong:
+class Pong(Struct, frozen=True):
     """`pusher:pong`; never demanded, as some clients do not send it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientEvent:
+class ClientEvent(Struct, frozen=True):
     """A `client-…` event, which is refused."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Signin:
+class Signin(Struct, frozen=True):
     """`pusher:signin`, which is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
+class Ignored(Struct, frozen=True):
     """An event of a name that means nothing here."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Struct, frozen=True):
     """A frame that is no message; `reason` tells the developer at the other end why."""
 
     reason: str

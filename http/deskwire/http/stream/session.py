@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
@@ -24,8 +24,7 @@ from deskwire.http.stream.websocket.inlet import Inlet
 from deskwire.http.stream.writer import SocketWriter
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLimits:
+class SessionLimits(Struct, frozen=True):
     """The limits of each connection; `RealtimeStream`, which is given them, says what they are."""
 
     ping_s: float

@@ -10,10 +10,10 @@ Until it has subscribed nobody knows whose a connection is (ADR 42). So it takes
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.core.tasks.mutex import Mutex
 
@@ -27,8 +27,7 @@ def _ended() -> None:
     """Do nothing: the connection has ended already."""
 
 
-@dataclass(eq=False, slots=True)
-class Stranger:
+class Stranger(Struct, eq=False):
     """A connection that has not subscribed, in its place.
 
     Args:
@@ -51,8 +50,7 @@ class Stranger:
             self._places.free(self)
 
 
-@dataclass(eq=False, slots=True)
-class _Places:
+class _Places(Struct, eq=False):
     """The places of one network, in the order in which they were taken."""
 
     taken: dict[Stranger, None] = field(default_factory=dict)

@@ -10,10 +10,11 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.sealing import SealBroken, Sealing
@@ -32,8 +33,7 @@ SETTLED_S: Final = 60.0
 _PIECE: Final = 1 << 20
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """The result of a check; with no problems all is well. `rows` are counted by table, `files` are uploads."""
 
     problems: list[Problem] = field(default_factory=list)

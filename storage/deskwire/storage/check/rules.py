@@ -7,8 +7,9 @@ events, so a conversation's stored events are the last ones of its sequence, all
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
@@ -22,16 +23,14 @@ SHOWN: Final = 20
 """Problems of one rule that are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A fault that was found; its `code` is stable."""
 
     code: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A query whose rows are problems, and the sentence that says them."""
 
     code: str

@@ -12,12 +12,12 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import psycopg
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.tasks.failure import contained
 from deskwire.storage.postgres.driver.recall import single
@@ -45,8 +45,7 @@ _TEST: Final = "test"
 _CHANNEL: Final = Statement("SELECT 'deskwire/' || md5(current_schema())")
 
 
-@dataclass(slots=True)
-class BusCounters:
+class BusCounters(Struct):
     """Counts of messages.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
 
@@ -49,7 +49,7 @@ class SqliteAnswerWrites(SqliteAnswerReads, AnswerWrites):
     def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
         """See the port."""
         rows = self.conn.execute(_ABOUT, (subject,)).fetchall()
-        return [changed(KeptAnswer(*row), place=subject) for row in rows]
+        return [replace(KeptAnswer(*row), place=subject) for row in rows]
 
     def empty_answer(self, answer: KeptAnswer) -> None:
         """See the port."""

@@ -16,12 +16,12 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, Generic, TypeVar, TypeVarTuple
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.counters import Commits
 from deskwire.engine.core.errors import Unavailable
@@ -42,8 +42,7 @@ WAITING_MAX: Final = 10_000
 """Jobs that may wait by default: some seconds of a slow disk's work."""
 
 
-@dataclass(slots=True, eq=False)
-class _Job(Generic[T]):
+class _Job(Struct, Generic[T], eq=False):
     run: Callable[[Transaction], T]
     brief: bool
     ended: Callable[[T | Exception], None]

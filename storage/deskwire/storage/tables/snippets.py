@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.snippets.snippet import Author, Snippet
 from deskwire.storage.tables.base import Changes, Queries
 

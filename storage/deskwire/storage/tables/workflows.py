@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any, Final
 
 import orjson
+from msgspec import to_builtins
 
 from deskwire.engine.conversations.facts import WorkflowCompleted
 from deskwire.engine.core.errors import StaleState
+from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.run import Run
 from deskwire.engine.workflows.runs import VERSIONS_KEPT, EndedRun, Outcome, Version, Waiting, WaitingRun
@@ -183,7 +184,7 @@ class WorkflowWrites(Changes):
             (
                 conversation,
                 run.version,
-                orjson.dumps(asdict(run)).decode(),
+                orjson.dumps(to_builtins(run)).decode(),
                 run.due_at,
                 at,
                 run.flow,

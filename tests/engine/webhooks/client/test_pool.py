@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import replace
 
 import h11
 import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.client import KEPT_MAX, READ_MAX, Client
 from deskwire.engine.webhooks.http.connection import BODY_WIRE_MAX, HEAD_MAX, ended_lines

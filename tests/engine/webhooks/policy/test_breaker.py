@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.retry.breaker import Breaker
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit, Rule
 

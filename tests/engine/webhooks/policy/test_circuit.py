@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit, Rule
 
 NOW = 1_790_000_000_000

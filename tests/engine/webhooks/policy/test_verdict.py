@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit

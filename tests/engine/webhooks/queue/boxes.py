@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.outbox import Outbox, RowBatch

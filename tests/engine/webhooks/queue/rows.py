@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.outbox import RowBatch
 from tests.support.sockets.receivers import delivery

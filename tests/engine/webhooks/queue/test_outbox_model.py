@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.outbox import Outbox, RowBatch

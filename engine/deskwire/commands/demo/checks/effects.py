@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from deskwire.commands.demo.checks.history import Command, Effect, History
 from deskwire.commands.demo.checks.timeline import Seen, Timeline
@@ -12,8 +13,7 @@ from deskwire.commands.demo.checks.timeline import Seen, Timeline
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """An effect of a command with the event that shows it; None if no event does."""
 
     command: Command

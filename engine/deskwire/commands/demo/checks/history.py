@@ -6,8 +6,9 @@ Moments called `at` are seconds of one steady clock, the same for commands and a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
+
+from msgspec import Struct, field
 
 Outcome = Literal["acknowledged", "unacknowledged", "refused"]
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
@@ -17,8 +18,7 @@ STREAM: Final = "stream"
 FEED: Final = "feed"
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """One event as a channel delivered it.
 
     Args:
@@ -31,8 +31,7 @@ class Arrival:
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery(Arrival):
+class Delivery(Arrival, frozen=True):
     """An arrival by webhook, with the headers to check it by.
 
     Args:
@@ -48,8 +47,7 @@ class Delivery(Arrival):
     attempt: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """An event that an acknowledged command must have caused.
 
     Args:
@@ -60,8 +58,7 @@ class Effect:
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One request that should change something.
 
     Args:
@@ -80,8 +77,7 @@ class Command:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """The facts that the checks look at.
 
     Args:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
 
 from deskwire.commands.demo.checks.history import Arrival
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """An arrival that is an event of this replay."""
 
     arrival: Arrival
@@ -23,8 +22,7 @@ class Seen:
     data: dict[str, Any]
 
 
-@dataclass(slots=True)
-class Timeline:
+class Timeline(Struct):
     """The events that a channel delivered.
 
     Args:

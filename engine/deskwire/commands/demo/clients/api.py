@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import ssl
-from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx
 import orjson
 import trio
+from msgspec import Struct
 
 from deskwire.commands.api_client.service import Content, problem_in_words, reason_in_words
 from deskwire.commands.demo.checks.history import Outcome
@@ -26,8 +26,7 @@ _TIMEOUT: Final = httpx.Timeout(30.0, connect=5.0, pool=None)
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of a call.
 
     Args:

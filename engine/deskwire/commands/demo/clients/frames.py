@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 FINAL_CODES: Final = range(4000, 4100)
 """Codes of `pusher:error` behind which a client must not come back by itself."""
 SUPERSEDED: Final = 4009
 
 
-@dataclass(frozen=True, slots=True)
-class Established:
+class Established(Struct, frozen=True):
     """The connection is up; the socket id is what an authorization is bound to."""
 
     socket_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Subscribed:
+class Subscribed(Struct, frozen=True):
     """Events follow; with `gap` some that were missed can't be sent any more."""
 
     gap: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """The subscription was refused."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """An error of the connection; `code` says whether to come back."""
 
     code: int | None
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """An event: the name the frame gives it, and the envelope's bytes."""
 
     name: str

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import trio
+from msgspec import Struct
 
 from deskwire.commands.demo.clients.person import Person
 from deskwire.commands.demo.desk.files import picture, text
@@ -177,8 +178,7 @@ async def _ask(backend: Person, owner: Person) -> None:
         await backend.post(f"/s2s/surveys/{survey}/responses", body)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
+class _Scene(Struct, frozen=True):
     """The stage for what happens now."""
 
     backend: Person

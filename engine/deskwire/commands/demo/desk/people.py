@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
+
+from msgspec import Struct
 
 USER_ID: Final = "desk-"
 """The begin of the contacts' user ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class Customer:
+class Customer(Struct, frozen=True):
     """A contact, with the language that it writes in."""
 
     name: str
@@ -34,8 +34,7 @@ class Customer:
         return identity
 
 
-@dataclass(frozen=True, slots=True)
-class Colleague:
+class Colleague(Struct, frozen=True):
     """An agent, with the name of its team."""
 
     name: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, Final, Literal
 
 import orjson
+from msgspec import Struct
 
 from deskwire.commands.demo.desk.people import CUSTOMERS, Customer
 
@@ -24,16 +24,14 @@ _DAY: Final = 24 * 60 * _MINUTE
 _STATUSES: Final[tuple[Status, ...]] = ("CLOSED", "OPEN", "CLOSED", "PENDING", "CLOSED", "OPEN", "CLOSED")
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One thing that somebody says."""
 
     speaker: Speaker
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """A conversation as it may happen with several customers."""
 
     language: str
@@ -43,8 +41,7 @@ class Story:
     rating: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """A conversation that is to be.
 
     Args:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 
 _SCHEMA: Final = "#/components/schemas/"
 
 
-@dataclass
-class Parts:
+class Parts(Struct):
     """The parts of the document so far, each by its name.
 
     Args:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
@@ -27,8 +27,7 @@ from deskwire.http.schemas.base import Shape
 _IN_PATH: Final = re.compile(r"(?:([a-z0-9-]+)/)?<(?:\w+:)?(\w+)>")
 
 
-@dataclass(frozen=True, slots=True)
-class PathParameter:
+class PathParameter(Struct, frozen=True):
     """A parameter in a path.
 
     Args:
@@ -175,8 +174,7 @@ PATH: Final[Mapping[str, PathParameter]] = {
 """The parameters in paths, by name; where a name has several meanings, with the segment before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderParameter:
+class HeaderParameter(Struct, frozen=True):
     """A header of requests to the routes that `on` is true for."""
 
     name: str

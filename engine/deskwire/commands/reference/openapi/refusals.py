@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.commands.reference.errors import CODES, Code
 from deskwire.commands.reference.openapi.parameters import path_parameters
@@ -57,8 +58,7 @@ _UNCOUNTED: Final = frozenset({"none", "metrics"})
 """Kinds of access whose calls are counted against no rate of a project or user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """The codes of all routes that `on` is true for."""
 
     codes: tuple[str, ...]

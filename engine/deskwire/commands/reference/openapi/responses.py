@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.commands.reference.openapi.links import links
 from deskwire.commands.reference.openapi.samples import sample
@@ -12,8 +13,7 @@ from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.http.api.routing import Media, Route
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHeader:
+class ResponseHeader(Struct, frozen=True):
     """A header of responses with the statuses that `on` is true for; without `always`, of some of them."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from msgspec import Struct
 
 from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm
 
@@ -27,8 +27,7 @@ class BadKeys(Exception):
     """A source without a key that can be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyingKey:
+class VerifyingKey(Struct, frozen=True):
     """A public key with the one algorithm that it verifies: no token chooses another (RFC 8725, 3.1)."""
 
     kid: str | None
@@ -36,8 +35,7 @@ class VerifyingKey:
     key: PublicKey
 
 
-@dataclass(frozen=True, slots=True)
-class KeySet:
+class KeySet(Struct, frozen=True):
     """The keys of one source."""
 
     keys: tuple[VerifyingKey, ...] = ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import jwt
+from msgspec import Struct
 
 from deskwire.engine.accounts.credentials import HS256, Identity, Tokens, checked_claims
 from deskwire.engine.accounts.identity.sources import KeySource
@@ -17,8 +17,7 @@ LEEWAY_S: Final = 30.0
 """The seconds by which an identity provider's clock may be off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """An identity provider whose tokens are accepted.
 
     Args:

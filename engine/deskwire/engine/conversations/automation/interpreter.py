@@ -11,13 +11,15 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
 import orjson
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.commands import Assign, Close, Patch
+from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import merged, overfull
 from deskwire.engine.workflows.definition import (
     Answer,
@@ -44,28 +46,24 @@ STEPS_MAX: Final = 1_000
 """Actions that one run carries out at most; more would be an endless loop, or as good as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Struct, frozen=True):
     """The workflow starts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """The contact has answered the pending step with a value that fits it."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Elapsed:
+class Elapsed(Struct, frozen=True):
     """The time that the workflow waited for has come."""
 
 
 Input = Begin | Answered | Elapsed
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
+class Say(Struct, frozen=True):
     """The bot writes a message."""
 
     text: str
@@ -92,8 +90,7 @@ Effect = Say | Do | Ended
 """Something that a workflow does to its conversation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """The surroundings of a workflow: the time (ms), the conversation's attributes, assignees by type and id."""
 
     at: int
@@ -123,7 +120,7 @@ def advance(
                 done = _done(action, around, place)
                 match done:
                     case (*first, Ended() as end):
-                        return (*effects, *first, replace(end, place=place)), None
+                        return (*effects, *first, Ended(end.reason, end.stopped, place)), None
                 effects += done
                 if isinstance(action, SetAttributes):
                     around = replace(around, attributes=merged(around.attributes, action.attributes))

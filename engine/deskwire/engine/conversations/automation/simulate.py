@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, assert_never
+
+from msgspec import Struct
 
 from deskwire.engine.conversations.automation.answers import answer_problems, answer_text
 from deskwire.engine.conversations.automation.interpreter import (
@@ -21,14 +22,14 @@ from deskwire.engine.conversations.automation.interpreter import (
 )
 from deskwire.engine.conversations.commands import Assign, Close, Patch
 from deskwire.engine.core.errors import Invalid
+from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import merged
 from deskwire.engine.workflows.definition import Buttons, Form, Wait
 from deskwire.engine.workflows.run import Run
 from deskwire.engine.workflows.workflow import Published
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(Struct, frozen=True):
     """The course of a try-out.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from math import inf
 from typing import Final
 
@@ -28,6 +27,7 @@ from deskwire.engine.conversations.typing.state import (
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.ids import Mint
 from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, EphemeralEvent, encode_envelope
 
 log: Final = structlog.get_logger(__name__)

@@ -12,10 +12,11 @@ Times are seconds on one clock, which need not be the wall's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
 from typing import Any, Final, assert_never
+
+from msgspec import Struct
 
 from deskwire.engine.conversations.facts import (
     Assigned,
@@ -43,16 +44,14 @@ RENEWAL_S: Final = 3.0  # Ours: ADR 9
 """The least seconds between two `started` of one agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """An agent who types, as the events show it."""
 
     id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetTyping:
+class SetTyping(Struct, frozen=True):
     """The agent types, or has stopped. Not one of the commands that are stored.
 
     Args:
@@ -64,8 +63,7 @@ class SetTyping:
     internal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Typist:
+class Typist(Struct, frozen=True):
     """An agent who types: when that may be announced again, and when it ends by itself."""
 
     agent: Agent

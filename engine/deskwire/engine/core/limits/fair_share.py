@@ -11,17 +11,16 @@ from collections import deque
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import trio
+from msgspec import Struct
 
 _PAUSES: Final = 2
 """How many times as long as a piece of `Paced` work the pause behind it is."""
 
 
-@dataclass(slots=True, eq=False)
-class Tenant:
+class Tenant(Struct, eq=False):
     """A project, a user or an address on whose behalf tasks work; a request under way has one of its own.
 
     Tasks that a request begins inherit it. Work for the service itself is done for nobody.

@@ -10,6 +10,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 _SECOND_NS: Final = 1_000_000_000
 
 BUCKETS_MAX: Final = 20_000
@@ -41,8 +43,7 @@ class Rate:
         return Rate(-(-self.per_minute // nodes), -(-self.burst // nodes), self.minutes)
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(Struct, frozen=True):
     """The state of a bucket at one look.
 
     Args:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import feeling
@@ -21,8 +22,7 @@ _LEANING: Final = 0.25
 Sentiment = Literal["positive", "neutral", "negative"]
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Struct, frozen=True):
     """One answer in words. `feeling` is that of the response's score (`scores.feeling`), None without one.
 
     `respondent` is the same in all comments of one person, as far as that is known.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.llm.port import ChatModel
 from deskwire.engine.surveys.insights.alerts import alerts
@@ -26,8 +26,7 @@ _FIGURED, _THEMED = 0.3, 0.9
 """Progress when the figures are computed, when the themes are found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Computed:
+class Computed(Struct, frozen=True):
     """The insights of a sample: their parts, the scores, and the source of the themes."""
 
     parts: Mapping[str, Any]
@@ -35,8 +34,7 @@ class Computed:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
+class _Figures(Struct, frozen=True):
     scores: Sequence[Score]
     drivers: Sequence[Mapping[str, Any]]
     segments: Sequence[Mapping[str, Any]]

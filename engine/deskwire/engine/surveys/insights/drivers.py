@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import score_of
@@ -21,8 +22,7 @@ DRIVERS_MAX: Final = 20
 SEGMENTS_MAX: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class _Feature:
+class _Feature(Struct, frozen=True):
     """A feature of the respondents: a value for each of them, None where it is not known."""
 
     id: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso_or_none
 
@@ -21,8 +22,7 @@ _TELLING_CHARACTERS: Final = 24
 """The words or characters from which on a text is somebody's own, not a phrase."""
 
 
-@dataclass(frozen=True, slots=True)
-class Insights:
+class Insights(Struct, frozen=True):
     """Stored insights: the parts as the API shows them, their source, and the time (ms) at which they were made."""
 
     parts: Mapping[str, Any]

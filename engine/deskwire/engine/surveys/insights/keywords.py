@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.surveys.insights.comments import Comment, leaning
 from deskwire.engine.surveys.insights.themes import THEMES_MAX, Theme, theme_of
@@ -26,8 +27,7 @@ _SCORE: Final = 0.5
 """The weight of the score of a response beside the words, which weigh 1: it is of everything, they are of the theme."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
+class _Heard(Struct, frozen=True):
     """A comment of a theme, with where its sentence about it stands, and how that sounds: from -1 to 1."""
 
     comment: Comment

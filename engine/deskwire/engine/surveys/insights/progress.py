@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.surveys.insights.insights import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(Struct, frozen=True):
     """A refresh that is running, done or failed. Times are in milliseconds.
 
     Args:

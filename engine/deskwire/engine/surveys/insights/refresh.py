@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 import structlog
 import trio
+from msgspec import Struct, field
 
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.values import replace
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.find import find_survey, find_version
@@ -52,8 +53,7 @@ _READ: Final = 0.3
 _INTERRUPTED: Final = "The service was stopped in between; start it again."
 
 
-@dataclass(slots=True, eq=False)
-class _Run:
+class _Run(Struct, eq=False):
     """A refresh under way. `begun` is set when it is stored, or `refused` says why it is not; or it goes on `elsewhere`."""
 
     survey: Survey

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from deskwire.engine.surveys.definition import Definition, Question
 from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.survey import Response
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Responses, newest first, and every version's definition; `published` is the newest version's number."""
 
     definitions: Mapping[int, Definition]

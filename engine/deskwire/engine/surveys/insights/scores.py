@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from deskwire.engine.surveys.definition import Question, localized
 from deskwire.engine.surveys.insights.sample import Sample
@@ -12,8 +13,7 @@ from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.scoring import Scale, Scoring
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The score of the answers to a question, None without any."""
 
     question: Question

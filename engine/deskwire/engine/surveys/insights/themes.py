@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.surveys.insights.comments import Comment, Sentiment, counts_by_version
 
@@ -13,8 +14,7 @@ THEMES_MAX: Final = 20
 _ID_MAX: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Theme:
+class Theme(Struct, frozen=True):
     """A theme with the comments that mention it."""
 
     id: str

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from msgspec import Struct
+
+from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.checks import (
     Errors,
     items,
@@ -28,8 +30,7 @@ _WORK_MAX: Final = 200_000
 """Answers times jumps that are tried for one question; beyond, it is treated as one of an open type."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Leap:
+class _Leap(Struct, frozen=True):
     """A jump that can be followed: from and to by position (None: the end), and where it stands."""
 
     source: int

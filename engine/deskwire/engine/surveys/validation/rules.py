@@ -6,15 +6,15 @@ The checks, the reference page and the tests read this one list.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.definitions.rules import COMMON_RULES, DefinitionError
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A rule. `example` has the members that make SOUND break this rule and no other."""
 
     code: str

@@ -7,9 +7,10 @@ one is judged, too. Names are never judged, only the addresses that they resolve
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Final
+
+from msgspec import Struct
 
 IPAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -23,8 +24,7 @@ _NAT64_LOCAL: Final = IPv6Network("64:ff9b:1::/48")
 _V4_MASK: Final = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The operator's policy on addresses that are not public.
 
     Args:

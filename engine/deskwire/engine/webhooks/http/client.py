@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Protocol
 
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.http1 import Header
@@ -78,8 +78,7 @@ class Postable(Protocol):
         """The sequence of the event that was sent before, None for events without a sequence."""
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(Struct):
     """The part of a response that has come so far; it stays when the time is up.
 
     Args:

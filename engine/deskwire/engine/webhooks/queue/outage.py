@@ -8,13 +8,13 @@ unless the endpoint's `catchUp` is off.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import structlog
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import id_before
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint

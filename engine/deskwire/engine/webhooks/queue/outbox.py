@@ -21,10 +21,11 @@ redeliveries. A row that was in memory when a batch was asked for is not taken f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal, assert_never
 
-from deskwire.engine.core.record import changed
+from msgspec import Struct, field
+
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery, with_event
 from deskwire.engine.webhooks.queue.backlog import Backlog
@@ -37,8 +38,7 @@ END: Final = 2**63 - 1
 Part = Literal["live", "retries", "redeliveries", "missed", "held", "probe"]
 
 
-@dataclass(slots=True)
-class RowBatch:
+class RowBatch(Struct):
     """A batch of rows that is being read.
 
     Args:
@@ -63,8 +63,7 @@ class RowBatch:
     rewritten: dict[int, StoredEvent] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _UnderWay:
+class _UnderWay(Struct):
     """A delivery from the begin of its attempt until the result is recorded.
 
     Args:
@@ -228,7 +227,7 @@ class Outbox:
                         self._retries.add(row, now)
                     else:  # its earlier failures are over: only coming ones say whether there is an outage
                         self.backlog.ordered.add(
-                            row if row.failing_since is None else changed(row, failing_since=None)
+                            row if row.failing_since is None else replace(row, failing_since=None)
                         )
                 self.backlog.end_batch(batch.part, last)
                 if batch.part == "redeliveries" and rows:

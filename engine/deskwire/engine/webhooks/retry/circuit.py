@@ -12,8 +12,11 @@ A receiver that asks for a pause (`Retry-After`) is well: that pause is kept her
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+
+from deskwire.engine.core.values import replace
 
 State = Literal["closed", "open", "half_open"]
 
@@ -25,8 +28,7 @@ PAUSE_MAX_MS: Final = 180_000
 """The longest pause that a receiver can ask for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """The rule for an endpoint that fails persistently (contract 6.4.3): both bounds are reached since the last success.
 
     Args:
@@ -41,8 +43,7 @@ class Rule:
 DEFAULT_RULE: Final = Rule()
 
 
-@dataclass(frozen=True, slots=True)
-class Circuit:
+class Circuit(Struct, frozen=True):
     """The memory of an endpoint's failures. Times are in milliseconds since the epoch.
 
     Args:

@@ -9,10 +9,11 @@ A delivery that is older than the horizon is not sent any more, whatever it has 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 
-from deskwire.engine.core.record import changed
+from msgspec import Struct
+
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.retry.circuit import PAUSE_MAX_MS
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ class AttemptPlan(Protocol):
 _P = TypeVar("_P", bound=AttemptPlan)
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """The plan for a delivery's next attempt.
 
     Args:
@@ -62,8 +62,8 @@ class Retry:
     repeats: bool = False
 
     def applied_to(self, delivery: _P) -> _P:
-        """Return a delivery (a `record.value`) with its next attempt planned."""
-        return changed(
+        """Return a delivery (a Struct) with its next attempt planned."""
+        return replace(  # type: ignore[type-var]  # a Struct, whichever it is
             delivery,
             attempts=delivery.attempts + (not self.repeats),
             due_at=self.due_at,
@@ -72,8 +72,7 @@ class Retry:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The end of a delivery.
 
     Args:
@@ -86,8 +85,7 @@ class Ended:
     missed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """The rules for a delivery's attempts.
 
     Args:

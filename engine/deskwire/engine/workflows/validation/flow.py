@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.definitions.checks import Errors, escaped, listed, wrong_type
 from deskwire.engine.workflows.definition import ACTION_TYPES, END, Answer, operand_of
@@ -19,16 +20,14 @@ _PAUSES: Final = frozenset({"buttons", "form", "wait"})
 _ENDS: Final = ("close", "hand_off")
 
 
-@dataclass(frozen=True, slots=True)
-class _Leap:
+class _Leap(Struct, frozen=True):
     """A `goto`, case or default, and its JSON pointer."""
 
     target: Any
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(Struct, frozen=True):
     """An action as far as its ways out matter: `following` is the number of the next one in its flow."""
 
     path: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
+
+from msgspec import Struct
 
 
 class Fields(Protocol):
@@ -18,8 +19,7 @@ class Fields(Protocol):
         """Return all values of the name, in the order in which they came."""
 
 
-@dataclass(slots=True)
-class PlainFields:
+class PlainFields(Struct):
     """The `Fields` of a request that no framework has read.
 
     Args:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
@@ -120,8 +120,7 @@ def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str
         raise Invalid(*(Problem(f"{pointer}/{to_camel(name)}", "not_nullable", message) for name in nulls))
 
 
-@dataclass(frozen=True, slots=True)
-class Nulls:
+class Nulls(Struct, frozen=True):
     """A look (`routing.Look`) at the nulls of a patch; see `refuse_null`. The API's description reads it, too.
 
     Args:

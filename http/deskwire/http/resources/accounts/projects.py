@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -16,6 +15,7 @@ from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import TAG_MAX
+from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import page

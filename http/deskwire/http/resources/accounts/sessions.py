@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import Struct
+
 from deskwire.engine.accounts.members import user_view
 from deskwire.engine.accounts.people import PERMISSIONS, User
 from deskwire.engine.accounts.ports import OrganisationReader
@@ -20,7 +22,6 @@ from deskwire.engine.audit.trail import Deed
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.record import value
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
@@ -91,8 +92,7 @@ async def end_session(call: Call[Body, Query]) -> Answer:
     return _answer({"ended": True}, call.services.sessions.no_cookie(call.incoming))
 
 
-@value
-class Started:
+class Started(Struct, frozen=True):
     """A session that has begun, and its secret for the cookie."""
 
     session: Session

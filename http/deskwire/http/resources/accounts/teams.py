@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
@@ -12,6 +11,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, TeamReader, TeamTransaction, team_view
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import Paged, page

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import structlog
@@ -26,6 +25,7 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.limits.network import party_of
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Routes, Tag

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from deskwire.engine.accounts.members import delete_user, user_view
 from deskwire.engine.accounts.people import PERMISSIONS, User
 from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.roles import Scope, role_at
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Routes, Tag

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, Field
@@ -19,6 +18,7 @@ from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import memory_changed, tell_agents
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.ports import Reader, Transaction

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from deskwire.engine.audit.deeds import rewritten
 from deskwire.engine.audit.ports import AuditTransaction
@@ -28,8 +29,7 @@ class BesideTransaction(AuditTransaction, AnswerTransaction, Protocol):
     """Changes that go with a redaction, beside the conversation's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Struct, frozen=True):
     """A `Wrapper`: the record in the audit trail, kept answers that show the message, and last the answer to this call.
 
     Args:

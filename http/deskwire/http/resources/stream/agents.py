@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -14,6 +13,7 @@ from deskwire.engine.agents.presence import VIEWED_MAX, View
 from deskwire.engine.agents.rights import PERMISSION, Viewer
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import NOTHING, Media, Routes, Tag, dashboard, personal

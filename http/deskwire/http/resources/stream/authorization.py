@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl
+
+from msgspec import Struct
 
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
 from deskwire.engine.core.nul import CODE, NUL, SENTENCE
@@ -26,8 +27,7 @@ _ABSENT: Final = ("", "null", "undefined")
 _MANY_FIELDS: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationRequest:
+class AuthorizationRequest(Struct, frozen=True):
     """The fields of a request for an authorization.
 
     Args:

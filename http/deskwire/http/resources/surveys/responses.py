@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import orjson
@@ -14,6 +13,7 @@ from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import response_created, response_deleted
 from deskwire.engine.events.types import response_lane
 from deskwire.engine.ports import Transaction

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import trio
@@ -10,6 +9,7 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import survey_deleted
 from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.find import find_survey, find_version

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
+from deskwire.engine.core.values import replace
 from deskwire.http.api.routing import Route, Routes, Tag, dashboard
 from deskwire.http.resources.stream import consumers
 from deskwire.http.resources.webhooks import deliveries, endpoints, figures, replays

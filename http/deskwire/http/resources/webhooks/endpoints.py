@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -14,6 +13,7 @@ from pydantic import Field
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED, needed_for
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail

@@ -10,7 +10,7 @@ from pydantic import Field
 from deskwire.engine.audit.deeds import replayed
 from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.replay import Replayable, Replayed, replayed_types
@@ -93,5 +93,5 @@ async def _replay_all(
         made += count
         if upto is None:
             return made
-        wanted = changed(wanted, first=upto + 1)
+        wanted = replace(wanted, first=upto + 1)
         await trio.lowlevel.checkpoint()

@@ -7,11 +7,11 @@ one by HTTP status. Only a request that is no websocket request at all gets an H
 from __future__ import annotations
 
 import binascii
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, unquote
 
 import h11
+from msgspec import Struct
 from wsproto.utilities import generate_accept_token
 
 from deskwire.engine.core.clock import wall_clock
@@ -30,8 +30,7 @@ _OLD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """A websocket request: the app key it names, its protocol parameter, and the 101 that accepts it.
 
     Args:
@@ -53,8 +52,7 @@ class Opening:
         return None if self.protocol in (None, *pusher.PROTOCOLS) else pusher.BAD_PROTOCOL
 
 
-@dataclass(frozen=True, slots=True)
-class NoWebsocket:
+class NoWebsocket(Struct, frozen=True):
     """A request that can't be upgraded: the bytes of the response to send before closing."""
 
     response: bytes

@@ -7,9 +7,10 @@ order, so everything written before that ping has arrived. Nothing else that cli
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import inf
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.stream.subscription import Subscription
 
@@ -24,8 +25,7 @@ _MARKS: Final = 128
 _DIGITS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(Struct, frozen=True):
     """A ping on the wire, and the positions that were reached before it."""
 
     number: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from deskwire.engine.core.counters import SharedCommits
 from deskwire.engine.core.errors import StaleState
@@ -18,8 +19,7 @@ _BYTES_MAX: Final = 256 * 1024
 """What a batch sends in its last round, about: the longer that takes, the longer others wait for the heads."""
 
 
-@dataclass(slots=True)
-class Carried:
+class Carried(Struct):
     """The course that a batch has taken.
 
     Args:
@@ -35,8 +35,7 @@ class Carried:
     alone: list[Job[Any]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Wants:
+class _Wants(Struct):
     keys: dict[Key, None] = field(default_factory=dict)
     rowids: set[int] = field(default_factory=set)
 

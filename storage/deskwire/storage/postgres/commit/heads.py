@@ -7,8 +7,9 @@ positions the smaller one is visible before the larger one is given, and no read
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.core.ids import Mint, Prefix
 from deskwire.engine.events.ports import Advance, ProjectHead
@@ -62,8 +63,7 @@ class Counter:
         return self.last, self.last_id
 
 
-@dataclass(slots=True)
-class Head:
+class Head(Struct):
     """The head of a project's log, while its row is locked.
 
     Args:

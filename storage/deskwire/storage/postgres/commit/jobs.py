@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from deskwire.engine.core.store import Brief
 from deskwire.engine.ports import Transaction
@@ -12,8 +13,7 @@ from deskwire.engine.ports import Transaction
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False)
-class Job(Generic[T]):
+class Job(Struct, Generic[T], eq=False):
     """A job that was handed in.
 
     Args:

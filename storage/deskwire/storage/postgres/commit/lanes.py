@@ -11,11 +11,11 @@ Of two processes of one name, the second of which is refused its lease and ends,
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.storage.connection import Connection
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
@@ -47,8 +47,7 @@ _CLEAR: Final = "DELETE FROM lanes WHERE touched < clock_timestamp() - interval 
 _CLEAR_EACH_S: Final = 3_600.0
 
 
-@dataclass(slots=True)
-class Lane:
+class Lane(Struct):
     """One of a node's lanes.
 
     Args:

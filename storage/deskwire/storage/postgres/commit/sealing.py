@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import force_setattr
+
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
@@ -39,14 +41,14 @@ _STAND_INS: Final = frozenset({StandInPosition, StandInId})
 
 
 class _Event(NamedTuple):
-    event: Any  # a `StoredEvent`, which nobody but `seal` changes
+    event: StoredEvent
     project: int
     at: int
     published: bool
 
 
 class _Delivery(NamedTuple):
-    delivery: Any  # a `Delivery`, as above
+    delivery: Delivery
     project: int
     skipped: str | None
     redelivery_of: int | None
@@ -120,13 +122,17 @@ class Unsealed:
         for event, project, at, _ in self.events:
             position, event_id = heads[project].events.next(at)
             real[event.position], real[event.id] = position, event_id
-            event.position, event.id = position, event_id
+            force_setattr(event, "position", position)
+            force_setattr(event, "id", event_id)
             body = event.body
-            event.body = b"%b%b%b" % (body[:_ID_AT], event_id.encode(), body[_ID_AT + _ID_LENGTH :])
+            force_setattr(
+                event, "body", b"%b%b%b" % (body[:_ID_AT], event_id.encode(), body[_ID_AT + _ID_LENGTH :])
+            )
         for delivery, project, _, _ in self.deliveries:
             position, delivery_id = heads[project].deliveries.next(delivery.created_at)
             real[delivery.position], real[delivery.id] = position, delivery_id
-            delivery.position, delivery.id = position, delivery_id
+            force_setattr(delivery, "position", position)
+            force_setattr(delivery, "id", delivery_id)
         return real
 
     def published(self) -> tuple[StoredEvent, ...]:

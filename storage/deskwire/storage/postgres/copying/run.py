@@ -10,11 +10,11 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from msgspec import Struct, field
 
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.rules import Problem, broken_rules
@@ -31,8 +31,7 @@ from deskwire.storage.postgres.operating.preflight import connected, examine
 from deskwire.storage.sqlite.backup.snapshot import CopyError, opened
 
 
-@dataclass(slots=True)
-class Copied:
+class Copied(Struct):
     """The result of a copy: rows by table, and the files of uploads with their bytes.
 
     `missing` files were not on the disk, and `problems` are those that the copy has as the source had them.
@@ -45,8 +44,7 @@ class Copied:
     problems: list[Problem] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """A copy to be made.
 
     Args:

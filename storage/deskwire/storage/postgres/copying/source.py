@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.storage.postgres.commit.heads import SHIFT
 from deskwire.storage.postgres.copying.text import escaped
@@ -17,8 +18,7 @@ from deskwire.storage.postgres.copying.text import escaped
 _BATCH: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Changed:
+class _Changed(Struct, frozen=True):
     """A table that is read in another way: further tables, and expressions in the place of columns; `t` is the table."""
 
     columns: Mapping[str, str]
@@ -80,8 +80,7 @@ LEFT_OUT: Final = frozenset(
 """Tables of both that say something of the database itself, or of who runs on it, and one that triggers fill."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """The line of all events, or of all deliveries, as it ends: the newest position, and its id."""
 
     position: int

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import structlog
 import trio
+from msgspec import Struct, field
 from psycopg import pq
 
 from deskwire.engine.core.tasks.oneshot import OneShot
@@ -40,8 +40,7 @@ class TooManyStatements(Exception):
     """A query is not one of a few rows: it is to be run on a connection of its own."""
 
 
-@dataclass(slots=True, eq=False)
-class _Look:
+class _Look(Struct, eq=False):
     keys: list[Key]
     slot: OneShot[list[list[tuple[Any, ...]]]] = field(default_factory=OneShot)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from msgspec import Struct
 from psycopg import conninfo, pq
 
 from deskwire.storage.postgres.driver.opening import opened, prepare
@@ -48,8 +48,7 @@ _LATER: Final[dict[Role, dict[str, tuple[int, str]]]] = {
 """Settings that not every server has, by the first version that may."""
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
+class Database(Struct, frozen=True):
     """A database that a node opens sessions with.
 
     Args:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.storage.postgres.schema import (
     attributes,
@@ -24,8 +25,7 @@ from deskwire.storage.postgres.schema import (
 from deskwire.storage.postgres.schema.types import typed
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One step from a schema to the next: of `sql` and `indexes` it has one.
 
     Attributes:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
+from msgspec import Struct
 
 from deskwire.engine.cluster.ports import Candidate
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
@@ -31,8 +31,7 @@ _WAIT_S: Final = 10
 """The time to wait for another node that says it at this moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """The settings that all nodes of an installation must share.
 
     Args:

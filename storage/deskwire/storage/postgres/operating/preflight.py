@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
+from msgspec import Struct
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.operating.advice import parts_of, place, unreachable
@@ -31,8 +31,7 @@ _MARK: Final = "deskwire.settings_arrive"
 """A setting that means nothing to the server."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The server as it was found.
 
     Args:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import BinaryIO, Final
+
+from msgspec import Struct
 
 from deskwire.storage.sqlite.backup.snapshot import CopyError
 
@@ -70,8 +71,7 @@ class ArchiveWriter:
         self._file.write(_END)
 
 
-@dataclass(slots=True)
-class Member:
+class Member(Struct):
     """A member while it is read; what is left of it when the next one is asked for is skipped.
 
     `sha256` is complete once all pieces were taken.

@@ -11,11 +11,12 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final
+
+from msgspec import Struct
 
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.sealing import Sealing
@@ -45,8 +46,7 @@ _SPARE: Final = 1 << 20
 """Bytes left to headers and manifest when the room is reckoned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """A backup to be made.
 
     Args:
@@ -70,8 +70,7 @@ class Order:
     tell: Tell = nobody
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Struct, frozen=True):
     """A backup that was made; `problems` are what its database brings along."""
 
     path: Path
@@ -106,8 +105,7 @@ def back_up(order: Order) -> Backup:
         raise CopyError(f"The backup {order.target} can't be written: {error.strerror or error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Staged:
+class _Staged(Struct, frozen=True):
     """The copy of the database that goes into the archive, and what it says."""
 
     path: Path

@@ -11,9 +11,10 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
@@ -43,8 +44,7 @@ _NOT_OURS: Final = frozenset({LOCK_NAME, "lost+found"})
 _MOVED: Final = (FOLDER, SECRET, FILE_NAME)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """A restore to be done.
 
     Args:
@@ -68,8 +68,7 @@ class Order:
     tell: Tell = nobody
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True):
     """The result of a restore: `skipped` pending deliveries were ended, `problems` came along in the backup."""
 
     contents: Contents

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
@@ -36,8 +37,7 @@ from deskwire.storage.sqlite.backup.snapshot import NEW, CopyError
 from deskwire.storage.sqlite.migrations.list import known_migrations
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """The contents of a backup; `sealed` says that the installation's secret proved it unaltered."""
 
     head: Head

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.accounts.teams import Member, Team
+from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 

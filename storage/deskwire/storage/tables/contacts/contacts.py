@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.audit.trail import Deed
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.words import words_of
+from deskwire.engine.core.values import replace
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 

@@ -7,8 +7,9 @@ are gone through in the order of the list, as a page is full soon.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
@@ -32,8 +33,7 @@ _WAYS: Final = {
 _WIDTH: Final = len(CONTACT_COLUMNS.split(", "))
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
+class _Condition(Struct, frozen=True):
     """A condition that a table finds contacts by: its rows have `project` and `contact`, and fit `where`."""
 
     table: str

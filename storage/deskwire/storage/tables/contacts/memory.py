@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from deskwire.engine.contacts.memory import MemoryEntry
+from deskwire.engine.core.values import replace
 from deskwire.storage.tables.base import Changes, Queries
 
 _COLUMNS: Final = "rowid, id, name, content, description, created_at, updated_at"

@@ -6,7 +6,6 @@ A new field of `Conversation` that is stored needs a migration and a row in COLU
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import orjson
@@ -219,7 +218,7 @@ def routed_of(stored: str) -> dict[int, int]:
 def _in_order_of_fields() -> tuple[Column, ...]:
     """Return the columns in the order of the state's fields; those behind the first of a field are at the end."""
     first = {column.source: column for column in reversed(COLUMNS)}
-    ordered = [first[field.name] for field in fields(Conversation) if field.name not in NOT_STORED]
+    ordered = [first[name] for name in Conversation.__struct_fields__ if name not in NOT_STORED]
     return (*ordered, *(column for column in COLUMNS if column not in ordered))
 
 

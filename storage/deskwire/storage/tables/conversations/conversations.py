@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -12,6 +11,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
+from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import differing, postgres_json
 from deskwire.storage.tables.base import Changes, Queries

@@ -12,7 +12,6 @@ SQLite sorts the conversations of one hour as it comes to them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from heapq import merge
 from itertools import islice
 from typing import Any, Final
@@ -24,6 +23,7 @@ from deskwire.engine.conversations.listing import (
     Place,
     Sort,
 )
+from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE, either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
@@ -286,7 +286,7 @@ def _rest(way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
     yield from _behind_rows(left)
 
 
-_FIELDS: Final = frozenset(ConversationFilter.__slots__)
+_FIELDS: Final = frozenset(ConversationFilter.__struct_fields__)
 
 
 def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:

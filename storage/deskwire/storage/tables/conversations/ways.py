@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final, get_args
+
+from msgspec import Struct
 
 from deskwire.engine.conversations.conversation import Status
 from deskwire.engine.conversations.listing import AttributeIs, ConversationFilter, Sort
@@ -19,8 +20,7 @@ Term = tuple[str, tuple[Any, ...]]
 _STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """A way to conversations of a list.
 
     Args:
@@ -137,8 +137,7 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
             yield Way(_indexed(index), terms, told, hours=sort.key == "activity")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeWay:
+class ChangeWay(Struct, frozen=True):
     """One of the two ways to conversations by their last change.
 
     Args:

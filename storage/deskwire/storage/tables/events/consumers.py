@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import astuple
 from typing import Any, Final
+
+from msgspec.structs import astuple
 
 from deskwire.engine.stream.ports import StreamConsumer, Wish
 from deskwire.storage.tables.base import Changes

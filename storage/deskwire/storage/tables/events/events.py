@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.record import changed
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     REGISTRY,
     Draft,
@@ -221,12 +221,12 @@ class EventWrites(Changes):
     ) -> Sequence[StoredEvent]:
         """Rewrite the conversation's envelopes that name a message, also those that this commit is about to publish."""
         rows = self.conn.execute(_NAMING[self.dialect], (conversation, message_id.encode())).fetchall()
-        events = [changed(event, body=rewritten(event.body)) for event in map(event_of, rows)]
+        events = [replace(event, body=rewritten(event.body)) for event in map(event_of, rows)]
         for event in events:
             self.conn.execute("UPDATE events SET body = ? WHERE position = ?", (event.body, event.position))
         bodies = {event.position: event.body for event in events}
         self.published[:] = [
-            changed(event, body=bodies.get(event.position, event.body)) for event in self.published
+            replace(event, body=bodies.get(event.position, event.body)) for event in self.published
         ]
         self.rewritten += events
         return events

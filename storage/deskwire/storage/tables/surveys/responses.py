@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.surveys.insights.insights import Insights, without_texts
 from deskwire.engine.surveys.insights.progress import Refresh
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.surveys.survey import Status, Survey, SurveyVersion
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final, get_args
 
 import orjson
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.tickets.activity import Activity, By
 from deskwire.engine.tickets.ticket import Change, Priority, Ticket
 from deskwire.storage.tables.base import Changes, Queries

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EXTENSIONS, StoredEvent, ticket_lane
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus, HeldBack
 from deskwire.engine.webhooks.endpoint import disabled_reason

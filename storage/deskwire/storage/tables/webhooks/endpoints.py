@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
 from deskwire.engine.audit.deeds import endpoint_changed, endpoint_made
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from deskwire.engine.surveys.insights.wording.lexicon import Lexicon, lexicon
 
@@ -31,8 +32,7 @@ class Kind(Enum):
     CONTENT, VERY, NOT, STOP = range(4)
 
 
-@dataclass(slots=True)
-class Language:
+class Language(Struct):
     """A language, by its code without region; without stop words or stems where the libraries have none."""
 
     code: str

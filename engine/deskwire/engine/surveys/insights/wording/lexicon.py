@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct, field
+
 _FOLDER: Final = Path(__file__).parent / "lexicon"
 
 
-@dataclass(frozen=True, slots=True)
-class Lexicon:
+class Lexicon(Struct, frozen=True):
     """The judging words of a language, in lower case; empty for a language without a list.
 
     Args:

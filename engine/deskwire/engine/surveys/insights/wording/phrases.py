@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.surveys.insights.wording.breath import breathing
 from deskwire.engine.surveys.insights.wording.written import Place, Written
@@ -34,8 +35,7 @@ _OF_A_THING, _OF_NOTHING, _GENERIC, _ALONE = 1.5, 0.9, 0.6, 0.25
 """The weight of a phrase: a judgement of something, two judgements, with praise of any kind, a word alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """A phrase by its stems, in their order by name, with a spot in each comment that has it.
 
     `weight` says how much it is worth to have it as a theme.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
+
+from msgspec import Struct
 
 from deskwire.engine.surveys.insights.wording.breath import breathing
 from deskwire.engine.surveys.insights.wording.clauses import Clause, clauses
@@ -24,8 +25,7 @@ Place = tuple[int, int, int, int]
 """A word: the number of its clause, its place there, the number of content words of the clause, the number of its stem."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """Comments of one language, by their position among all comments.
 
     Args:
