@@ -12,7 +12,7 @@ from typing import Final, Self
 import trio
 
 from benchmarks import processes
-from deskwire.engine.accounts.credentials import Passwords, Tokens
+from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, PostMessage
 from deskwire.engine.conversations.commit import carry_out
@@ -30,7 +30,7 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.uploads.links import nowhere
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.signature import new_secret
-from deskwire.program.first_start import plan_demo, provision_demo
+from deskwire.program.first_start import new_password, plan_demo, provision_demo
 from deskwire.program.secret_file import installation_secrets
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 
@@ -59,7 +59,7 @@ def create(project: Project, number: int, who: str = "user-") -> Create:
 async def found(store: Store[Reader, Transaction], directory: Path) -> Project:
     """Make the demo project, as the program does at its first start."""
     now = wall_clock()
-    plan = plan_demo(Tokens(installation_secrets(directory, None)), Passwords(_ARGON2_KIB), now)
+    plan = plan_demo(Tokens(installation_secrets(directory, None)), new_password(_ARGON2_KIB), now)
     plan.demo.write(directory, _DEMO_URL)
     await store.write(lambda tx: provision_demo(tx, plan, now))
     project = await store.read(lambda reader: reader.project(plan.project_id))

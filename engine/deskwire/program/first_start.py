@@ -6,18 +6,24 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import structlog
+import trio
 from msgspec import Struct
 
+from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.members import join
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Transaction
 from deskwire.program.secret_file import SECRET_FILE, write_private
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -100,8 +106,41 @@ def keep_demo(demo: Demo, directory: Path, base_url: str, *, needed: bool) -> Pa
         return directory / DEMO_FILE
 
 
+class Password(Struct, frozen=True):
+    """A password and the hash that is stored of it."""
+
+    text: str
+    hash: str
+
+
+def new_password(memory_kib: int) -> Password:
+    """Return a random password. Hashing takes long: use a thread."""
+    text = random_base62(16)
+    return Password(text, Passwords(memory_kib).hash(text))
+
+
+@asynccontextmanager
+async def demo_password(config: Config) -> AsyncIterator[Callable[[], Awaitable[Password]]]:
+    """Give what makes the demo's password.
+
+    Its hash takes as long as a new database, so where there is none yet, both are made at the same time.
+    """
+    make = partial(new_password, config.argon2_memory_kib)
+    if not config.demo or config.database_url is not None or (config.data_dir / FILE_NAME).exists():
+        yield partial(trio.to_thread.run_sync, make)
+        return
+    begun = OneShot[Password]()
+
+    async def begin() -> None:
+        begun.put(await trio.to_thread.run_sync(make))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(begin)
+        yield begun.take
+
+
 class DemoPlan(Struct, frozen=True):
-    """The demo's ids and hashes, made before the commit as hashing a password takes long."""
+    """The demo's ids and hashes, made before the commit."""
 
     user_id: str
     project_id: str
@@ -109,18 +148,18 @@ class DemoPlan(Struct, frozen=True):
     demo: Demo
 
 
-def plan_demo(tokens: Tokens, passwords: Passwords, now: int) -> DemoPlan:
+def plan_demo(tokens: Tokens, password: Password, now: int) -> DemoPlan:
     """Make up a demo organisation, project, user and server key."""
-    user_id, project_id, password = new_id("usr", now), new_id("prj", now), random_base62(16)
+    user_id, project_id = new_id("usr", now), new_id("prj", now)
     demo = Demo(
         project_id=project_id,
         server_key=new_server_key(),
         stream_key=random_base62(12),
         email=DEMO_EMAIL,
-        password=password,
+        password=password.text,
         token=tokens.issue(user_id, now, DEMO_TOKEN_S),
     )
-    return DemoPlan(user_id, project_id, passwords.hash(password), demo)
+    return DemoPlan(user_id, project_id, password.hash, demo)
 
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -41,6 +41,8 @@ from deskwire.program.errors import StartError
 from deskwire.program.first_start import (
     DEMO_FILE,
     Demo,
+    Password,
+    demo_password,
     exposed,
     keep_demo,
     plan_demo,
@@ -152,7 +154,7 @@ async def serve(
     commits = Subscribers[Commit]()
     certificate = wiring.certificate(config)
     secrets = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
-    async with opened(config, secrets, commits.tell) as here:
+    async with demo_password(config) as password, opened(config, secrets, commits.tell) as here:
         store = here.store
         parts = await assemble(config, here, secrets(), commits, certificate, port)
         interval_s = config.retention_interval_s
@@ -223,15 +225,20 @@ async def serve(
                     wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings))
                 if config.database_url is None:
                     await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
-                await _front(parts, services, task_status)
+                await _front(parts, services, password, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
 
-async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[Serving]) -> None:
+async def _front(
+    parts: Parts,
+    services: Services,
+    password: Callable[[], Awaitable[Password]],
+    task_status: trio.TaskStatus[Serving],
+) -> None:
     """Serve clients until the stop."""
     config, port, certificate = parts.config, parts.port, parts.certificate
-    demo = await _provision(config, services, parts.url)
+    demo = await _provision(config, services, password, parts.url)
     if open_to_others := exposed(config.data_dir):
         log.warning(
             "data.open_to_others", names=open_to_others, advice="run chmod -R go= on the data directory"
@@ -268,13 +275,15 @@ async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[
         await services.agents.last_words()
 
 
-async def _provision(config: Config, services: Services, url: str) -> Demo | None:
+async def _provision(
+    config: Config, services: Services, password: Callable[[], Awaitable[Password]], url: str
+) -> Demo | None:
     """Make the demo at the first start. Its file is there before the demo is, so that no crash loses it."""
     if not config.demo or await services.store.read(Inline(lambda reader: reader.has_projects())):
         refresh_url(config.data_dir, url)
         return None
     now = services.clock()
-    plan = await trio.to_thread.run_sync(plan_demo, services.tokens, services.passwords, now)
+    plan = plan_demo(services.tokens, await password(), now)
     written = keep_demo(plan.demo, config.data_dir, url, needed=config.database_url is None)
     if not await services.store.write(lambda tx: provision_demo(tx, plan, now)):
         written.unlink(missing_ok=True)  # another node was first, and has shown its own
