@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -48,7 +48,6 @@ from benchmarks import (
 )
 from benchmarks.report import Section, machine, machine_line, save, show
 from benchmarks.scale import DEFAULT, FULL, QUICK, Scale
-from deskwire.engine.core.values import replace
 
 BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "post": posting.measure,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from dataclasses import replace
 
 from benchmarks import processes, wrk
 from benchmarks.job import BEGUN, Job, Outcome
-from deskwire.engine.core.values import replace
 
 
 def load(job: Job) -> Outcome:

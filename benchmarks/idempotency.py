@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,6 @@ from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from benchmarks.taking import in_turn, middle, ratio, take
-from deskwire.engine.core.values import replace
 
 _SPREAD: Final = 64
 _WITHOUT: Final = "without"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from tests.support.postgres import PostgresServer
 from benchmarks import alternating, answering, failing_over, following, primary, sharing
 from benchmarks.report import Section
 from benchmarks.scale import Scale
-from deskwire.engine.core.values import replace
 from deskwire.storage.postgres.migrations.apply import migrate
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
-
-from deskwire.engine.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from deskwire.commands.convert.fields import storable
 from deskwire.commands.convert.parts import Label, Part, Person, Post, Rating, Thread, ThreadRating
@@ -51,11 +53,11 @@ class Spool:
                 self._keep_person(part)
             case Thread():
                 kept = replace(part, attributes=storable(dict(part.attributes)))
-                row = (part.key, part.created_at, orjson.dumps(kept, default=tuple))
+                row = (part.key, part.created_at, orjson.dumps(kept, default=_plain))
                 self._db.execute("INSERT OR REPLACE INTO threads (key, at, body) VALUES (?, ?, ?)", row)
             case Post():
                 self._place += 1
-                values = (self._place, part.thread, part.key, part.at, orjson.dumps(part))
+                values = (self._place, part.thread, part.key, part.at, orjson.dumps(part, default=_plain))
                 self._db.execute("INSERT OR REPLACE INTO posts VALUES (?, ?, ?, ?, ?)", values)
             case Label():
                 self._db.execute("INSERT OR REPLACE INTO labels VALUES (?, ?)", part)
@@ -111,3 +113,8 @@ class Spool:
         sql = "SELECT key FROM posts WHERE thread NOT IN (SELECT key FROM threads) ORDER BY thread, place"
         for (key,) in self._db.execute(sql):
             yield str(key)
+
+
+def _plain(value: Any) -> dict[str, Any] | tuple[Any, ...]:
+    """Return a Struct's fields by name, and what a named tuple has."""
+    return asdict(value) if isinstance(value, Struct) else tuple(value)

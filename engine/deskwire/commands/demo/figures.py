@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec import Struct, field, to_builtins
 
 from deskwire.commands.demo.checks.check import Timelines, forgeries, last_sequences, problems, timelines
 from deskwire.commands.demo.checks.effects import matches
@@ -83,7 +82,7 @@ class Report(Struct, frozen=True):
             "commandsPerSecond": round(commands / self.run.seconds, 1) if self.run.seconds else None,
             "events": self.events,
             "streamReconnects": self.run.reconnects,
-            "channels": {name: _camel(asdict(each)) for name, each in self.channels.items()},
+            "channels": {name: _camel(to_builtins(each)) for name, each in self.channels.items()},
         }
 
 
