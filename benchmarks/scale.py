@@ -67,7 +67,7 @@ class Scale:
     inbox: int = 10_000
     imported: int = 20_000
     histories: tuple[int, ...] = (10_000, 100_000)
-    indexed: int = 20_000
+    indexed: int = 100_000
     kept: str | None = None
 
     def load(self, connections: int) -> dict[str, Any]:
