@@ -6,6 +6,7 @@ import random
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ import trio
 
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.webhooks.retry.breaker import Breaker
