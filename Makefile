@@ -18,9 +18,13 @@ LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strate
 # What environments may have set, and what would compile everything anew in each of the tests' many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Two fifths of the time is spent in waiting, so one worker more than there are cores.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # In CI, what failed is run once more by itself, and named: processes, browsers and databases share its few cores.
-PYTEST_AGAIN := $(BIN)/python -m tests.again -n auto --dist worksteal
+AGAIN := -m tests.again -n $(WORKERS) --dist worksteal
+PYTEST_AGAIN := $(BIN)/python $(AGAIN)
 
 .PHONY: run demo lint unit test newest verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs site explorer vendor web-types web-lint clients containers image audit lock clean
 
@@ -43,11 +47,8 @@ UNITS := tests/engine tests/http tests/storage tests/program tests/repository
 unit: $(DEV_STAMP)
 	$(PYTEST) -m "unit and not thorough" $(UNITS) $(ARGS)
 
-# Two fifths of the time is spent in waiting, so one worker more than there are cores.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-
 test: lint
-	$(PYTEST_AGAIN) -n $(WORKERS) -m "not long and not web" $(ARGS)
+	$(PYTEST_AGAIN) -m "not long and not web" $(ARGS)
 
 # The tests with the newest Python at hand that is supported, in an environment of its own; what CI runs of them is in .ci/run.
 NEWEST ?= $(shell .ci/newest-python)
@@ -57,7 +58,7 @@ newest:
 	@$(NEWEST) -m venv --clear .venv-newest
 	@for each in run build dev; do .venv-newest/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/$$each.txt || exit 1; done
 	@.venv-newest/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-	.venv-newest/bin/python -m tests.again -n auto --dist worksteal -m "not long and not web" $(ARGS)
+	.venv-newest/bin/python $(AGAIN) -m "not long and not web" $(ARGS)
 
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
@@ -190,7 +191,7 @@ web-lint: $(TOOLS)/node_modules/.stamp
 
 # The desk in the system's Chromium, and its types; fails where there is no Chromium or no npm.
 web: web-lint .venv/.web-stamp
-	WEB=required $(PYTEST_AGAIN) -n $(WORKERS) --dist loadfile tests/web $(ARGS)
+	WEB=required $(PYTEST_AGAIN) --dist loadfile tests/web $(ARGS)
 
 # The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used; then the
 # examples in six languages. Needs a JDK, Ruby and PHP, too, and the websocket libraries that .ci/run installs. What else is
