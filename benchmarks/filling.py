@@ -30,7 +30,8 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.uploads.links import nowhere
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.signature import new_secret
-from deskwire.program.first_start import new_password, plan_demo, provision_demo
+from deskwire.program.demo_password import new_password
+from deskwire.program.first_start import plan_demo, provision_demo
 from deskwire.program.secret_file import installation_secrets
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 

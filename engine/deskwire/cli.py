@@ -193,9 +193,12 @@ def serve(ctx: click.Context, /, **options: object) -> None:
 
     with logs.written_behind(config.log_format, config.log_level, sys.stderr, STDERR):
         with without_terminal():
+            from deskwire.program.demo_password import begun
+
+            password = begun(config)  # a hash takes as long as loading the rest, beside which it is made
             from deskwire.program.serve import run
 
-        status = trio.run(run, config, port, manager)
+        status = trio.run(run, config, port, manager, password)
     ctx.exit(status)
 
 

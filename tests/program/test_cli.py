@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +20,7 @@ from deskwire.cli import cli
 from deskwire.commands.reference import settings as reference
 from deskwire.config.settings import SETTINGS, Config
 from deskwire.program import build
+from deskwire.program.demo_password import Password
 from deskwire.program.port import Port
 from deskwire.program.systemd import ServiceManager
 from tests.support.root import ROOT
@@ -39,7 +40,9 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Config]]:
     """Put another program in place of the real one, and yield the configurations that it is run with; it exits with 7."""
     configs: list[Config] = []
 
-    async def run(config: Config, port: Port | None, manager: ServiceManager) -> int:
+    async def run(
+        config: Config, port: Port | None, manager: ServiceManager, password: Callable[[], Password]
+    ) -> int:
         configs.append(config)
         for each in () if port is None else port.sockets:
             each.close()

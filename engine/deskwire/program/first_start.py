@@ -6,25 +6,20 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import structlog
-import trio
 from msgspec import Struct
 
-from deskwire.config.settings import Config
-from deskwire.engine.accounts.credentials import Passwords, Tokens
+from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.accounts.members import join
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Transaction
+from deskwire.program.demo_password import Password
 from deskwire.program.secret_file import SECRET_FILE, write_private
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.search.file import FILE_NAME as SEARCH
@@ -104,39 +99,6 @@ def keep_demo(demo: Demo, directory: Path, base_url: str, *, needed: bool) -> Pa
             raise
         log.warning("demo.not_written", directory=str(directory), reason=error.strerror)
         return directory / DEMO_FILE
-
-
-class Password(Struct, frozen=True):
-    """A password and the hash that is stored of it."""
-
-    text: str
-    hash: str
-
-
-def new_password(memory_kib: int) -> Password:
-    """Return a random password. Hashing takes long: use a thread."""
-    text = random_base62(16)
-    return Password(text, Passwords(memory_kib).hash(text))
-
-
-@asynccontextmanager
-async def demo_password(config: Config) -> AsyncIterator[Callable[[], Awaitable[Password]]]:
-    """Give what makes the demo's password.
-
-    Its hash takes as long as a new database, so where there is none yet, both are made at the same time.
-    """
-    make = partial(new_password, config.argon2_memory_kib)
-    if not config.demo or config.database_url is not None or (config.data_dir / FILE_NAME).exists():
-        yield partial(trio.to_thread.run_sync, make)
-        return
-    begun = OneShot[Password]()
-
-    async def begin() -> None:
-        begun.put(await trio.to_thread.run_sync(make))
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(begin)
-        yield begun.take
 
 
 class DemoPlan(Struct, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -37,12 +37,11 @@ from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.logs.setup import say
 from deskwire.program import nodes, wiring
+from deskwire.program.demo_password import Password, begun
 from deskwire.program.errors import StartError
 from deskwire.program.first_start import (
     DEMO_FILE,
     Demo,
-    Password,
-    demo_password,
     exposed,
     keep_demo,
     plan_demo,
@@ -88,15 +87,20 @@ class Serving(Struct, frozen=True):
         self._stop.set()
 
 
-async def run(config: Config, port: Port | None = None, manager: ServiceManager = ALONE) -> int:
-    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. `port` is as for `serve`."""
+async def run(
+    config: Config,
+    port: Port | None = None,
+    manager: ServiceManager = ALONE,
+    password: Callable[[], Password] | None = None,
+) -> int:
+    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. `port` and `password` are as for `serve`."""
     status = 0
     if manager.passed_over:
         log.warning("systemd.sockets_for_another", LISTEN_PID=manager.passed_over, pid=os.getpid())
     try:
         with trio.open_signal_receiver(*_signals(config)) as signals:
             async with trio.open_nursery() as nursery:
-                serving: Serving = await nursery.start(partial(serve, config, port))
+                serving: Serving = await nursery.start(partial(serve, config, port, password))
                 calm_collector()
                 say(_greeting(serving, config), sys.stdout)
                 _tell(manager, READY)
@@ -140,6 +144,7 @@ def _signals(config: Config) -> tuple[int, ...]:
 async def serve(
     config: Config,
     port: Port | None = None,
+    password: Callable[[], Password] | None = None,
     *,
     task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -147,6 +152,7 @@ async def serve(
 
     Args:
         port: where to listen; None to take the port of the settings. It is closed on return.
+        password: gives the demo's, in a thread; None to make it when it is needed.
 
     Raises BadCertificate, DatabaseUnusableError, DataDirectoryError, NotAdmitted, SecretError, SigningError or StartError if
     it can't start.
@@ -154,7 +160,7 @@ async def serve(
     commits = Subscribers[Commit]()
     certificate = wiring.certificate(config)
     secrets = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
-    async with demo_password(config) as password, opened(config, secrets, commits.tell) as here:
+    async with opened(config, secrets, commits.tell) as here:
         store = here.store
         parts = await assemble(config, here, secrets(), commits, certificate, port)
         interval_s = config.retention_interval_s
@@ -225,7 +231,7 @@ async def serve(
                     wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings))
                 if config.database_url is None:
                     await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
-                await _front(parts, services, password, task_status)
+                await _front(parts, services, password or begun(config), task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
@@ -233,7 +239,7 @@ async def serve(
 async def _front(
     parts: Parts,
     services: Services,
-    password: Callable[[], Awaitable[Password]],
+    password: Callable[[], Password],
     task_status: trio.TaskStatus[Serving],
 ) -> None:
     """Serve clients until the stop."""
@@ -276,14 +282,14 @@ async def _front(
 
 
 async def _provision(
-    config: Config, services: Services, password: Callable[[], Awaitable[Password]], url: str
+    config: Config, services: Services, password: Callable[[], Password], url: str
 ) -> Demo | None:
     """Make the demo at the first start. Its file is there before the demo is, so that no crash loses it."""
     if not config.demo or await services.store.read(Inline(lambda reader: reader.has_projects())):
         refresh_url(config.data_dir, url)
         return None
     now = services.clock()
-    plan = plan_demo(services.tokens, await password(), now)
+    plan = plan_demo(services.tokens, await trio.to_thread.run_sync(password), now)
     written = keep_demo(plan.demo, config.data_dir, url, needed=config.database_url is None)
     if not await services.store.write(lambda tx: provision_demo(tx, plan, now)):
         written.unlink(missing_ok=True)  # another node was first, and has shown its own

@@ -1,0 +1,38 @@
+"""The password of the demo, whose hash can be made in a thread while the program is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from msgspec import Struct
+
+from deskwire.config.settings import Config
+from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.accounts.server_keys import random_base62
+from deskwire.storage.sqlite.directory import FILE_NAME
+
+
+class Password(Struct, frozen=True):
+    """A password and the hash that is stored of it."""
+
+    text: str
+    hash: str
+
+
+def new_password(memory_kib: int) -> Password:
+    """Return a random password. Hashing takes long: use a thread."""
+    text = random_base62(16)
+    return Password(text, Passwords(memory_kib).hash(text))
+
+
+def begun(config: Config) -> Callable[[], Password]:
+    """Return what gives the demo's password and may take long: made when it is called, or from now on if no database is there yet."""
+    make = partial(new_password, config.argon2_memory_kib)
+    if not config.demo or config.database_url is not None or (config.data_dir / FILE_NAME).exists():
+        return make
+    thread = ThreadPoolExecutor(1)
+    password = thread.submit(make)
+    thread.shutdown(wait=False)
+    return password.result

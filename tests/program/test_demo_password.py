@@ -1,0 +1,70 @@
+"""When the demo's password is hashed: while a first start loads the program, else when it is needed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from deskwire.config.settings import Config
+from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.accounts.people import User
+from deskwire.program import demo_password
+from deskwire.program.demo_password import Password, begun
+from deskwire.storage.sqlite.directory import FILE_NAME
+
+_KIB = 1024
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once a password has been made."""
+    event, new_password = threading.Event(), demo_password.new_password
+
+    def noted(memory_kib: int) -> Password:
+        password = new_password(memory_kib)
+        event.set()
+        return password
+
+    monkeypatch.setattr(demo_password, "new_password", noted)
+    return event
+
+
+def test_on_an_empty_directory_it_is_made_before_anybody_asks(tmp_path: Path, made: threading.Event) -> None:
+    password = begun(Config(data_dir=tmp_path, argon2_memory_kib=_KIB))
+    assert made.wait(10)
+
+    assert password() == password()  # one, however often it is asked for
+    user = User(1, "usr_1", "a@example.com", "A", password().hash)
+    assert Passwords(_KIB).check(user, password().text, "") is user
+
+
+@pytest.mark.parametrize("without", ["a first start", "a demo", "a file"])
+def test_where_nobody_may_ask_it_is_made_when_somebody_does(
+    without: str, tmp_path: Path, made: threading.Event
+) -> None:
+    config = Config(data_dir=tmp_path, argon2_memory_kib=_KIB)
+    if without == "a first start":
+        (tmp_path / FILE_NAME).touch()
+    elif without == "a demo":
+        config = Config(data_dir=tmp_path, argon2_memory_kib=_KIB, demo=False)
+    else:
+        config = Config(data_dir=tmp_path, argon2_memory_kib=_KIB, database_url="postgresql://x/y")
+
+    password = begun(config)
+
+    assert not made.is_set()
+    assert password().hash.startswith("$argon2id$")
+    assert made.is_set()
+
+
+def test_what_goes_wrong_in_the_thread_is_told_to_who_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: int) -> Password:
+        raise MemoryError
+
+    monkeypatch.setattr(demo_password, "new_password", refused)
+    with pytest.raises(MemoryError):
+        begun(Config(data_dir=tmp_path))()
