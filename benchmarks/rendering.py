@@ -23,6 +23,8 @@ _Rows = list[dict[str, Cell]]
 def render(saved: Path, page: Path) -> list[Path]:
     """Write the figures of the run into the page and its plots beside it; what was written.
 
+    Of a run of large installations there are plots alone: the page tells of those in its own words.
+
     Raises ValueError if the page lacks one of its marks.
     """
     document = json.loads(saved.read_text())
@@ -31,10 +33,14 @@ def render(saved: Path, page: Path) -> list[Path]:
     folder = page.parent / PICTURES
     folder.mkdir(exist_ok=True)
     pictures = dict(_pictures(sections))
+    large = "large" in sections
     for old in folder.glob("*.svg"):
-        old.unlink()
+        if old.name.startswith("large") is large:
+            old.unlink()
     for name, picture in pictures.items():
         (folder / f"{name}.svg").write_text(picture)
+    if large:
+        return [*sorted(folder / f"{name}.svg" for name in pictures)]
     before, begin, rest = page.read_text().partition(BEGIN)
     _, end, behind = rest.partition(END)
     if not begin or not end:
@@ -142,6 +148,38 @@ def _growth(rows: _Rows) -> str:
     )
 
 
+_SHOWN: Final = ("inbox: all", "inbox: unread", "backend: updated lately", "counters")
+
+
+def _large_lists(rows: _Rows) -> str:
+    series = [(str(row["what"]).rpartition(": ")[2], _by_size(row)) for row in rows if row["what"] in _SHOWN]
+    return lines("Lists as conversations are stored", "p95 in ms, 50 a page", series, "conversations stored")
+
+
+_JOBS: Final = {
+    "a report of 30 days, processor ms": "report of a month",
+    "a report of a year, processor ms": "report of a year",
+    "a backup": "backup",
+    "its file, GB": "its file",
+}
+
+
+def _large_jobs(rows: _Rows) -> str:
+    series = []
+    for row in rows:
+        if (name := _JOBS.get(str(row["what"]))) is not None:
+            each = [(count, figure / count) for count, figure in _by_size(row)]
+            series.append((name, [(count, figure / each[0][1]) for count, figure in each]))
+    title = "What grows with what it touches, for each conversation stored"
+    return lines(title, "of what it is in the smallest installation", series, "conversations stored")
+
+
+def _by_size(row: Mapping[str, Cell]) -> list[tuple[float, float]]:
+    """The figures of a row by the numbers of conversations that its columns name."""
+    sizes = {name: name.removesuffix(" conversations").replace(",", "") for name in row}
+    return [(float(size), _number(row[name])) for name, size in sizes.items() if size.isdecimal()]
+
+
 _PLOTS: Final[Mapping[str, Callable[[_Rows], str]]] = {
     "route": _grouped("An empty route", "requests a second", "server", "requests/s"),
     "post": _grouped("POST a message", "requests a second", "server", "requests/s"),
@@ -152,5 +190,7 @@ _PLOTS: Final[Mapping[str, Callable[[_Rows], str]]] = {
     "latency": _late,
     "read": _grouped("Read", "answers a second", "what", "answers/s"),
     "growth": _growth,
+    "large-lists": _large_lists,
+    "large-jobs": _large_jobs,
     "memory": _bars("Memory", "KB each", "what", "KB each"),
 }
