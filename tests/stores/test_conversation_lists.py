@@ -225,6 +225,20 @@ def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
         tx.conn.execute("ROLLBACK TO one")
 
 
+@pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
+def test_nothing_is_without_a_rating_and_has_one(tx: Any, sort: Sort) -> None:
+    asked = {"project": 1, "status": "OPEN", "created_at": NOON, "updated_at": NOON, "waiting_since": NOON}
+    for number, rating in enumerate((None, 0, 9)):
+        stored(tx, number, {**asked, "rating": rating})
+    unrated = ConversationFilter(rated=False)
+
+    assert [each.conversation.rating for page in pages(tx, unrated, sort, 5) for each in page] == [None]
+    for among in ((0, 6), (9, 9)):
+        both = replace(unrated, rating=among)
+        assert [*pages(tx, both, sort, 5)] == []
+        assert tx.count_conversations(PROJECT.rowid, both, sort, 5) == 0
+
+
 @pytest.mark.sqlite
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
 def test_no_list_looks_at_conversations_that_its_index_does_not_name(tx: Any, sort: Sort) -> None:

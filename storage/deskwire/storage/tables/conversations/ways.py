@@ -48,7 +48,7 @@ def selective(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[
         yield list(by_tag(project, wanted.tags))
     for attribute in wanted.attributes:
         yield [by_attribute(project, attribute)]
-    if wanted.rated or wanted.rating is not None:
+    if wanted.rated or (wanted.rated is None and wanted.rating is not None):
         yield [by_rating(project)]
     if wanted.visible is False and sort.key != "activity":
         yield [by_hiding(project)]
