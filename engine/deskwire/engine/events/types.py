@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.ids import ulid_value
@@ -364,11 +365,7 @@ class StoredEvent(Struct, frozen=True, eq=False):
 
     def __eq__(self, other: object) -> bool:
         """Tell whether both are the same event, with topics or without."""
-        return isinstance(other, StoredEvent) and (self.position, self.id, self.body) == (
-            other.position,
-            other.id,
-            other.body,
-        )
+        return isinstance(other, StoredEvent) and astuple(self)[:-1] == astuple(other)[:-1]
 
     def __hash__(self) -> int:
         return self.position
