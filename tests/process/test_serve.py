@@ -190,6 +190,15 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, servers: list[Server]) ->
     assert "Traceback" not in log
 
 
+def test_a_directory_that_can_not_be_there_is_named(tmp_path: Path, servers: list[Server]) -> None:
+    servers.append(server := Server(tmp_path / ("x" * 300), "--port", "0"))
+    _, log = server.process.communicate(timeout=START_S)
+    assert server.process.returncode == 1
+    assert "Deskwire can't start: The data directory" in log
+    assert "File name too long" in log
+    assert "Traceback" not in log
+
+
 def test_a_start_that_failed_leaves_a_directory_that_the_next_one_can_use(
     tmp_path: Path, servers: list[Server]
 ) -> None:

@@ -59,6 +59,13 @@ def test_where_nobody_may_ask_it_is_made_when_somebody_does(
     assert made.is_set()
 
 
+def test_a_directory_that_nobody_can_look_into_is_left_to_who_opens_it(
+    tmp_path: Path, made: threading.Event
+) -> None:
+    begun(Config(data_dir=tmp_path / ("x" * 300), argon2_memory_kib=_KIB))
+    assert not made.is_set()
+
+
 def test_what_goes_wrong_in_the_thread_is_told_to_who_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

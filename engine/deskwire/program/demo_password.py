@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -30,9 +31,16 @@ def new_password(memory_kib: int) -> Password:
 def begun(config: Config) -> Callable[[], Password]:
     """Return what gives the demo's password and may take long: made when it is called, or from now on if no database is there yet."""
     make = partial(new_password, config.argon2_memory_kib)
-    if not config.demo or config.database_url is not None or (config.data_dir / FILE_NAME).exists():
+    if not config.demo or config.database_url is not None or not _is_absent(config.data_dir / FILE_NAME):
         return make
     thread = ThreadPoolExecutor(1)
     password = thread.submit(make)
     thread.shutdown(wait=False)
     return password.result
+
+
+def _is_absent(file: Path) -> bool:
+    try:
+        return not file.exists()
+    except OSError:  # whoever opens it says what is wrong
+        return False

@@ -37,7 +37,7 @@ from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.logs.setup import say
 from deskwire.program import nodes, wiring
-from deskwire.program.demo_password import Password, begun
+from deskwire.program.demo_password import Password, new_password
 from deskwire.program.errors import StartError
 from deskwire.program.first_start import (
     DEMO_FILE,
@@ -231,7 +231,9 @@ async def serve(
                     wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings))
                 if config.database_url is None:
                     await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
-                await _front(parts, services, password or begun(config), task_status)
+                await _front(
+                    parts, services, password or partial(new_password, config.argon2_memory_kib), task_status
+                )
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
