@@ -130,6 +130,44 @@ def test_a_saved_run_becomes_tables_and_plots_between_the_marks_of_a_page(
         assert ElementTree.fromstring(text).get("viewBox", "").startswith("0 0 700 ")
 
 
+def test_a_run_of_large_installations_becomes_plots_alone(tmp_path: Path) -> None:
+    sizes = ["10,000 conversations", "1,000,000 conversations"]
+    sections = [
+        {"name": "large", "title": "", "columns": [], "rows": [], "note": ""},
+        {
+            "name": "large-lists",
+            "title": "",
+            "columns": ["what", *sizes],
+            "rows": [["inbox: all", 9.0, 14.0]],
+            "note": "",
+        },
+        {
+            "name": "large-jobs",
+            "title": "",
+            "columns": ["what", *sizes],
+            "rows": [["a backup", 4.0, 100.0]],
+            "note": "",
+        },
+    ]
+    (run := tmp_path / "run.json").write_text(json.dumps({"sections": sections}))
+    (page := tmp_path / "performance.md").write_text(PAGE)
+    (folder := tmp_path / "performance").mkdir()
+    for name in ("large-gone", "post"):
+        (folder / f"{name}.svg").write_text("of an older run")
+
+    written = render(run, page)
+
+    assert page.read_text() == PAGE
+    assert sorted(written) == [folder / "large-jobs.svg", folder / "large-lists.svg"]
+    assert sorted(folder.iterdir()) == [*sorted(written), folder / "post.svg"]  # of other runs
+    lists, jobs = ((folder / f"{name}.svg").read_text() for name in ("large-lists", "large-jobs"))
+    assert ">all</text>" in lists
+    assert ">1,000,000</text>" in lists
+    assert (
+        "540.0 48.0" not in jobs.partition("line s0")[2].partition("/>")[0]
+    )  # a quarter of it for each conversation
+
+
 def test_a_page_without_marks_is_left_as_it_is(saved: Path, tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text("# Performance\n")

@@ -221,8 +221,9 @@ async def test_changes_are_refused_while_too_many_wait_for_the_disk_and_reads_ar
     stores: list[AnyStore], tmp_path: Path
 ) -> None:
     async with running(tmp_path, writer_queue=16) as service, trio.open_nursery() as nursery:
-        while not (await scrape(service))("retention_done_timestamp_seconds"):
-            pass  # it writes at the start, too
+        with trio.fail_after(10):
+            while not (await scrape(service))("retention_done_timestamp_seconds"):
+                pass  # it writes at the start, too
         held = Held(stores[0], nursery)
         await held.there()
         for _ in range(7):
