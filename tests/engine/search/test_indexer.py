@@ -175,3 +175,21 @@ async def test_it_pauses_for_what_others_write_down_to_its_share_and_takes_more_
     assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / SHARE - 1))
     kept.indexer.progress.behind_since = trio.current_time() - LATE_S - 1
     assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / LATE_SHARE - 1))
+
+
+async def test_it_takes_in_more_at_a_time_while_nobody_writes(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deskwire.engine.search.indexer.ROWS", 1)
+    monkeypatch.setattr("deskwire.engine.search.indexer.ROWS_ALONE", 3)
+    for _ in range(9):
+        await kept.say("words")
+    kept.index.takes_s = 10
+    taken_in = []
+    for step in range(5):
+        await trio.sleep(5)  # a write is under way
+        if step == 2:
+            kept.commits.tell(Commit())
+        await trio.sleep(6)
+        taken_in.append(kept.indexer.progress.messages)
+    assert taken_in == [1, 4, 7, 8, 9]

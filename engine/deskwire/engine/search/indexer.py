@@ -20,7 +20,7 @@ from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.search.ports import Index, SourceReader, SourceTransaction
-from deskwire.engine.search.taking_in import Intake, next_intake, take_in
+from deskwire.engine.search.taking_in import ROWS, ROWS_ALONE, Intake, next_intake, take_in
 
 log: Final = structlog.get_logger(__name__)
 
@@ -153,18 +153,20 @@ class Indexer:
             self._erased_at = trio.current_time()
 
     async def _take_in_all(self) -> None:
+        rows = ROWS
         while True:
             written, began = self._written, trio.current_time()
             bound = await self._index.bound()
             position, complete = self._index.position, self._index.complete
             intake = await self._store.read(
-                partial(next_intake, position=position, complete=complete, bound=bound)
+                partial(next_intake, position=position, complete=complete, bound=bound, rows=rows)
             )
             if intake is None:
                 self.progress.behind_since = None if self._written == written else began
                 return
             await self._index.write(partial(take_in, intake=intake))
             self._tell(intake)
+            rows = ROWS_ALONE if self._written == written else ROWS
             if self._written != written:
                 await trio.sleep(self._pause_s(trio.current_time() - began, self._written - written))
 

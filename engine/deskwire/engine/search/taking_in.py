@@ -20,8 +20,11 @@ from deskwire.engine.search.words import words_of
 ROWS: Final = 500
 """Messages, changes and conversations, of each so many, that are taken in by one transaction at most."""
 
-CHARACTERS: Final = 200_000
-"""Characters of messages after which a transaction takes no more of them."""
+ROWS_ALONE: Final = 2_000
+"""The same while nobody else writes: words that conversations share are then written a third less often."""
+
+CHARACTERS: Final = 400
+"""Characters of messages for each of these rows after which a transaction takes no more messages."""
 
 
 class Intake(Struct, frozen=True):
@@ -41,18 +44,24 @@ class Intake(Struct, frozen=True):
 
 
 def next_intake(
-    reader: SourceReader, position: Position, *, complete: bool, bound: Position = EVERYTHING
+    reader: SourceReader,
+    position: Position,
+    *,
+    complete: bool,
+    bound: Position = EVERYTHING,
+    rows: int = ROWS,
 ) -> Intake | None:
     """Return what comes behind a position; None if the index has all.
 
     Args:
         complete: whether the index knows that it once had all.
         bound: the rows up to which something is taken in; what is behind them may still get predecessors.
+        rows: how many messages, changes and conversations at most, of each.
     """
-    changes = [each for each in reader.search_changes(position.change, ROWS) if each.number <= bound.change]
+    changes = [each for each in reader.search_changes(position.change, rows) if each.number <= bound.change]
     left = [change.message for change in changes if change.message is not None]
-    texts, cut = _texts(reader, min([position.message, *left]), bound.message)
-    begun = [title for title in reader.titles(position.conversation, ROWS) if title.row <= bound.conversation]
+    texts, cut = _texts(reader, min([position.message, *left]), bound.message, rows)
+    begun = [title for title in reader.titles(position.conversation, rows) if title.row <= bound.conversation]
     if complete and not (changes or texts or begun):
         return None
     known = {change.conversation: reader.title(change.conversation) for change in changes}
@@ -67,7 +76,7 @@ def next_intake(
         [conversation for conversation, title in known.items() if title is None],
         _reworded(reader, [known[change.conversation] for change in changes if change.reworded]),
         after,
-        not cut and len(changes) < ROWS and len(begun) < ROWS,
+        not cut and len(changes) < rows and len(begun) < rows,
     )
 
 
@@ -87,16 +96,16 @@ def take_in(tx: IndexTransaction, intake: Intake) -> None:
     tx.move_to(intake.position, complete=intake.all)
 
 
-def _texts(reader: SourceReader, after: int, upto: int) -> tuple[list[Text], bool]:
+def _texts(reader: SourceReader, after: int, upto: int, rows: int) -> tuple[list[Text], bool]:
     """Return the texts behind a row, as many as one transaction takes, and whether there may be more of them."""
     texts: list[Text] = []
     characters = 0
-    for text in reader.texts(after, ROWS):
+    for text in reader.texts(after, rows):
         if text.row > upto:
             break
         texts.append(text)
         characters += len(text.text)
-        if len(texts) == ROWS or characters >= CHARACTERS:
+        if len(texts) == rows or characters >= rows * CHARACTERS:
             return texts, True
     return texts, False
 
