@@ -304,6 +304,49 @@ def test_a_list_by_activity_is_in_the_order_of_its_index(
 
 
 @pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("wanted", "sort", "bound"),
+    [
+        (ConversationFilter(changed_before=NOON), Sort(), "by_status (project=? AND archived=? AND status=? AND hour<?)"),
+        (ConversationFilter(until=NOON), Sort("created"), "by_creation (project=? AND archived=? AND status=? AND created_at<?)"),
+        (ConversationFilter(changed_before=NOON), Sort("created"), "by_creation (project=? AND archived=? AND status=? AND created_at<?)"),
+    ],
+)  # fmt: skip
+def test_a_list_by_one_time_that_is_bounded_by_another_begins_at_the_bound(
+    tx: Any, wanted: ConversationFilter, sort: Sort, bound: str
+) -> None:
+    *ways, out_of_order = ways_of(1, wanted, sort)
+    for way, index in [*((way, bound) for way in ways), (out_of_order, "out_of_order (project=?)")]:
+        sql, values = page_query(way, wanted, sort, None, 50)
+        plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
+        assert plan[0] == f"SEARCH c USING INDEX conversations_{index}"
+
+
+@pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
+def test_conversations_whose_times_are_out_of_order_are_listed_and_counted_once(tx: Any, sort: Sort) -> None:
+    day = 24 * HOUR
+    times = [  # of the creation, the last message and the last change
+        (NOON, NOON + HOUR, NOON + HOUR),
+        (NOON + 3 * day, NOON, NOON),
+        (NOON, NOON + 3 * day, NOON),
+        (NOON + 3 * day, NOON + 2 * day, NOON + day),
+        (NOON, NOON, NOON + 3 * day),
+    ]
+    for number, (created, active, changed) in enumerate(times):
+        fields = {"created_at": created, "last_message_at": active, "updated_at": changed}
+        stored(tx, number, {"project": PROJECT.rowid, "status": "OPEN", "waiting_since": NOON, **fields})
+    before = NOON + day + 1
+    for wanted, expected in (
+        (ConversationFilter(changed_before=before), {0, 1, 2, 3}),
+        (ConversationFilter(until=before), {0, 1, 4}),
+        (ConversationFilter(until=before, changed_before=before), {0, 1}),
+    ):
+        found = [each.conversation.id for page in pages(tx, wanted, sort, 2) for each in page]
+        assert sorted(found) == sorted(f"cnv_{number}" for number in expected)
+        assert tx.count_conversations(PROJECT.rowid, wanted, sort, 50) == len(expected)
+
+
+@pytest.mark.sqlite
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_texts_are_looked_at_in_the_order_of_the_list(tx: Any, order: Any) -> None:
     """Not in all conversations of an hour before the first is known."""

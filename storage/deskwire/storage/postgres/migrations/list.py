@@ -65,6 +65,11 @@ _BY_HOUR: Final = (
 )
 """A program that is older reads lists by activity without an index meanwhile."""
 
+_OUT_OF_ORDER: Final = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_out_of_order ON conversations (project, rowid)
+WHERE activity < created_at OR updated_at < activity
+"""
+
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
     Migration("m0002_lists_by_change", "m0001_baseline", indexes=(_BY_CHANGE,)),
@@ -95,6 +100,7 @@ MIGRATIONS: Final = (
         ),
     ),
     Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
+    Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
 )
 
 RECORDS: Final = "schema_migrations"

@@ -56,6 +56,7 @@ from deskwire.storage.sqlite.migrations import (
     m0044_attributes_of_conversations,
     m0045_the_times_of_messages,
     m0046_events_of_projects,
+    m0047_times_out_of_order,
 )
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ SCRIPTS: Final = {
         m0044_attributes_of_conversations,
         m0045_the_times_of_messages,
         m0046_events_of_projects,
+        m0047_times_out_of_order,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from deskwire.engine.conversations.conversation import Status
 from deskwire.engine.conversations.listing import AttributeIs, ConversationFilter, Sort
+from deskwire.engine.core.values import replace
 from deskwire.storage.tables.conversations.attributes import number_key, text_key
 from deskwire.storage.tables.conversations.columns import HOUR_MS
 
@@ -101,8 +102,40 @@ def _beside(table: str, key: str, terms: tuple[Term, ...], told: frozenset[str])
     return Way(f"{table} {{and_then}} conversations c ON c.rowid = {key}", terms, told, counted=table)
 
 
+_OUT_OF_ORDER: Final = "(c.activity < c.created_at OR c.updated_at < c.activity)"
+
+
 def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Way]:
-    """Yield the ways to the conversations of a list, whatever tags they have."""
+    """Yield the ways to the conversations of a list, whatever tags they have.
+
+    Nearly all conversations were created before they were last active, and changed not before that: a list that has those
+    changed before some time, by their activity, begins at that time. Those that are out of order, because they were imported so or
+    a clock was put back, have a way of their own.
+    """
+    before = _in_front_of(wanted, sort)
+    if before is None:
+        yield from _in_any_order(project, wanted, sort)
+        return
+    bounds: Sequence[Term] = [("c.created_at < ?", (before,))]
+    if sort.key == "activity":
+        bounds = [*hours_of(None, before)]
+    for way in _in_any_order(project, wanted, sort):
+        yield replace(way, terms=(*way.terms, *bounds), own=f"NOT {_OUT_OF_ORDER}")
+    terms: tuple[Term, ...] = (("c.project = ?", (project,)), (_OUT_OF_ORDER, ()))
+    source = _indexed("conversations_out_of_order")
+    yield Way(source, terms, frozenset(), hours=sort.key == "activity")
+
+
+def _in_front_of(wanted: ConversationFilter, sort: Sort) -> int | None:
+    """Return the time in front of which a list's conversations are in its order, unless their times are out of order."""
+    bounds = {
+        "activity": (wanted.changed_before,),
+        "created": (wanted.until, wanted.changed_before),
+    }.get(sort.key, ())
+    return min((each for each in bounds if each is not None), default=None)
+
+
+def _in_any_order(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Way]:
     home: Term = ("c.project = ?", (project,))
     statuses, archived = _possible(wanted, sort)
     terms: tuple[Term, ...]
