@@ -23,6 +23,7 @@ from benchmarks.report import Cell, Section, percentile
 from benchmarks.scale import Scale
 from benchmarks.searching import complete, dashboard, vocabulary
 from benchmarks.service import Server, deskwire
+from benchmarks.surveying import insights
 from benchmarks.taking import in_turn, middle, ratio, take
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.search.file import prepared
@@ -164,6 +165,7 @@ def _by_itself(
             "a report of 30 days, processor ms": month.ms,
             "a report of a year, processor ms": year.ms,
         }
+        jobs |= insights(scale, database, server)
         jobs |= _backed_up(scale, database, server)
     jobs |= _retained(scale, database)
     return lists, jobs
