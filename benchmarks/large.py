@@ -153,6 +153,7 @@ def _by_itself(
     began = time.perf_counter()
     with deskwire(database.directory, read_timeout_s="60") as server:  # what takes long is to have a figure
         ready_s = time.perf_counter() - began
+        complete(server)  # what was posted above goes on into the search index
         indexed = database.conversations <= scale.indexed
         lists = {
             name: _asked(scale, server, paths, key) if indexed or not name.startswith(_SEARCH) else _Figure()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deskwire.engine.core.clock import iso
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import DEFINITION, refreshed, respond, survey
 from tests.support.sockets.model_server import http, model_server
@@ -193,6 +194,7 @@ async def test_with_a_model_the_refresh_has_its_themes_and_summary(tmp_path: Pat
         model.answer({"themes": [theme], "summary": "Two people waited."})
         ended = await refreshed(service, made)
         assert (ended["status"], ended["source"]) == ("done", "model")
+        assert ended["endedAt"] >= iso(model.asked_at[-1])
         path = f"/engagement/surveys/{made['id']}/insights"
         found = (await service.dashboard.get(path)).json()
         assert found["summary"] == "Two people waited."

@@ -10,6 +10,8 @@ from typing import Any, Final
 import orjson
 import trio
 
+from deskwire.engine.core.clock import wall_clock
+
 NEVER: Final = b""
 """A reply that does not come."""
 
@@ -29,12 +31,13 @@ def said(content: str) -> bytes:
 
 @dataclass
 class ModelServer:
-    """A running server: what it answers next, and what it was asked."""
+    """A running server: what it answers next, and what it was asked, and when (ms)."""
 
     url: str
     reply: bytes = NEVER
     heads: list[str] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
+    asked_at: list[int] = field(default_factory=list)
     reached: trio.Event = field(default_factory=trio.Event)
 
     def answer(self, document: Mapping[str, Any]) -> None:
@@ -52,6 +55,7 @@ class ModelServer:
             body += await stream.receive_some()
         self.heads.append(head.decode())
         self.asked.append(orjson.loads(body))
+        self.asked_at.append(wall_clock())
         self.reached.set()
         if self.reply == NEVER:
             await trio.sleep_forever()

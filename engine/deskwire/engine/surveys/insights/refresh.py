@@ -233,7 +233,7 @@ class Refreshes:
             run.refresh,
             status="done",
             progress=1.0,
-            ended_at=now,
+            ended_at=self._clock(),
             responses=len(sample.responses),
             scores=computed.scores,
             source=computed.source,
