@@ -105,35 +105,32 @@ class ConversationListReads(Queries):
     def _in_order_of_change(
         self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
     ) -> list[Place]:
-        """Return the first places of a list by change, read in parts from both of its ways (`by_change`)."""
-        descending = is_descending(sort)
-        places: list[Place] = []
-        size, behind = limit, after
-        while True:
-            rows: list[Sequence[int]] = []
-            ends = []
-            for each in by_change(project):
-                sql, values = part_query(each, wanted, sort, behind, size)
-                part = self.conn.execute(self.dialect.text(sql), values).fetchall()
-                rows += part
-                if len(part) == size:
-                    ends.append((part[-1][0], part[-1][1]))
-            end = (max(ends) if descending else min(ends)) if ends else None
-            known = sorted((row[0], row[1]) for row in rows if row[2] and _is_known(row, end, descending))
-            places += [Place(*place) for place in (reversed(known) if descending else known)]
-            if len(places) >= limit or end is None:
-                return places[:limit]
-            size, behind = min(4 * size, _PART_MAX), Place(*end)
+        """Return the first places of a list by change, from both of its ways (`by_change`), read as far as the page goes."""
+        rows = [self._changed(way, wanted, sort, after, limit) for way in by_change(project)]
+        found = merge(*rows, reverse=is_descending(sort))
+        return list(islice((Place(value, rowid) for value, rowid, shown in found if shown), limit))
+
+    def _changed(
+        self, way: ChangeWay, wanted: ConversationFilter, sort: Sort, after: Place | None, size: int
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield the rows of `part_query` one after the other; they are read in parts where a statement has to end to be read."""
+        if self.dialect is SQLITE:
+            size = _ALL
+        behind, is_more = after, True
+        while is_more:
+            read = 0
+            sql, values = part_query(way, wanted, sort, behind, size)
+            for row in self.conn.execute(self.dialect.text(sql), values):
+                yield row
+                behind, read = Place(row[0], row[1]), read + 1
+            is_more = read == size
+            size = min(4 * size, _PART_MAX)
 
 
+_ALL: Final = -1
+"""The size of a part with all rows; SQLite reads them as they are asked for."""
 _PART_MAX: Final = 4_000
-"""Rows that a list by change reads at a time; it begins with as many as the page has."""
-
-
-def _is_known(row: Sequence[int], end: tuple[int, int] | None, descending: bool) -> bool:
-    """Return whether all rows in front of this one were read: whether it is not behind the end of the shorter part."""
-    place = (row[0], row[1])
-    return end is None or (place >= end if descending else place <= end)
+"""Rows that a list by change reads at a time from PostgreSQL; it begins with as many as the page has."""
 
 
 _ROWID: Final = SELECTED.split(", ").index("c.rowid")
