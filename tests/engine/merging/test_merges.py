@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,7 +31,7 @@ from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.dialect import SQLITE
 from tests.engine.privacy.test_erasure import Unruly
 from tests.stores.test_surveys import response, survey
-from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, create, post
+from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, create, post, running
 from tests.support.seeing import seen
 
 CONVERSATIONS, RESPONSES, TICKETS, ENTRIES = 5, 3, 3, 3
@@ -145,15 +145,17 @@ async def merged_up_to(store: InlineStore, cut: int) -> bool:
 
     async def until_dead() -> None:
         nonlocal left
+        await trio.lowlevel.checkpoint()
         if not left:
             dead.set()
-            await trio.sleep_forever()
+            raise Unavailable("The process is dead.")
         left -= 1
 
     async def merge(merges: Merges) -> None:
         nonlocal whole
-        await merges.merge(PROJECT, WANTED)
-        whole = True
+        with suppress(Unavailable):
+            await merges.merge(PROJECT, WANTED)
+            whole = True
         dead.set()
 
     store.before_write = until_dead
@@ -193,6 +195,23 @@ async def test_a_caller_is_told_when_it_takes_long_and_hears_of_the_end_later(
         await merges.merge(PROJECT, WANTED)
     check(store)
     store.close()
+
+
+async def test_a_merge_is_carried_out_whose_caller_leaves_while_it_begins(tmp_path: Path) -> None:
+    async with running(tmp_path) as service, trio.open_nursery() as nursery:
+        await service.store.write(lambda tx: put_contact(tx, PROJECT, ContactRef("known", {}), NOON))
+        await service.directory.create(PROJECT, create("visitor"))
+        merges = Merges(nursery, service.store, HandClock(), service.directory)
+        with trio.CancelScope() as caller:
+            caller.cancel()
+            await merges.merge(PROJECT, WANTED)
+        assert caller.cancelled_caught
+        with trio.fail_after(10):
+            known = await merges.merge(PROJECT, WANTED)  # waits for it, if it has begun and not ended
+        left = await service.store.read(
+            lambda reader: (reader.merges(), reader.conversation_ids(known.rowid))
+        )
+        assert (left[0], len(left[1])) == ([], 1)
 
 
 async def test_a_merge_into_the_source_of_another_one_waits_for_that(

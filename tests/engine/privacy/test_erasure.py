@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +18,7 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.tasks.failure import PAUSE_S
 from deskwire.engine.privacy.erasure import ANSWER_S, Erasures
-from tests.support.builders import PROJECT, HandClock, InlineStore, create
+from tests.support.builders import PROJECT, HandClock, InlineStore, create, running
 from tests.support.failures import cancelled, failures_logged
 from tests.support.seeing import seen
 
@@ -84,6 +84,23 @@ async def test_a_caller_is_told_when_it_takes_long_and_may_ask_again(
         assert (again.user_id, conversations(store)) == ("user-1", 0)
         with pytest.raises(NotFound):
             await erasures.erase(PROJECT, "user-1")
+
+
+async def test_an_erasure_is_carried_out_whose_caller_leaves_while_it_is_marked(tmp_path: Path) -> None:
+    """Its mark is committed all the same, so nobody could find the contact to ask again."""
+    async with running(tmp_path) as service, trio.open_nursery() as nursery:
+        await service.directory.create(PROJECT, create())
+        erasures = Erasures(nursery, service.store, HandClock(), service.directory)
+        with trio.CancelScope() as caller:
+            caller.cancel()
+            await erasures.erase(PROJECT, "user-1")
+        with trio.fail_after(10):
+            with suppress(NotFound):
+                await erasures.erase(PROJECT, "user-1")  # waits for it, unless it has ended
+        left = await service.store.read(
+            lambda reader: (reader.contact(PROJECT.rowid, "user-1"), reader.erasing())
+        )
+        assert left == (None, [])
 
 
 async def test_a_restart_takes_an_erasure_up_and_a_caller_finds_it(

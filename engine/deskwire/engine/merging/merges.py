@@ -128,7 +128,8 @@ class Merges:
         store = InNameOf(by, self._store)
         while True:
             try:
-                return await store.write(lambda tx: begin(tx, project, wanted, mine, self._clock()))
+                with trio.CancelScope(shield=True):  # what has begun is carried out, whoever waits for it
+                    return await store.write(lambda tx: begin(tx, project, wanted, mine, self._clock()))
             except InTheWay as other:
                 await self._joined(project, other.merge).done.wait()
 

@@ -105,7 +105,8 @@ class Erasures:
         key = (project.rowid, user_id)
         try:
             mine = self._cluster.node.incarnation
-            contact = await InNameOf(by, self._store).write(lambda tx: _mark(tx, *key, mine))
+            with trio.CancelScope(shield=True):  # what is marked has to be carried out, whoever waits for it
+                contact = await InNameOf(by, self._store).write(lambda tx: _mark(tx, *key, mine))
         except NotFound:
             erasure = self._under_way.get(key) or await self._elsewhere(project, user_id)
             if erasure is None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 import trio
@@ -15,6 +15,8 @@ from deskwire.engine.core.tasks.failure import kept_running
 from deskwire.engine.surveys.find import find_survey
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
+
+T = TypeVar("T")
 
 log: Final = structlog.get_logger(__name__)
 
@@ -30,9 +32,15 @@ class Removals:
         self._nursery = nursery
         self._store = store
 
-    def begin(self) -> None:
-        """Begin to clear what belongs to surveys that are out of sight."""
+    async def behind(self, removal: Awaitable[T]) -> T:
+        """Wait for the write that puts a survey out of sight, and clear behind it what belongs to the survey; return what the write does.
+
+        Raises what the write raises. Cancellation: both go on.
+        """
+        with trio.CancelScope(shield=True):
+            result = await removal
         Context().run(self._nursery.start_soon, kept_running, "surveys.removal", self.clear)
+        return result
 
     async def clear(self) -> None:
         """Clear all surveys that are out of sight; called at the start, too, for those that a stop has cut short."""
