@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock, memory_stream_pair
 from wsproto.events import CloseConnection, Ping, Pong, TextMessage
 
@@ -343,6 +344,19 @@ async def test_a_connection_whose_project_is_looked_up_at_the_stop_is_told_to_co
         stream.close_all(RESTARTING)
         assert (await peer.message())["data"]["code"] == RESTARTING.code
         nursery.cancel_scope.cancel()
+
+
+async def test_a_client_is_told_to_come_back_where_its_events_can_not_be_read(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, peer: RawPeer
+) -> None:
+    await subscribe(peer, stage)
+    store.read_failure = Unavailable("It can't be read.", code="storage_failed")
+    with capture_logs() as logged, trio.fail_after(1):
+        await stage.emit(200)  # more than the log has in memory
+        goodbye = (await peer.message())["data"]
+    assert (goodbye["code"], goodbye["message"]) == (4100, "The events can't be read now; connect again.")
+    told = [(each["event"], each["log_level"], each["reason"]) for each in logged]
+    assert told == [("stream.cut_off", "warning", "storage_failed")]
 
 
 async def test_a_database_that_can_not_be_read_puts_a_revocation_off_by_a_moment(

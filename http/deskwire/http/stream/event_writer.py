@@ -9,8 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+import structlog
 import trio
 
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http.stream import pusher
 from deskwire.http.stream.flusher import Flusher
@@ -18,6 +20,8 @@ from deskwire.http.stream.lifetime import Lifetime
 from deskwire.http.stream.timekeeper import Timekeeper
 from deskwire.http.stream.websocket.frames import text_frame
 from deskwire.http.stream.writer import SocketWriter
+
+log: Final = structlog.get_logger(__name__)
 
 _WRITE_BYTES: Final = 64 * 1024
 """Bytes of frames after which one write of several channels is full."""
@@ -90,7 +94,12 @@ class EventWriter:
         while self._writer.rest or self._pending:
             subscription, batch = next(iter(self._pending), None), None
             if subscription is not None and subscription.current:
-                batch = subscription.recent() or await subscription.stored()
+                try:
+                    batch = subscription.recent() or await subscription.stored()
+                except Unavailable as error:  # the client comes back, and goes on where it was
+                    log.warning("stream.cut_off", channel=subscription.channel.name, reason=error.reason)
+                    self._lifetime.end(pusher.UNREADABLE)
+                    return
             async with self._writer.lock:
                 if self._writer.ending:
                     return

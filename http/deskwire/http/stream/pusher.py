@@ -90,6 +90,7 @@ TOO_MANY_MESSAGES: Final = Close(
 TOO_MANY_BYTES: Final = Close(
     CloseCode.RECONNECT_LATER, "More bytes than a connection may send; connect again."
 )
+UNREADABLE: Final = Close(CloseCode.RECONNECT_LATER, "The events can't be read now; connect again.")
 LAPSED: Final = Close(
     CloseCode.RECONNECT_LATER, "This node can't hold the channel any longer; connect again."
 )
