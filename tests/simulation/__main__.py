@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from tests.simulation.life import Verdict, live_alone
 
@@ -20,8 +20,9 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="print all that happens in each life")
     options = parser.parse_args()
     began, lives, failed = time.monotonic(), list[Verdict](), list[int]()
-    with ProcessPoolExecutor(options.jobs, max_tasks_per_child=200) as pool:
-        for verdict in pool.map(live_alone, range(options.first, options.first + options.seeds)):
+    # ProcessPoolExecutor hangs when its processes have had their tasks: github.com/python/cpython/issues/115634
+    with get_context("spawn").Pool(options.jobs, maxtasksperchild=200) as pool:
+        for verdict in pool.imap(live_alone, range(options.first, options.first + options.seeds)):
             lives.append(verdict)
             _tell(verdict, trace=options.trace)
             if verdict.problems:

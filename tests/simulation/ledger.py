@@ -31,6 +31,11 @@ HELD_S: Final = 170.0
 PATIENCE_S: Final = 300.0
 """A request with a key is not sent again so shortly before the key may be forgotten."""
 
+_CONTACTS: Final = (
+    "SELECT c.id, k.user_id, k.erasing = 3 AND t.erasing = 0 FROM conversations c JOIN contacts k ON k.rowid = c.contact "
+    "LEFT JOIN contacts t ON t.rowid = k.merged_into"
+)
+"""Each conversation with its contact, and whether that was merged into one who is not being erased."""
 _RECOVERED: Final = (
     "SELECT position, id, type, project, conversation, sequence, body FROM events "
     "WHERE internal = 0 AND position > ?"
@@ -89,6 +94,9 @@ class Ledger:
         self._faded: dict[str, float] = {}
         self._former: dict[str, set[bytes]] = defaultdict(set)
         self._lanes: set[int] = set()
+        self._contacts: dict[str, str] = {}
+        self._merged: set[tuple[str, str]] = set()
+        self._promised_merged: set[tuple[str, str]] = set()
         self._heard: dict[int, tuple[float, str | None]] = {}
 
     # What clients hear
@@ -106,6 +114,8 @@ class Ledger:
             self._check_answer(wish, body, replayed)
         wish.answers.append(body)
         shown = orjson.loads(body)
+        if wish.path.endswith("/merge"):
+            self._promised_merged.add((wish.body["from"], shown["userId"]))
         if wish.takes_away:
             self._faded.setdefault(wish.takes_away, self._now())
         elif wish.method == "DELETE":
@@ -168,12 +178,17 @@ class Ledger:
         newest = max(self._heard, default=0)
         if event.position <= newest:
             self._wrong(f"event {event.position} came after {newest}")
-        conversation = _conversation(orjson.loads(event.body))
+        data = orjson.loads(event.body)["data"]
+        conversation: str | None = data.get("conversation", {}).get("id")
         self.events += 1
         if event.conversation is not None:
             self._lanes.add(event.conversation)
         self._heard[event.position] = (self._now(), conversation)
         self.bodies[event.id] = event.body
+        if event.type == "contact.merged":
+            self._merged.add((data["merged"]["userId"], data["contact"]["userId"]))
+        if conversation is not None and "contact" in data["conversation"]:
+            self._contacts[conversation] = data["conversation"]["contact"]["userId"]
         if event.type == "conversation.deleted":
             assert conversation is not None
             self._deleted.add(conversation)
@@ -198,13 +213,14 @@ class Ledger:
             self._rewrite(event_id, body)  # that was committed as well, and nobody was told
         return Commit(events, (), frozenset(gone(connection, self._lanes)))
 
-    def audit(self, connection: sqlite3.Connection) -> None:
-        """Look whether everything is there that must be, and nothing twice."""
+    def audit(self, connection: sqlite3.Connection, *, settled: bool) -> None:
+        """Look whether everything is there that must be, and nothing twice; once all is `settled`, whether all that began has ended."""
         if (verdict := connection.execute("PRAGMA quick_check(3)").fetchall()) != [("ok",)]:
             self._wrong(f"the database is damaged: {verdict}")
         there = dict(connection.execute("SELECT id, sequence FROM conversations").fetchall())
         self._audit_events(connection)
         self._audit_conversations(there)
+        self._audit_contacts(connection, settled=settled)
         rows = connection.execute("SELECT substr(text, 1, 12) FROM messages")
         titles = connection.execute("SELECT json_extract(attributes, '$.mark') FROM conversations")
         marks = Counter(mark for (mark,) in (*rows, *titles))
@@ -238,6 +254,20 @@ class Ledger:
         if back := self._promised_gone & there.keys():
             self._wrong(f"{sorted(back)} were deleted, and are there")
 
+    def _audit_contacts(self, connection: sqlite3.Connection, *, settled: bool) -> None:
+        for conversation, contact, was_left in connection.execute(_CONTACTS):
+            if self._contacts.get(conversation) != contact:
+                self._wrong(
+                    f"{conversation} is {contact}'s, its events say {self._contacts.get(conversation)}'s"
+                )
+            if was_left:
+                self._wrong(f"{conversation} was left with {contact}, who was merged")
+        if lost := self._promised_merged - self._merged:
+            self._wrong(f"merges {sorted(lost)} were acknowledged, and nobody was told")
+        under_way = connection.execute("SELECT user_id FROM contacts WHERE erasing IN (1, 2)").fetchall()
+        if settled and under_way:
+            self._wrong(f"merges and erasures of {under_way} never end")
+
     def _audit_wish(self, wish: Wish, count: int, there: dict[str, int]) -> None:
         if count > 1:
             self._wrong(f"{wish.method} {wish.path} under its key {wish.key} was carried out {count} times")
@@ -261,10 +291,5 @@ class Ledger:
 def gone(connection: sqlite3.Connection, lanes: Iterable[int]) -> list[int]:
     """Those of `lanes` (conversations, and contacts as negative numbers) that are not there any more."""
     there = {rowid for (rowid,) in connection.execute("SELECT rowid FROM conversations")}
-    there |= {-rowid for (rowid,) in connection.execute("SELECT rowid FROM contacts WHERE erasing = 0")}
+    there |= {-rowid for (rowid,) in connection.execute("SELECT rowid FROM contacts WHERE erasing != 1")}
     return [lane for lane in lanes if lane not in there]
-
-
-def _conversation(envelope: dict[str, Any]) -> str | None:
-    conversation: str | None = envelope["data"].get("conversation", {}).get("id")
-    return conversation

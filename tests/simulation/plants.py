@@ -15,6 +15,7 @@ import trio
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.merging import merges
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
@@ -166,6 +167,11 @@ def _leave_erased_text(patch: Patch) -> None:
     patch.setattr("deskwire.storage.sqlite.scrub.scrubbed", lambda page, *_: page)
 
 
+def _say_that_a_merge_is_over(patch: Patch) -> None:
+    """A merge ends when its conversations have moved, and is told to nobody."""
+    patch.setattr(merges, "end_merge", lambda *_: True)
+
+
 PLANTS: Final[Mapping[str, Callable[[Patch], None]]] = {
     bug.__name__.strip("_"): bug
     for bug in (
@@ -184,6 +190,7 @@ PLANTS: Final[Mapping[str, Callable[[Patch], None]]] = {
         _lose_an_event_of_the_stream,
         _write_to_who_lost_the_channel,
         _leave_erased_text,
+        _say_that_a_merge_is_over,
     )
 }
 

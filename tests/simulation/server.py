@@ -193,6 +193,7 @@ class Server:
         services = self._services(actors, self.directory, links)
         retention = self._retention(self.directory)
         actors.start_soon(retention.run, config.retention_interval_s)
+        await services.merges.resume()
         await services.erasures.resume()
         actors.start_soon(self._waits.run)
         self.services = services
@@ -305,8 +306,8 @@ class Server:
 
     def _publish(self, commit: Commit) -> None:
         self._world.published(commit)
-        self.log.publish(commit.events, commit.erased)
-        self.dispatcher.commit_nowait(commit.deliveries, commit.erased)
+        self.log.publish(commit.events, commit.erased, commit.rewritten)
+        self.dispatcher.commit_nowait(commit.deliveries, commit.erased, commit.rewritten)
         for finding in self.over_bounds():
             self._world.judge.wrong(finding)
         if self._waits is not None and commit.runs_due:

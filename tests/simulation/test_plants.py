@@ -24,6 +24,7 @@ FOUND_SOON: Final = (
     "lose_an_event_of_the_stream",
     "write_to_who_lost_the_channel",
     "leave_erased_text",
+    "say_that_a_merge_is_over",
 )
 """Those that cost a second or two; `SIMULATION_PLANTS=all` looks for all."""
 CHOSEN: Final = tuple(PLANTS) if os.environ.get("SIMULATION_PLANTS") == "all" else FOUND_SOON

@@ -168,7 +168,7 @@ class World:
         with closing(connect_reader(self._path)) as connection:
             if recover:
                 self.committed(self.ledger.recovered(connection), connection)
-            self.ledger.audit(connection)
+            self.ledger.audit(connection, settled=settled)
             self.mail.audit(connection, settled=settled)
 
     def check(self) -> None:

@@ -35,6 +35,7 @@ class NodesWorld(World):
         self._lives: set[int] = set()
         super().__init__(directory, dice, nursery)
         self.client.redacts = False  # the modelled log has no notes of what was rewritten
+        self.client.merges = False  # nor has it a way to hold contacts
         self.database = Database(self._path, dice, self.committed)
         self.wires = Wires(dice, self.later, dice.choice((0.0, 0.3, 1.0)))
         self.order = Order(self.judge.wrong)
@@ -104,7 +105,7 @@ class NodesWorld(World):
     def audit(self, *, recover: bool = False, settled: bool = False) -> None:
         """Look into the database."""
         with closing(connect_reader(self._path)) as connection:
-            self.ledger.audit(connection)
+            self.ledger.audit(connection, settled=settled)
             self.mail.audit(connection, settled=settled)
 
     def check(self) -> None:

@@ -42,6 +42,9 @@ class Client:
         self.conversations: list[str] = []
         self.endpoints: list[str] = []
         self.redacts = True
+        self.merges = True
+        self.guests: list[str] = []
+        """Contacts that are to be merged into others, and may come back after that."""
         self.messages: list[tuple[str, str]] = []
         """The path of each message that was answered, with its mark."""
         self._world = world
@@ -156,18 +159,33 @@ class Client:
             return self._new("PUT", f"/s2s/contacts/{contact}", {"name": f"Ada {dice.randrange(9)}"})
         if self.redacts and self.messages and chance < 0.22:
             return self._take_away()
+        if self.guests and chance < 0.25:
+            return self._merge()
         if chance < 0.45:
             return self._change(conversation)
         body = {"author": {"type": dice.choice(("contact", "contact", "bot", "system", "agent"))}}
         return self._marked(f"/s2s/conversations/{conversation}/messages", body, conversation)
 
     def _create(self) -> Wish:
-        wish = self._marked(
-            "/s2s/conversations", {"contact": {"userId": self._dice.choice(self._world.contacts)}}
-        )
+        wish = self._marked("/s2s/conversations", {"contact": {"userId": self._someone()}})
         wish.body["attributes"] = {"mark": wish.mark}
         del wish.body["text"]
         return wish
+
+    def _someone(self) -> str:
+        """The backend's id of a contact, now and then that of a guest, who is new or has been here."""
+        dice = self._dice
+        if not self.merges or dice.random() < 0.6:
+            return dice.choice(self._world.contacts)
+        if not self.guests or dice.random() < 0.5:
+            self.guests.append(f"guest-{len(self.guests)}")
+        return dice.choice(self.guests[-4:])
+
+    def _merge(self) -> Wish:
+        """Merge a guest into a contact, or into another guest, who may be merged as well."""
+        guest = self._dice.choice(self.guests[-4:])
+        into = self._dice.choice([*self._world.contacts, *self.guests[-2:]])
+        return self._new("POST", f"/s2s/contacts/{into}/merge", {"from": guest})
 
     def _change(self, conversation: str) -> Wish:
         dice, at = self._dice, f"/s2s/conversations/{conversation}"
