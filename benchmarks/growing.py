@@ -13,6 +13,7 @@ from benchmarks.job import Job
 from benchmarks.reading import first_event, paths
 from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
+from benchmarks.searching import leave_out
 from benchmarks.service import Server, deskwire
 from benchmarks.stored import Stored, stored
 from benchmarks.taking import Taken, in_turn, median_or_none, take
@@ -25,6 +26,8 @@ _KB: Final = 1_000
 def measure(scale: Scale, directory: Path) -> list[Section]:
     """Post and read on databases of all sizes in turn."""
     databases = [stored(directory, messages, "growing") for messages in scale.stored]
+    for each in databases:
+        leave_out(each.directory)
     with ExitStack() as stack:
         servers = [stack.enter_context(deskwire(each.directory)) for each in databases]
         targets = [

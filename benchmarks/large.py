@@ -21,12 +21,11 @@ from benchmarks.histories import EACH, Histories, histories
 from benchmarks.job import Job
 from benchmarks.report import Cell, Section, percentile
 from benchmarks.scale import Scale
-from benchmarks.searching import complete, dashboard, vocabulary
+from benchmarks.searching import complete, dashboard, leave_out, vocabulary
 from benchmarks.service import Server, deskwire
 from benchmarks.surveying import insights
 from benchmarks.taking import in_turn, middle, ratio, take
 from deskwire.storage.sqlite.directory import FILE_NAME
-from deskwire.storage.sqlite.search.file import prepared
 
 _AGENT: Final = "/v3/conversations?view=agent"
 _BACKEND: Final = "/v3/s2s/conversations?limit=50"
@@ -94,22 +93,10 @@ def _table(
 def _made(database: Histories, *, indexed: bool) -> float | None:
     """Return the seconds that the search index takes; None if it is there from an earlier run, or left out."""
     if not indexed:
-        _leave_out(database)
+        leave_out(database.directory)
     with deskwire(database.directory) as server, dashboard(server) as api:
         found = api.get("/v3/search", params={"q": "x"}).raise_for_status().json()
         return None if found["behind"] is None else complete(server)
-
-
-def _leave_out(database: Histories) -> None:
-    """Have an index that is not complete say that it is: the server would go on making it while other things are measured."""
-    path = prepared(database.directory / FILE_NAME)
-    with closing(sqlite3.connect(path)) as index, index:
-        index.execute("ATTACH ? AS main_file", (str(database.directory / FILE_NAME),))
-        index.execute(
-            "UPDATE state SET complete = 1, (message, message_id) = "
-            "(SELECT rowid, id FROM main_file.messages ORDER BY rowid DESC LIMIT 1), "
-            "conversation = (SELECT max(rowid) FROM main_file.conversations) WHERE NOT complete"
-        )
 
 
 def _posts(scale: Scale, databases: Sequence[Histories]) -> Section:

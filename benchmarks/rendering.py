@@ -17,18 +17,20 @@ END: Final = "<!-- end of figures -->"
 PICTURES: Final = "performance"
 """The folder of the plots, beside the page."""
 
+_NODES: Final = frozenset({"stores", "nodes", "alternating", "added", "following", "primary", "pauses"})
+
 _Rows = list[dict[str, Cell]]
 
 
 def render(saved: Path, page: Path) -> list[Path]:
     """Write the figures of the run into the page and its plots beside it; what was written.
 
-    Of a run of large installations there are plots alone: the page tells of those in its own words.
+    Of a run of large installations there are plots alone, and of several nodes nothing: the page tells of those in its own words.
 
     Raises ValueError if the page lacks one of its marks.
     """
     document = json.loads(saved.read_text())
-    sections = {each["name"]: _section(each) for each in document["sections"]}
+    sections = {each["name"]: _section(each) for each in document["sections"] if each["name"] not in _NODES}
     sections |= {each.name: each for each in derive(sections)}
     folder = page.parent / PICTURES
     folder.mkdir(exist_ok=True)
