@@ -184,6 +184,20 @@ async def test_what_was_confirmed_is_too_old_if_something_behind_it_has_gone(
     assert (await stage.hold("c1")).start.gap is gap
 
 
+async def test_what_was_erased_behind_the_last_that_was_confirmed_is_no_gap(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    """Also where nothing is left up to there, as retention has taken what was in front of it."""
+    first = await stage.hold("c1")
+    events = await stage.emit(5)
+    stage.hub.confirm(first, events[2].position)
+    stage.hub.leave(first, for_good=False)
+    await pruned(stage, store)
+    store.tx.conn.execute("DELETE FROM events WHERE position BETWEEN ? AND ?", (3, 4))
+    held = await stage.hold("c1")
+    assert (held.start.resumed_after, held.start.gap) == (None, False)
+
+
 async def test_a_gap_as_long_as_the_window_is_filled(autojump_clock: MockClock, stage: Stage) -> None:
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)

@@ -26,7 +26,10 @@ SQLITE_ALONE = {
     "ticket_search",
 }
 """Tables whose work another one or an index does on PostgreSQL, or nobody has to do."""
-DIFFERENT = {"event_window": {"pruned_id", "spent_position", "spent_id"}, "kept_answers": {"near"}}
+DIFFERENT = {
+    "event_window": {"pruned_position", "pruned_id", "spent_position", "spent_id"},
+    "kept_answers": {"near"},
+}
 """Columns of SQLite's whose place on PostgreSQL is in the projects' heads, or whose work an index of its own does."""
 NEXT = Migration("m9001_next", "m0001_baseline", "ALTER TABLE teams ADD COLUMN next bigint")
 INDEX = Migration(

@@ -86,6 +86,9 @@ class EventReader(Protocol):
     def event_position(self, project: int, event_id: str) -> int:
         """The position of the newest event in the project's part of the log that is not newer than `event_id`."""
 
+    def pruned_position(self, project: int) -> int:
+        """The position up to which events were pruned from the project's part of the log; 0 if none were."""
+
     def event_window(self, project: int) -> tuple[str | None, str | None]:
         """Id of the newest event that was pruned from the project's part of the log, and of the newest ever made there.
 

@@ -66,9 +66,9 @@ def _behind_event(reader: StreamReader, project: int, event_id: str) -> Start:
 
 
 def _behind_position(reader: StreamReader, project: int, position: int) -> Start:
-    pruned, _ = reader.event_window(project)
-    gap = pruned is not None and position < reader.event_position(project, pruned)
-    return Start(position, reader.event_id_at(project, position), gap)
+    return Start(
+        position, reader.event_id_at(project, position), gap=position < reader.pruned_position(project)
+    )
 
 
 def is_lost(reader: StreamReader, project: int, position: int, known: str) -> bool:

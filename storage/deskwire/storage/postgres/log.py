@@ -66,6 +66,12 @@ class LogReads(Queries):
         ).fetchone()
         return (None, None) if row is None else (row[0], row[1])
 
+    def pruned_position(self, project: int) -> int:
+        row = self.conn.execute(
+            "SELECT pruned_position FROM project_heads WHERE project = ?", (project,)
+        ).fetchone()
+        return 0 if row is None else int(row[0])
+
     def last_event_position(self) -> int:
         (position,) = self.conn.execute("SELECT coalesce(max(position), 0) FROM project_heads").fetchone()
         return int(position)

@@ -58,6 +58,10 @@ class LogReads(Queries):
         pruned = self.conn.execute("SELECT pruned_id FROM event_window").fetchone()[0]
         return pruned, self.conn.execute(_NEWEST).fetchone()[1]
 
+    def pruned_position(self, project: int) -> int:
+        position: int = self.conn.execute("SELECT pruned_position FROM event_window").fetchone()[0]
+        return position
+
     def last_event_position(self) -> int:
         position: int = self.conn.execute(_NEWEST).fetchone()[0]
         return position
@@ -189,7 +193,7 @@ class LogWrites(EventWrites, DeliveryWrites):
             self.conn.execute(
                 "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
             )
-            self.conn.execute("UPDATE event_window SET pruned_id = ?", (last[1],))
+            self.conn.execute("UPDATE event_window SET pruned_position = ?, pruned_id = ?", last[:2])
             if any(row[3] for row in old):  # deletions, each with the user id of a contact
                 self.want_scrub()
             self.conn.execute(_WITHOUT_EVENT, (NOT_STORED, at, last[0]))

@@ -140,11 +140,10 @@ class Source:
 
     def window(self) -> tuple[int, str | None]:
         """Return up to which position the log was cut off, and the id of the last event that was cut."""
-        first = self._connection.execute("SELECT min(position) FROM events").fetchone()[0]
-        pruned = self._connection.execute("SELECT pruned_id FROM event_window").fetchone()[0]
-        if pruned is None:
-            return 0, None
-        return (self.lines()[0].position if first is None else first - 1), pruned
+        position, pruned = self._connection.execute(
+            "SELECT pruned_position, pruned_id FROM event_window"
+        ).fetchone()
+        return position, pruned
 
     def contents(self) -> list[tuple[int, str, int, int]]:
         """Return the contents of uploads: project, SHA-256, bytes, and when the first of them was made."""

@@ -57,6 +57,7 @@ from deskwire.storage.sqlite.migrations import (
     m0045_the_times_of_messages,
     m0046_events_of_projects,
     m0047_times_out_of_order,
+    m0048_the_end_of_what_was_pruned,
 )
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ SCRIPTS: Final = {
         m0045_the_times_of_messages,
         m0046_events_of_projects,
         m0047_times_out_of_order,
+        m0048_the_end_of_what_was_pruned,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
