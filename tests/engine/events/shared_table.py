@@ -66,8 +66,8 @@ class SharedTable:
     def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
         return [self.head(project) for project in projects]
 
-    def event_id_at(self, project: int, position: int) -> str | None:
-        there = [row.id for row in self.rows if row.position <= position and row.project == project]
+    def newest_event(self, project: int) -> tuple[int, str] | None:
+        there = [(row.position, row.id) for row in self.rows if row.project == project]
         return there[-1] if there else None
 
     def is_other(self, project: int, position: int, event_id: str) -> bool:

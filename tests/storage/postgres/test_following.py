@@ -130,6 +130,19 @@ async def test_own_commits_go_straight_in_and_tell_where_the_heads_are() -> None
         assert ends == [((P << SHIFT) + 2 * n, (P << SHIFT) + 2 * n + 2) for n in range(5)]
 
 
+async def test_a_log_that_ends_with_what_agents_alone_see_is_the_one_that_it_was() -> None:
+    async with nodes(2) as (a, b):
+        command = create(message=post())
+        await a.actors.create(PROJECT, command)
+        await a.actors.ask(PROJECT, command.conversation_id, post("agent", "a note", internal=True))
+        await b.log.open(P)
+        replaced: list[int] = []
+        b.follower.when_replaced(replaced.append)
+        b.follower._connected()  # it asks then whether it is still the log that it knows
+        await b.follower.catch_up()
+        assert replaced == []
+
+
 async def test_an_erasure_reaches_the_memory_of_other_nodes() -> None:
     async with nodes(2) as (a, b):
         gone, stays = create("user-1", message=post()), create("user-2", message=post())

@@ -86,13 +86,13 @@ class SharedLog(EventLog):
     async def _begin(self, project: int) -> None:
         self._heard.setdefault(project, 0)
         try:
-            position, there = await self._shared.read(Inline(lambda reader: _end(reader, project)))
+            position, newest = await self._shared.read(Inline(lambda reader: _end(reader, project)))
         finally:
             heard = self._heard.pop(project, 0)
         if project not in self._tails:  # nobody else was quicker
             self._tails[project] = Tail(Head(position), position)
-            if there is not None:
-                self._newest[project] = position, there
+            if newest is not None:
+                self._newest[project] = newest
             if heard > position:
                 self._behind(project, heard)
 
@@ -211,6 +211,6 @@ def _newest(reader: HeadReader, project: int) -> int:
     return next((head.events for head in reader.heads([project])), 0)
 
 
-def _end(reader: SharedLogReader, project: int) -> tuple[int, str | None]:
-    position = _newest(reader, project)
-    return position, reader.event_id_at(project, position)
+def _end(reader: SharedLogReader, project: int) -> tuple[int, tuple[int, str] | None]:
+    """Return where a project's log ends, and the position and the id of its newest event, which may lie before that."""
+    return _newest(reader, project), reader.newest_event(project)
