@@ -132,7 +132,7 @@ async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: 
             with trio.CancelScope() as caller:
                 caller.cancel()  # whoever asked for it need not wait
                 removal = engine.store.write(lambda tx: put_out_of_sight(tx, PROJECT.rowid, target.id))
-                await Removals(nursery, engine.store).behind(removal)
+                await Removals(nursery, engine.store).clear_behind(removal)
             assert seen(engine.store, lambda reader: reader.survey(PROJECT.rowid, target.id)) is None
         assert seen(engine.store, lambda reader: reader.removed_surveys()) == []
         await scrubbed(engine)

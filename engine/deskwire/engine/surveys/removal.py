@@ -32,7 +32,7 @@ class Removals:
         self._nursery = nursery
         self._store = store
 
-    async def behind(self, removal: Awaitable[T]) -> T:
+    async def clear_behind(self, removal: Awaitable[T]) -> T:
         """Wait for the write that puts a survey out of sight, and clear behind it what belongs to the survey; return what the write does.
 
         Raises what the write raises. Cancellation: both go on.

@@ -196,7 +196,7 @@ async def delete_survey(call: Call[Body, Query]) -> Answer:
         extend(tx, project, survey_deleted(survey.id), None, services.clock(), lane=None)
         return survey
 
-    survey = await services.surveys.removals.behind(services.store.write(remove))
+    survey = await services.surveys.removals.clear_behind(services.store.write(remove))
     return {"id": survey.id, "deleted": True}
 
 

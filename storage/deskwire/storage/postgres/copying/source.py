@@ -140,10 +140,9 @@ class Source:
 
     def window(self) -> tuple[int, str | None]:
         """Return up to which position the log was cut off, and the id of the last event that was cut."""
-        position, pruned = self._connection.execute(
-            "SELECT pruned_position, pruned_id FROM event_window"
-        ).fetchone()
-        return position, pruned
+        query = "SELECT pruned_position, pruned_id FROM event_window"
+        found: tuple[int, str | None] = self._connection.execute(query).fetchone()
+        return found
 
     def contents(self) -> list[tuple[int, str, int, int]]:
         """Return the contents of uploads: project, SHA-256, bytes, and when the first of them was made."""

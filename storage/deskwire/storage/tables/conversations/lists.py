@@ -113,24 +113,25 @@ class ConversationListReads(Queries):
     def _changed(
         self, way: ChangeWay, wanted: ConversationFilter, sort: Sort, after: Place | None, size: int
     ) -> Iterator[tuple[int, int, int]]:
-        """Yield the rows of `part_query` one after the other; they are read in parts where a statement has to end to be read."""
+        """Yield the rows of `part_query`: from SQLite as they are asked for, and from PostgreSQL in parts, the first of this size."""
         if self.dialect is SQLITE:
-            size = _ALL
-        behind, is_more = after, True
-        while is_more:
-            read = 0
+            sql, values = part_query(way, wanted, sort, after, _ALL)
+            yield from self.conn.execute(self.dialect.text(sql), values)
+            return
+        behind = after
+        while True:
             sql, values = part_query(way, wanted, sort, behind, size)
-            for row in self.conn.execute(self.dialect.text(sql), values):
-                yield row
-                behind, read = Place(row[0], row[1]), read + 1
-            is_more = read == size
-            size = min(4 * size, _PART_MAX)
+            part = self.conn.execute(self.dialect.text(sql), values).fetchall()
+            yield from part
+            if len(part) < size:
+                return
+            behind, size = Place(*part[-1][:2]), min(4 * size, _PART_MAX)
 
 
 _ALL: Final = -1
-"""The size of a part with all rows; SQLite reads them as they are asked for."""
+"""The size of a part with all rows."""
 _PART_MAX: Final = 4_000
-"""Rows that a list by change reads at a time from PostgreSQL; it begins with as many as the page has."""
+"""Rows that a list by change reads at a time from PostgreSQL at most; it begins with as many as the page has."""
 
 
 _ROWID: Final = SELECTED.split(", ").index("c.rowid")
