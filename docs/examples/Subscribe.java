@@ -32,7 +32,7 @@ public class Subscribe implements WebSocket.Listener {
   static final String BASE = System.getenv("BASE");
   static final String CONSUMER = "mirror-" + ProcessHandle.current().pid() + "-" + System.currentTimeMillis(); // new at each start
   static final Set<Integer> FOR_GOOD = Set.of(4001, 4007, 4009); // a takeover, or a revoked key
-  static final long SILENCE_MS = 180_000; // the service sends pings far more often
+  static final long SILENCE_MS = 180_000; // pings go both ways far more often
   static final ObjectMapper JSON = new ObjectMapper();
   static final HttpClient HTTP = HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(10)).build();
   static final Set<String> RECENT = new LinkedHashSet<>(); // what was under way when a connection broke comes twice
@@ -82,6 +82,13 @@ public class Subscribe implements WebSocket.Listener {
   @Override
   public CompletionStage<?> onPing(WebSocket socket, ByteBuffer message) {
     heard = System.currentTimeMillis(); // the library answers with the pong, which confirms what has arrived
+    socket.request(1);
+    return null;
+  }
+
+  @Override
+  public CompletionStage<?> onPong(WebSocket socket, ByteBuffer message) {
+    heard = System.currentTimeMillis();
     socket.request(1);
     return null;
   }
@@ -143,6 +150,11 @@ public class Subscribe implements WebSocket.Listener {
           return listener.ended.get(10, TimeUnit.SECONDS);
         } catch (TimeoutException goingOn) {
           if (System.currentTimeMillis() - listener.heard > SILENCE_MS) return 4201;
+          // The library tells nobody of a connection that breaks while a message is worked on; what is sent on it fails.
+          socket.sendPing(ByteBuffer.allocate(0)).exceptionally(failure -> {
+            listener.ended.completeExceptionally(failure);
+            return socket;
+          });
         }
       }
     } finally {

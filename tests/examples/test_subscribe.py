@@ -72,6 +72,24 @@ async def test_a_subscriber_goes_on_where_it_was_after_a_crash_and_a_broken_conn
         assert [(await trio.Path(place).read_text()).strip()] == ids[-1:]
 
 
+async def test_a_subscriber_notices_that_its_connection_breaks_while_it_works_on_a_message(
+    at_hand: Language, server: Server, tmp_path: Path
+) -> None:
+    if at_hand.name == "php":
+        pytest.skip("it reads the feed, and has no connection of its own")
+    async with proxying(server.port) as proxy:
+        proxy.hold = b"/v3/s2s/stream/auth"
+        environ = {"BASE": f"http://127.0.0.1:{proxy.port}", "KEY": server.demo()["serverKey"]}
+        async with running([*at_hand.command("subscribe"), str(tmp_path / "place")], tmp_path, environ) as example:
+            with trio.fail_after(WITHIN_S):
+                held = await proxy.held()  # it asks for its subscription, which the first message made it do
+            for link in list(proxy.links):
+                if link is not held:
+                    link.cut()
+            held.thaw()
+            await example.until(1, "subscribed")
+
+
 async def kept(place: Path, event: str) -> None:
     """Wait until an example has written this place down."""
     with trio.fail_after(WITHIN_S):

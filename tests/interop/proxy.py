@@ -48,6 +48,7 @@ class Proxy:
         closed: whether connections are ended as soon as they come.
         trickle: bytes of the server that are passed on each 10 ms, 0 for all at once.
         rewrite: bytes in what clients send, and what to put in their place.
+        hold: bytes in what clients send; the first connection that brings them is frozen with them.
         links: the connections that are open.
     """
 
@@ -57,12 +58,21 @@ class Proxy:
     closed: bool = False
     trickle: int = 0
     rewrite: tuple[bytes, bytes] = (b"", b"")
+    hold: bytes = b""
     links: list[Link] = field(default_factory=list)
+    _held: Link | None = None
+    _holding: trio.Event = field(default_factory=trio.Event)
 
     def cut(self) -> None:
         """End every connection."""
         for link in self.links:
             link.cut()
+
+    async def held(self) -> Link:
+        """Wait until a connection is frozen for what its client has sent; return it."""
+        await self._holding.wait()
+        assert self._held is not None
+        return self._held
 
     async def handle(self, client: trio.SocketStream) -> None:
         """Pass one connection on."""
@@ -100,6 +110,10 @@ class Proxy:
 
     async def _to_server(self, client: trio.SocketStream, server: trio.SocketStream, link: Link) -> None:
         async for data in client:
+            if self.hold and self.hold in data:
+                self.hold, self._held = b"", link
+                link.freeze()
+                self._holding.set()
             await link.flowing()
             await server.send_all(bytes(data).replace(*self.rewrite) if self.rewrite[0] else data)
         await server.send_eof()
