@@ -64,8 +64,10 @@ def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.fixture
-def window(browser: Browser) -> Iterator[Callable[..., Desk]]:
+def window(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Callable[..., Desk]]:
     """Opens windows: `window(stage, color_scheme="dark")`."""
+    if "stage" in request.fixturenames:
+        request.getfixturevalue("stage")  # first, so that it ends last: a window complains of a service that has gone
     with ExitStack() as stack:
 
         def open_one(stage: Stage, **options: Any) -> Desk:

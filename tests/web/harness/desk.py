@@ -107,7 +107,8 @@ class Desk:
 
     def _note_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning", "assert"):
-            self.complaints.append(message.text)
+            place = message.location.get("url", "").removeprefix(self.stage.url)
+            self.complaints.append(f"{message.text} [{place}]" if place else message.text)
 
     def _note_request(self, request: Request) -> None:
         if not request.url.startswith((self.stage.url, "data:", "blob:")):

@@ -2,7 +2,7 @@
 
 A connection is routed by the first bytes of each request (inside TLS, if there is a certificate), which are then given
 to whoever serves it: from the first request for the stream on it is the stream's, whatever it has carried before.
-Stopping goes: accept no more, let who was accepted say what it wants, let requests under way finish for a bounded time,
+Stopping goes: accept who has connected so far and nobody else, let who was accepted say what it wants, let requests under way finish for a bounded time,
 then close the streams, then cut what is left.
 """
 
@@ -40,6 +40,8 @@ _NEWCOMERS: Final = "newcomers"
 """Who has not been accepted yet has turns like a network of its own."""
 _ENDING_S: Final = 0.001
 """How long a connection that makes room needs to be gone."""
+_LAST_ACCEPTED_S: Final = 0.1
+"""How long those are accepted who have connected before the stop: closing the listener resets their connections."""
 _ARRIVING_S: Final = 0.5
 """How long a connection that was accepted before the stop may still take to say what it wants."""
 
@@ -164,9 +166,12 @@ class _Front:
                         task_status.started()
                         await stop.wait()
                         accepting.cancel_scope.cancel()
-                    for listener in listeners:
-                        await listener.aclose()
                     began = trio.current_time()
+                    for listener in listeners:
+                        with trio.move_on_at(began + _LAST_ACCEPTED_S), suppress(OSError):
+                            while listener.socket.is_readable():
+                                self._take(await listener.accept(), arriving, requests, streams)
+                        await listener.aclose()
                     arriving.cancel_scope.deadline = began + min(_ARRIVING_S, self._limits.requests_s)
                 last = began + self._limits.shutdown_s
                 self._bound(requests, self._requests, began + self._limits.requests_s)
