@@ -80,7 +80,9 @@ async def test_a_subscriber_notices_that_its_connection_breaks_while_it_works_on
     async with proxying(server.port) as proxy:
         proxy.hold = b"/v3/s2s/stream/auth"
         environ = {"BASE": f"http://127.0.0.1:{proxy.port}", "KEY": server.demo()["serverKey"]}
-        async with running([*at_hand.command("subscribe"), str(tmp_path / "place")], tmp_path, environ) as example:
+        async with running(
+            [*at_hand.command("subscribe"), str(tmp_path / "place")], tmp_path, environ
+        ) as example:
             with trio.fail_after(WITHIN_S):
                 held = await proxy.held()  # it asks for its subscription, which the first message made it do
             for link in list(proxy.links):

@@ -67,7 +67,7 @@ def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def window(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Callable[..., Desk]]:
     """Opens windows: `window(stage, color_scheme="dark")`."""
     if "stage" in request.fixturenames:
-        request.getfixturevalue("stage")  # first, so that it ends last: a window complains of a service that has gone
+        request.getfixturevalue("stage")  # a window complains of a service that has ended before it
     with ExitStack() as stack:
 
         def open_one(stage: Stage, **options: Any) -> Desk:
