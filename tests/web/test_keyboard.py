@@ -53,7 +53,8 @@ def test_from_signing_in_to_a_closed_conversation(desk: Desk) -> None:
     expect(desk.page.locator(".thread-head")).to_contain_text("closed")
     keyboard.press("o")
     expect(desk.page.locator(".thread-head")).to_contain_text("open")
-    assert desk.stage.messages(conversation) == ["Where is my order?", "It left us today.", "Carrier asked."]
+    said = ["Where is my order?", "It left us today.", "Carrier asked."]
+    desk.eventually(lambda: desk.stage.messages(conversation), said)
 
 
 def test_a_letter_in_a_field_is_a_letter(desk: Desk) -> None:

@@ -45,7 +45,7 @@ function Undo({ out }) {
     return () => clearInterval(timer);
   }, [out.key]);
   const back = async () => giveBack(out.conversationId ?? "", await undo(out.key));
-  useEffect(() => handle({ undo: () => (back(), true) }), [out.key]);
+  useLayoutEffect(() => handle({ undo: () => (back(), true) }), [out.key]);
   return html`<div class="undo"><span class="grow num">${t.composer.sendingIn(left)}</span><${Button} class="small" label=${t.composer.undo} keys="u" press=${back} /><${Button} class="small" kind="quiet" label=${t.composer.now} press=${() => sendNow(out.key)} /></div>`;
 }
 

@@ -127,7 +127,8 @@ export function shown(id) {
 const handlers = [];
 
 /**
- * Registers what commands do; the newest registration of a command goes first, and one that returns false passes it on.
+ * Registers what commands do; the newest registration of a command goes first, and one that returns false passes it on. In a layout effect, so that a key
+ * works as soon as one sees what it works on.
  * @param {Handlers} made @returns {() => void} Takes them back.
  */
 export function handle(made) {

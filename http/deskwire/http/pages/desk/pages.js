@@ -5,7 +5,7 @@
  * Each group keeps its own table in `<group>/pages.js`, and each page is a module that is fetched when it is opened. It
  * exports `Page`, which gets the rest of the address as `id`: `/desk/tickets/tic_1` opens `tickets` with `tic_1`.
  */
-import { html, signal, useEffect, useErrorBoundary } from "./vendor/preact.js";
+import { html, signal, useErrorBoundary, useLayoutEffect } from "./vendor/preact.js";
 import { t } from "./parts/texts.js";
 import { Button, Empty, Icon, setting } from "./parts.js";
 import { may, page } from "./session.js";
@@ -92,7 +92,7 @@ function Opened({ entry, id }) {
 /** The page that is open. */
 export function Page() {
   const found = pageOf(page.value ?? "");
-  useEffect(() => handle({ back: () => (history.back(), true) }), []);
+  useLayoutEffect(() => handle({ back: () => (history.back(), true) }), []);
   if (!found) return html`<${Empty} icon="warn" title=${t.unknown} text=${t.unknownText} action=${html`<${Link} to="" class="button">${t.toInbox}<//>`} />`;
   const { entry, id } = found;
   if (entry.permission && !may(entry.permission)) return html`<${Empty} icon="lock" title=${t.forbidden} text=${t.forbiddenText(entry.permission)} action=${html`<${Link} to="" class="button">${t.toInbox}<//>`} />`;

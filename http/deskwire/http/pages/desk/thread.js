@@ -1,6 +1,6 @@
 // @ts-check
 /** A conversation: its head, what was said, who looks and writes, and the box to answer in. */
-import { Component, html, signal, useEffect, useRef, useState } from "./vendor/preact.js";
+import { Component, html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./later-texts.js";
 import { Button, Empty, Icon, Menu, announce, cx, dialog, say, soon } from "./parts.js";
 import { dayOf } from "./words.js";
@@ -198,7 +198,7 @@ function Gone({ id, reason }) {
 /** @param {{id: string}} props */
 export function Thread({ id }) {
   const away = gone(id);
-  useEffect(() => handle({ back: () => (dialog.value ? false : (go(""), requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".rows"))?.focus()), true)) }), []);
+  useLayoutEffect(() => handle({ back: () => (dialog.value ? false : (go(""), requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".rows"))?.focus()), true)) }), []);
   if (away) return html`<${Gone} id=${id} reason=${away.reason} />`;
   return html`<${Head} id=${id} /><${Log} id=${id} /><${Writing} id=${id} /><${Composer} id=${id} />`;
 }

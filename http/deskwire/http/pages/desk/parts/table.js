@@ -48,7 +48,7 @@ function useKeptFocus(box) {
  */
 export function Table({ caption, columns, rows, keyOf = (row) => row.id, chosen, quiet }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
-  useEffect(() => (quiet ? undefined : handle({ next: () => (step(box.current, 1), true), previous: () => (step(box.current, -1), true) })), [quiet]);
+  useLayoutEffect(() => (quiet ? undefined : handle({ next: () => (step(box.current, 1), true), previous: () => (step(box.current, -1), true) })), [quiet]);
   useKeptFocus(box);
   const every = rows.length > 0 && chosen && rows.every((row) => chosen.ids.has(keyOf(row)));
   const toggle = (/** @type {string} */ id) => {
