@@ -169,8 +169,12 @@ class Container:
     @property
     def pid(self) -> int:
         """Return the id, outside, of its process 1."""
-        (child,) = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return int(child)
+        (child,) = self._children()
+        return child
+
+    def _children(self) -> list[int]:
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(each) for each in path.read_text().split()]
 
     def execute(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         """Run a command in it as its user, as `docker exec` does."""
@@ -188,6 +192,14 @@ class Container:
         """Send the STOPSIGNAL, as `docker stop` does; the exit status. Raises TimeoutExpired where an engine would kill it."""
         os.kill(self.pid, getattr(signal, self._image.stage.only("STOPSIGNAL")))
         return self.process.wait(seconds)
+
+    def kill(self) -> None:
+        """End it, and whatever runs in it: `--kill-child` reaches nobody who has become another user (prctl(2))."""
+        if self.process.poll() is None:
+            for child in self._children():
+                os.kill(child, signal.SIGKILL)
+            self.process.kill()
+            self.process.wait()
 
 
 @contextmanager
@@ -233,8 +245,8 @@ def container(
         text=True,
         start_new_session=True,
     )
+    running = Container(image, process, given)
     try:
-        yield Container(image, process, given)
+        yield running
     finally:
-        process.kill()
-        process.wait()
+        running.kill()
