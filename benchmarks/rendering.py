@@ -1,4 +1,4 @@
-"""A saved run as the figures of `docs/performance.md`: its tables and plots, between two marks of the page."""
+"""A saved run as the figures of `docs/performance.md`: its tables and plots, between marks of the page."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from benchmarks.drawing import bars, lines
 from benchmarks.report import Cell, Section, machine_line, markdown
 
 BEGIN: Final = "<!-- figures: written by python -m benchmarks --render -->"
+NODES_BEGIN: Final = "<!-- figures of several nodes: written by python -m benchmarks --render -->"
 END: Final = "<!-- end of figures -->"
 PICTURES: Final = "performance"
 """The folder of the plots, beside the page."""
@@ -25,30 +26,49 @@ _Rows = list[dict[str, Cell]]
 def render(saved: Path, page: Path) -> list[Path]:
     """Write the figures of the run into the page and its plots beside it; what was written.
 
-    Of a run of large installations there are plots alone, and of several nodes nothing: the page tells of those in its own words.
+    Those of several nodes have a place of their own, so that a run of them alone leaves the others. Of a run of large installations
+    there are plots alone: the page tells of those in its own words.
 
     Raises ValueError if the page lacks one of its marks.
     """
     document = json.loads(saved.read_text())
-    sections = {each["name"]: _section(each) for each in document["sections"] if each["name"] not in _NODES}
-    sections |= {each.name: each for each in derive(sections)}
-    folder = page.parent / PICTURES
+    found = {each["name"]: _section(each) for each in document["sections"]}
+    of_nodes = {name: each for name, each in found.items() if name in _NODES}
+    sections = {name: each for name, each in found.items() if name not in _NODES}
+    text = page.read_text()
+    if of_nodes:
+        text = _replaced(text, NODES_BEGIN, _figures(document, of_nodes, {}))
+    pictures: dict[str, str] = {}
+    if sections:
+        sections |= {each.name: each for each in derive(sections)}
+        pictures = dict(_pictures(sections))
+        if "large" not in sections:
+            text = _replaced(text, BEGIN, _figures(document, sections, pictures))
+    plots = _draw(page.parent / PICTURES, pictures, large="large" in sections) if sections else []
+    if text == page.read_text():
+        return plots
+    page.write_text(text)
+    return [page, *plots]
+
+
+def _replaced(text: str, begin: str, figures: str) -> str:
+    """Return the page with these figures between the mark and the next end. Raises as `render`."""
+    before, mark, rest = text.partition(begin)
+    _, end, behind = rest.partition(END)
+    if not mark or not end:
+        raise ValueError(f"The page has no figures to replace: it lacks {begin} or {END}")
+    return f"{before}{begin}\n{figures}\n{END}{behind}"
+
+
+def _draw(folder: Path, pictures: Mapping[str, str], *, large: bool) -> list[Path]:
+    """Write the plots of a run in place of those of an older one; return them."""
     folder.mkdir(exist_ok=True)
-    pictures = dict(_pictures(sections))
-    large = "large" in sections
     for old in folder.glob("*.svg"):
         if old.name.startswith("large") is large:
             old.unlink()
     for name, picture in pictures.items():
         (folder / f"{name}.svg").write_text(picture)
-    if large:
-        return [*sorted(folder / f"{name}.svg" for name in pictures)]
-    before, begin, rest = page.read_text().partition(BEGIN)
-    _, end, behind = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{page} has no figures to replace: it lacks {BEGIN} or {END}")
-    page.write_text(f"{before}{BEGIN}\n{_figures(document, sections, pictures)}\n{END}{behind}")
-    return [page, *sorted(folder.glob("*.svg"))]
+    return sorted(folder / f"{name}.svg" for name in pictures)
 
 
 def newest(folder: Path) -> Path | None:

@@ -16,7 +16,8 @@ from benchmarks.filling import fill
 from benchmarks.job import Call, Job, full_size
 from benchmarks.load import response_of_http, response_of_nats
 from benchmarks.nats_wire import messages
-from benchmarks.rendering import BEGIN, END, newest, render
+from benchmarks.rendering import BEGIN, END, NODES_BEGIN, newest, render
+from benchmarks.report import machine
 
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.check import check
@@ -166,6 +167,29 @@ def test_a_run_of_large_installations_becomes_plots_alone(tmp_path: Path) -> Non
     assert (
         "540.0 48.0" not in jobs.partition("line s0")[2].partition("/>")[0]
     )  # a quarter of it for each conversation
+
+
+def test_a_run_of_several_nodes_becomes_tables_in_a_place_of_their_own(tmp_path: Path) -> None:
+    sections = [
+        {"name": "stores", "title": "On each store", "columns": ["store"], "rows": [["SQLite"]], "note": ""}
+    ]
+    document = {
+        "sections": sections,
+        "at": "2026-11-25T18:00:00Z",
+        "machine": {**machine(), "load": "x", "load before": 0.5},
+        "failed": [],
+    }
+    (run := tmp_path / "run.json").write_text(json.dumps(document))
+    page = tmp_path / "performance.md"
+    page.write_text(f"{PAGE}{NODES_BEGIN}\nold\n{END}\nEnd.\n")
+
+    assert render(run, page) == [page]
+
+    text = page.read_text()
+    assert text.startswith(PAGE)
+    assert "### On each store" in text
+    assert text.endswith(f"{END}\nEnd.\n")
+    assert not (tmp_path / "performance").exists()
 
 
 def test_a_page_without_marks_is_left_as_it_is(saved: Path, tmp_path: Path) -> None:
