@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ async def test_a_rolling_upgrade_under_load_loses_nothing_and_answers_all_the_ti
                         count += 1
                 sent.append(text)
 
-        async with trio.open_nursery() as nursery:
+        async with AsyncExitStack() as successors, trio.open_nursery() as nursery:
             for number in range(4):
                 nursery.start_soon(write, number)
             for old in (first, second):
@@ -138,7 +138,7 @@ async def test_a_rolling_upgrade_under_load_loses_nothing_and_answers_all_the_ti
                 successor = node(tmp_path, f"new-{old.port}", url, sys.executable, NEWER)
                 await successor.start()
                 up.append(successor.url)
-                nursery.start_soon(_stopped_behind, stop, successor)
+                successors.push_async_callback(successor.stop)  # behind the last answer
             await trio.sleep(0.5)  # both new ones take part of the load
             stop.set()
         stored = await trio.to_thread.run_sync(_rows, url, "SELECT text FROM messages")
@@ -158,11 +158,6 @@ async def _took(
         return False
     assert answer.status_code in {200, 409, 503}, answer.text
     return answer.status_code == 200
-
-
-async def _stopped_behind(stop: trio.Event, server: Server) -> None:
-    await stop.wait()
-    await server.stop()
 
 
 def test_another_secret_is_refused_with_what_to_do(tmp_path: Path, url: str) -> None:
