@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import trio
@@ -67,28 +68,62 @@ async def test_requests_in_a_row_leave_turns_to_others(begun: list[str]) -> None
     assert len(set(seen)) > 25  # and not all of them in one turn
 
 
-async def test_a_request_that_comes_in_the_moment_of_the_stop_is_not_begun(begun: list[str]) -> None:
-    handed_on: list[bool] = []
-    serving: list[trio.lowlevel.Task] = []
+class InTheMoment(trio.abc.Instrument):
+    """Does something between the moment in which the serving task is woken and that in which it goes on."""
 
-    async def serve(fast_path: FastPath, stream: FrontStream) -> None:
-        serving.append(trio.lowlevel.current_task())
-        handed_on.append(await fast_path.serve(stream))
+    def __init__(self, act: Callable[[], object]) -> None:
+        self.serving: trio.lowlevel.Task | None = None
+        self._act = act
 
-    class StopsWhenItHasCome(trio.abc.Instrument):
-        def task_scheduled(self, task: Any) -> None:
-            if task in serving:
-                fast_path.stop()
+    def task_scheduled(self, task: trio.lowlevel.Task) -> None:
+        """See trio.abc.Instrument."""
+        if task is self.serving:
+            self._act()
 
+    async def serve(self, fast_path: FastPath, stream: FrontStream) -> None:
+        """Serve a connection; it is over with the first request."""
+        self.serving = trio.lowlevel.current_task()
+        assert not await fast_path.serve(stream)
+
+
+async def test_a_request_that_comes_in_the_moment_of_the_stop_is_answered(begun: list[str]) -> None:
+    """Whoever has sent it would not know whether it was carried out."""
     async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
-        connection.start_soon(serve, fast_path, stream)
+        moment = InTheMoment(fast_path.stop)
+        connection.start_soon(moment.serve, fast_path, stream)
         await trio.testing.wait_all_tasks_blocked()
-        instrument = StopsWhenItHasCome()
-        trio.lowlevel.add_instrument(instrument)
+        trio.lowlevel.add_instrument(moment)
+        await client.send_all(_REQUEST)
+        assert b"connection: close" in await client.receive_some()
+        trio.lowlevel.remove_instrument(moment)
+    assert begun == ["/healthz"]
+
+
+async def test_a_request_that_has_come_and_is_not_read_when_the_stop_begins_is_answered(
+    begun: list[str],
+) -> None:
+    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
+        connection.start_soon(fast_path.serve, stream)
+        await trio.testing.wait_all_tasks_blocked()
+        os.write(client.socket.fileno(), _REQUEST)
+        fast_path.stop()
+        assert b"connection: close" in await client.receive_some()
+    assert begun == ["/healthz"]
+
+
+async def test_a_request_that_comes_in_the_moment_of_the_end_of_an_idle_connection_is_not_begun(
+    begun: list[str],
+) -> None:
+    """It would be carried out in a scope that is cancelled, or half of it."""
+    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
+        moment = InTheMoment(lambda: [scope.cancel() for scope in fast_path._waiting])
+        connection.start_soon(moment.serve, fast_path, stream)
+        await trio.testing.wait_all_tasks_blocked()
+        trio.lowlevel.add_instrument(moment)
         await client.send_all(_REQUEST)
         await trio.testing.wait_all_tasks_blocked(0.01)
-        trio.lowlevel.remove_instrument(instrument)
-    assert (handed_on, begun) == ([False], [])
+        trio.lowlevel.remove_instrument(moment)
+    assert begun == []
 
 
 async def test_nobody_reads_beside_the_end_of_a_connection() -> None:

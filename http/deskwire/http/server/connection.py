@@ -278,7 +278,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._closing = True
         try:
             with trio.move_on_at(min(trio.current_time() + LINGER_S, self._latest)):
-                sending = self._peer_sends()
+                sending = self.peer_sends()
                 while sending:
                     sending = bool(await self.socket.recv(_LINGER_BYTES))
         except (OSError, trio.BusyResourceError, trio.ClosedResourceError):
@@ -286,7 +286,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
         finally:
             await self._raw.aclose()
 
-    def _peer_sends(self) -> bool:
+    def peer_sends(self) -> bool:
+        """Tell whether something has come that was not read, or the end."""
         return self.socket.fileno() >= 0 and self.socket.is_readable()
 
 

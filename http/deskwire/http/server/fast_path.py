@@ -13,6 +13,7 @@ from contextlib import suppress
 from email.utils import formatdate
 from functools import lru_cache, partial
 from http import HTTPStatus
+from math import inf
 from typing import Final
 from urllib.parse import unquote
 
@@ -56,7 +57,7 @@ class FastPath:
         self._services = services
         self._table = Table(routes, direct=True)
         self._idle_s = idle_s
-        self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
+        self._waiting: dict[trio.CancelScope, tuple[float, FrontStream]] = {}  # since when; the longest first
         self._wakeup = trio.Event()
         self._stopping = False
 
@@ -67,7 +68,7 @@ class FastPath:
                 self._wakeup = trio.Event()
                 await self._wakeup.wait()
                 continue
-            scope, since = next(iter(self._waiting.items()))
+            scope, (since, _) = next(iter(self._waiting.items()))
             if trio.current_time() < since + self._idle_s:
                 await trio.sleep_until(since + self._idle_s)
             else:
@@ -75,11 +76,16 @@ class FastPath:
                 scope.cancel()
 
     def stop(self) -> None:
-        """Let connections end: those that wait for a request at once, the others with their response."""
+        """Let connections end: those that wait for a request at once, the others with their response.
+
+        A request that has come and was not read yet is answered: whoever sent it would not know what became of it.
+        """
         self._stopping = True
-        for scope in self._waiting:
-            scope.cancel()
-        self._waiting.clear()
+        for scope, (_, stream) in self._waiting.items():
+            if stream.peer_sends():
+                scope.deadline = trio.current_time() + _HALVES_S
+            else:
+                scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
         """Answer requests; return True if the next one is for others, with its bytes pushed back.
@@ -109,14 +115,16 @@ class FastPath:
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
         """Wait for the first bytes of a request; return False if none come, or too late."""
         stream.rest(idle=True)
-        self._waiting[scope] = trio.current_time()
+        self._waiting[scope] = trio.current_time(), stream
         if len(self._waiting) == 1:
             self._wakeup.set()
         try:
             # A request that came with the cancellation is not begun: it would be carried out, or half of it.
-            return await connection.receive() and scope in self._waiting
+            return await connection.receive() and not scope.cancel_called
         finally:
             self._waiting.pop(scope, None)
+            if self._stopping:
+                scope.deadline = inf
             stream.rest(idle=False)
 
     def takes(self, head: bytes, *, secure: bool) -> bool:
