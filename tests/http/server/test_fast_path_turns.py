@@ -100,15 +100,47 @@ async def test_a_request_that_comes_in_the_moment_of_the_stop_is_answered(begun:
 
 
 async def test_a_request_that_has_come_and_is_not_read_when_the_stop_begins_is_answered(
-    begun: list[str],
+    begun: list[str], mock_clock: trio.testing.MockClock
 ) -> None:
     async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
         connection.start_soon(fast_path.serve, stream)
         await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(10)
         os.write(client.socket.fileno(), _REQUEST)
         fast_path.stop()
         assert b"connection: close" in await client.receive_some()
     assert begun == ["/healthz"]
+
+
+async def test_a_connection_that_had_a_request_lately_has_time_for_its_next_one_when_a_stop_begins(
+    begun: list[str], mock_clock: trio.testing.MockClock
+) -> None:
+    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
+        connection.start_soon(fast_path.serve, stream)
+        await client.send_all(_REQUEST)
+        assert b"connection: close" not in await client.receive_some()
+        mock_clock.jump(0.5)
+        fast_path.stop()
+        await trio.testing.wait_all_tasks_blocked()
+        await client.send_all(_REQUEST)
+        assert b"connection: close" in await client.receive_some()
+    assert begun == ["/healthz"] * 2
+
+
+@pytest.mark.parametrize(("idle_s", "patience_s"), [(10, 0), (0.5, 0.3)])
+async def test_a_connection_that_asks_nothing_ends_soon_when_a_stop_begins(
+    begun: list[str], mock_clock: trio.testing.MockClock, idle_s: float, patience_s: float
+) -> None:
+    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
+        connection.start_soon(fast_path.serve, stream)
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(idle_s)
+        fast_path.stop()
+        mock_clock.jump(patience_s)
+        await trio.testing.wait_all_tasks_blocked()
+        assert not connection.child_tasks
+        await client.send_all(_REQUEST)
+    assert begun == []
 
 
 async def test_a_request_that_comes_in_the_moment_of_the_end_of_an_idle_connection_is_not_begun(

@@ -41,6 +41,9 @@ _WITHOUT_CONTENT: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _BEGINNINGS: Final = (b"GET /", b"POST /", b"PUT /", b"PATCH /", b"DELETE /")
 _HALVES_S: Final = 0.5
 """How long the rest of a head is waited for that came in several segments; who is slower is served by Hypercorn."""
+_LATELY_S: Final = 1.0
+_NEXT_S: Final = 0.25
+"""How long a connection that had a request lately may take over its next one when a stop has begun: it may be on its way."""
 
 _Match = tuple[RequestHead, Route, dict[str, str]]
 
@@ -78,12 +81,13 @@ class FastPath:
     def stop(self) -> None:
         """Let connections end: those that wait for a request at once, the others with their response.
 
-        A request that has come and was not read yet is answered: whoever sent it would not know what became of it.
+        A request that has come and was not read yet, or is on its way, is answered: whoever sent it would not know what
+        became of it.
         """
-        self._stopping = True
-        for scope, (_, stream) in self._waiting.items():
-            if stream.peer_sends():
-                scope.deadline = trio.current_time() + _HALVES_S
+        self._stopping, now = True, trio.current_time()
+        for scope, (since, stream) in self._waiting.items():
+            if now - since < _LATELY_S or stream.peer_sends():
+                scope.deadline = now + _NEXT_S
             else:
                 scope.cancel()
 
