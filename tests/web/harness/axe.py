@@ -27,8 +27,14 @@ def _source() -> str:
     return (ROOT / "tests/web/tools/node_modules/axe-core/axe.min.js").read_text()
 
 
+_AT_REST: Final = """() => Promise.allSettled(
+  document.getAnimations().filter(each => each instanceof CSSTransition).map(each => each.finished)
+).then(() => undefined)"""
+
+
 def findings(page: Page) -> list[str]:
-    """Return what axe finds on a page: each rule with the first elements that break it."""
+    """Return what axe finds on a page, once its colours have come to rest: each rule with the first elements that break it."""
+    page.evaluate(_AT_REST)
     page.evaluate(_source())
     found = page.evaluate("tags => axe.run(document, {runOnly: tags})", _TAGS)
     return [
