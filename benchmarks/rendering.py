@@ -35,20 +35,18 @@ def render(saved: Path, page: Path) -> list[Path]:
     found = {each["name"]: _section(each) for each in document["sections"]}
     of_nodes = {name: each for name, each in found.items() if name in _NODES}
     sections = {name: each for name, each in found.items() if name not in _NODES}
-    text = page.read_text()
+    large = "large" in sections
+    text, plots = page.read_text(), list[Path]()
     if of_nodes:
         text = _replaced(text, NODES_BEGIN, _figures(document, of_nodes, {}))
-    pictures: dict[str, str] = {}
     if sections:
         sections |= {each.name: each for each in derive(sections)}
         pictures = dict(_pictures(sections))
-        if "large" not in sections:
+        if not large:
             text = _replaced(text, BEGIN, _figures(document, sections, pictures))
-    plots = _draw(page.parent / PICTURES, pictures, large="large" in sections) if sections else []
-    if text == page.read_text():
-        return plots
+        plots = _draw(page.parent / PICTURES, pictures, large=large)
     page.write_text(text)
-    return [page, *plots]
+    return plots if large else [page, *plots]
 
 
 def _replaced(text: str, begin: str, figures: str) -> str:

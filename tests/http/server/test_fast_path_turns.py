@@ -50,6 +50,15 @@ async def _connected() -> AsyncIterator[tuple[FastPath, FrontStream, trio.Socket
         )
 
 
+@asynccontextmanager
+async def _kept() -> AsyncIterator[tuple[FastPath, trio.SocketStream, trio.Nursery]]:
+    """A connection that waits for its next request, and the nursery in which it is served."""
+    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
+        connection.start_soon(fast_path.serve, stream)
+        await trio.testing.wait_all_tasks_blocked()
+        yield fast_path, client, connection
+
+
 async def test_requests_in_a_row_leave_turns_to_others(begun: list[str]) -> None:
     seen: list[int] = []
 
@@ -102,9 +111,7 @@ async def test_a_request_that_comes_in_the_moment_of_the_stop_is_answered(begun:
 async def test_a_request_that_has_come_and_is_not_read_when_the_stop_begins_is_answered(
     begun: list[str], mock_clock: trio.testing.MockClock
 ) -> None:
-    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
-        connection.start_soon(fast_path.serve, stream)
-        await trio.testing.wait_all_tasks_blocked()
+    async with _kept() as (fast_path, client, _):
         mock_clock.jump(10)
         os.write(client.socket.fileno(), _REQUEST)
         fast_path.stop()
@@ -115,8 +122,7 @@ async def test_a_request_that_has_come_and_is_not_read_when_the_stop_begins_is_a
 async def test_a_connection_that_had_a_request_lately_has_time_for_its_next_one_when_a_stop_begins(
     begun: list[str], mock_clock: trio.testing.MockClock
 ) -> None:
-    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
-        connection.start_soon(fast_path.serve, stream)
+    async with _kept() as (fast_path, client, _):
         await client.send_all(_REQUEST)
         assert b"connection: close" not in await client.receive_some()
         mock_clock.jump(0.5)
@@ -127,13 +133,29 @@ async def test_a_connection_that_had_a_request_lately_has_time_for_its_next_one_
     assert begun == ["/healthz"] * 2
 
 
+async def test_a_stop_that_begins_while_a_response_goes_out_leaves_time_for_the_next_request(
+    begun: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The response did not say that it is the last."""
+    async with _kept() as (fast_path, client, _):
+        send = fast_path_module._Connection.send
+
+        async def stop_behind(connection: fast_path_module._Connection, data: bytes) -> None:
+            await send(connection, data)
+            fast_path.stop()
+
+        monkeypatch.setattr(fast_path_module._Connection, "send", stop_behind)
+        for told in (False, True):
+            await client.send_all(_REQUEST)
+            assert (b"connection: close" in await client.receive_some()) is told
+    assert begun == ["/healthz"] * 2
+
+
 @pytest.mark.parametrize(("idle_s", "patience_s"), [(10, 0), (0.5, 0.3)])
 async def test_a_connection_that_asks_nothing_ends_soon_when_a_stop_begins(
     begun: list[str], mock_clock: trio.testing.MockClock, idle_s: float, patience_s: float
 ) -> None:
-    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
-        connection.start_soon(fast_path.serve, stream)
-        await trio.testing.wait_all_tasks_blocked()
+    async with _kept() as (fast_path, client, connection):
         mock_clock.jump(idle_s)
         fast_path.stop()
         mock_clock.jump(patience_s)

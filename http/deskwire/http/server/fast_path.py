@@ -99,7 +99,7 @@ class FastPath:
         connection = _Connection(stream)
         stream.rest(idle=False)
         with trio.CancelScope() as scope:
-            while connection.buffer or not self._stopping:
+            while True:
                 if connection.buffer:
                     await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
                     await stream.next_turn()
@@ -119,7 +119,10 @@ class FastPath:
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
         """Wait for the first bytes of a request; return False if none come, or too late."""
         stream.rest(idle=True)
-        self._waiting[scope] = trio.current_time(), stream
+        now = trio.current_time()
+        self._waiting[scope] = now, stream
+        if self._stopping:  # it began while a response went out that did not say so
+            scope.deadline = now + _NEXT_S
         if len(self._waiting) == 1:
             self._wakeup.set()
         try:

@@ -2,8 +2,8 @@
 
 A connection is routed by the first bytes of each request (inside TLS, if there is a certificate), which are then given
 to whoever serves it: from the first request for the stream on it is the stream's, whatever it has carried before.
-Stopping goes: accept who has connected so far and nobody else, let who was accepted say what it wants, let requests under way finish for a bounded time,
-then close the streams, then cut what is left.
+Stopping goes: accept who has connected so far and nobody else, let who was accepted say what it wants, let requests under
+way finish for a bounded time, then close the streams, then cut what is left.
 """
 
 from __future__ import annotations
