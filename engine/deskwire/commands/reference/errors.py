@@ -58,7 +58,11 @@ CODES: Final = (
     Code(401, "invalid_machine_credential", "The machine credential does not exist."),
     Code(401, "invalid_metrics_token", "The token is not the one of `DESKWIRE_METRICS_TOKEN`."),
     Code(401, "invalid_server_key", "The server key does not exist."),
-    Code(401, "invalid_token", "The access token is altered or incomplete, or its user is unknown."),
+    Code(
+        401,
+        "invalid_token",
+        "The access token proves nothing here: altered, incomplete, for another audience, or of an unknown user. `detail` and the log say which.",
+    ),
     Code(401, "missing_credential", "The header `Authorization` is missing."),
     Code(401, "revoked_machine_credential", "The machine credential has been revoked."),
     Code(401, "revoked_server_key", "The server key has been revoked."),
