@@ -141,7 +141,7 @@ async def test_issuer_and_audience_are_demanded_of_every_token_once_they_are_set
         assert await asked(service, bare) == (401, "invalid_token")
 
 
-AUDIENCES = ["account", ["account"], ["account", "desk"], [], "stream"]
+AUDIENCES = ["account", ["account"], ["account", "desk"], []]
 
 
 @pytest.mark.parametrize("audience", AUDIENCES, ids=range(len(AUDIENCES)))

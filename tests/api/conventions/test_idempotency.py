@@ -208,7 +208,7 @@ async def test_a_key_that_can_not_be_one_is_refused_by_name(service: Service, ke
     headers = [(b"Idempotency-Key", key)]
     answer = await service.http.post("/s2s/conversations", json={"contact": {"userId": "u"}}, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_idempotency_key")
-    assert answer.json()["errors"][0]["pointer"] == "header:Idempotency-Key"
+    assert answer.json()["errors"][0]["pointer"] == "/Idempotency-Key"
     assert await service.types() == []
 
 

@@ -40,7 +40,7 @@ async def test_a_call_goes_below_v3_with_the_key_and_its_parameters() -> None:
 
 
 async def test_a_refusal_says_what_the_problem_says() -> None:
-    flaws = [{"pointer": "?type", "code": "x", "message": "There is no such type."}]
+    flaws = [{"pointer": "/type", "code": "x", "message": "There is no such type."}]
     async with (
         receiving(problem("400 Bad Request", "bad_query", errors=flaws)) as receiver,
         service(receiver) as called,

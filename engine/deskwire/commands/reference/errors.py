@@ -50,6 +50,7 @@ CODES: Final = (
     ),
     Code(400, "nul_character", "An identifier in the path has U+0000."),
     Code(400, "missing_project", "The call needs the header `project`."),
+    Code(400, "repeated_header", "A header that may come once was given more than once; `errors` names it."),
     Code(400, "tls_required", "A plain HTTP request was sent to a TLS port; use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` is not of the form `Bearer …`."),
     Code(401, "bad_session_cookie", "The session's cookie is malformed, or there are two that differ."),
@@ -466,13 +467,14 @@ An error is a problem document (RFC 9457), `application/problem+json`:
   "detail": "1 problem found in the request body.",
   "code": "invalid_input",
   "requestId": "req_01KZ0000000000000000000000",
-  "errors": [{{"pointer": "/text", "code": "required", "message": "This field is required."}}]
+  "errors": [{{"in": "body", "pointer": "/text", "code": "required", "message": "This field is required."}}]
 }}
 ```
 
 `code` is stable: act on it. `type` is a reference relative to the URL of the request, and leads to the entry of the code on a page that the
 service itself has, `/docs/errors`. `detail` and `message` are for people and may change. Only 400 and 422 have `errors`, which
-names every problem found; `pointer` is a JSON pointer into the body, `?name` for a query parameter, or `header:Name`.
+names every problem found; `in` is `body`, `query` or `header`, and `pointer` a JSON pointer (RFC 6901) into the body, or `/`
+and the name of the parameter or header.
 401 comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
 
 ## Codes

@@ -9,12 +9,13 @@ import argon2
 import jwt
 from msgspec import Struct
 
-from deskwire.engine.accounts.identity.claims import claims_of, reason_of
+from deskwire.engine.accounts.identity.claims import audiences_of, claims_of, reason_of
 from deskwire.engine.accounts.people import User
 from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.core.secret import Secrets
 
 HS256: Final = "HS256"
+STREAM_AUDIENCE: Final = "stream"  # `aud` of the realtime stream's authorizations
 TOKEN_S: Final = 3_600
 """The lifetime of a token from `POST /v3/auth/token`, in seconds."""
 
@@ -68,8 +69,12 @@ class Tokens:
             raise
 
     def _claims_under(self, secret: str, token: str) -> dict[str, Any]:
-        # The stream's authorizations are signed with the same secret. They have no `sub`, so they open nothing here.
-        return checked_claims(token, secret.encode(), HS256, self._marks.get("iss"), self._marks.get("aud"))
+        audience = self._marks.get("aud")
+        claims = checked_claims(token, secret.encode(), HS256, self._marks.get("iss"), audience)
+        # The same secret signs the stream's authorizations, which must open nothing else (RFC 8725 3.9).
+        if audience is None and STREAM_AUDIENCE in audiences_of(claims):
+            raise InvalidToken("Its audience (`aud`) is the realtime stream.")
+        return claims
 
 
 class InvalidToken(Unauthenticated):

@@ -8,6 +8,7 @@ nesting without end.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import jwt
@@ -46,3 +47,9 @@ def claims_of(token: str, key: Any, algorithm: str, **checks: Any) -> dict[str, 
     except (OverflowError, RecursionError, ValueError) as error:
         raise UnsoundClaims(f"A claim holds what JSON can't: {error}.") from None
     return claims
+
+
+def audiences_of(claims: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return the audiences in `aud`, which is one of them or a list (RFC 7519 4.1.3)."""
+    audience = claims.get("aud")
+    return tuple(audience) if isinstance(audience, list) else (audience,)
