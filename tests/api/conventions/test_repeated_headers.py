@@ -42,7 +42,7 @@ async def test_a_second_project_header_is_refused(service: Service) -> None:
 async def test_a_header_and_a_parameter_that_name_different_projects_are_refused(service: Service) -> None:
     token, project = f"Bearer {service.demo['token']}", service.demo["projectId"]
     headers = (("Authorization", token), ("project", project))
-    answer = await sent(service, "GET", "/stream?project=prj_other", *headers)
+    answer = await sent(service, "GET", f"/stream?project=prj_{'0' * 26}", *headers)
     assert (answer["status"], answer["code"]) == (400, "bad_query")
 
 

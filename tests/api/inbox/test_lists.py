@@ -137,10 +137,10 @@ async def test_hidden_conversations_are_listed_by_their_visibility(service: Serv
     [
         ({"status": "OPEN,OLD"}, ("/status", "not_allowed")),
         ({"status": ""}, ("/status", "not_allowed")),
-        ({"status": "OPEN,OPEN"}, ("?status", "duplicate")),
+        ({"status": "OPEN,OPEN"}, ("/status", "duplicate")),
         ({"tag": "a,,b"}, ("/tag", "invalid")),
-        ({"tag": "a,A"}, ("?tag", "duplicate")),
-        ({"tag": ",".join(f"t{number}" for number in range(11))}, ("?tag", "too_many")),
+        ({"tag": "a,A"}, ("/tag", "duplicate")),
+        ({"tag": ",".join(f"t{number}" for number in range(11))}, ("/tag", "too_many")),
         ({"unread": "1"}, ("/unread", "invalid")),
         ({"since": "yesterday"}, ("/since", "invalid")),
         ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-02T00:00:00Z"}, ("/until", "invalid")),

@@ -48,7 +48,7 @@ async def test_a_refusal_says_what_the_problem_says() -> None:
         with pytest.raises(Refused) as caught:
             await called.get("/s2s/x")
     assert (caught.value.status, caught.value.code) == (400, "bad_query")
-    assert str(caught.value) == "HTTP 400 bad_query: ?type: There is no such type."
+    assert str(caught.value) == "HTTP 400 bad_query: /type: There is no such type."
 
 
 async def test_a_key_that_is_not_accepted_says_where_to_look_and_is_not_shown() -> None:

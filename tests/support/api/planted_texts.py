@@ -139,7 +139,12 @@ async def plant(service: Service, log: str | None = None, whose: str = "") -> Pl
         return mark(place, whose)
 
     user = m("userid")
-    identity = {"name": m("oldname"), "email": m("email"), "phone": m("phone"), "avatar": m("avatar")}
+    identity = {
+        "name": m("oldname"),
+        "email": m("email"),
+        "phone": m("phone"),
+        "avatar": f"https://pictures.example/{m('avatar')}",
+    }
     put = await service.http.put(f"/s2s/contacts/{user}", json={})
     for known in (identity, {**identity, "name": m("name")}):  # each is in an event of its own
         await service.http.put(f"/s2s/contacts/{user}", json=known)

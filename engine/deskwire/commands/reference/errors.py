@@ -257,7 +257,8 @@ CODES: Final = (
     Code(
         415,
         "unsupported_media_type",
-        "The body must be `application/json`; that of an upload `multipart/form-data`, that of an import NDJSON.",
+        "The body must be `application/json`; that of an upload `multipart/form-data`, that of an import NDJSON. It must not be "
+        "packed (`Content-Encoding`).",
     ),
     Code(416, "range_not_satisfiable", "The header `Range` matches no part of the file."),
     Code(422, "idempotency_mismatch", "The `Idempotency-Key` was used before with another body."),

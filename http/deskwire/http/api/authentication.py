@@ -22,6 +22,7 @@ from deskwire.engine.core.errors import (
     Unauthenticated,
     Unavailable,
 )
+from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader
@@ -151,7 +152,7 @@ def _named_project(access: Access, request: Asking) -> str | None:
     if not access.by_parameter:
         return named
     given = request.arguments().get("project", ())
-    if named and any(each != named for each in given):
+    if named and any(each != named for each in given if is_id(each, "prj")):
         message = "The header and the parameter `project` name different projects."
         raise BadRequest(message, code="bad_query", problems=(Problem("?project", "repeated", message),))
     return named or next(iter(given), None)

@@ -306,7 +306,14 @@ class _Exchange:
         request, limits = self._request, self._services.limits
         route = request.route
         limit = route.body_max(limits)
-        if (route.body is None and route.json_only) or limit is None:
+        if route.body is None and route.json_only:
+            return b""
+        coding = (request.headers.get("content-encoding") or "identity").strip().lower()
+        if coding != "identity":
+            raise UnsupportedMediaType(
+                f"The body must not be packed, and it is {coding[:20]}: unpack it first."
+            )
+        if limit is None:
             return b""
         if request.length is not None and request.length > limit:
             raise _too_large(limit)
