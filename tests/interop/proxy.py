@@ -46,6 +46,7 @@ class Proxy:
         upstream: the port of this machine that bytes are passed on to.
         connections: how many came so far, whatever became of them.
         closed: whether connections are ended as soon as they come.
+        frozen: whether connections begin frozen.
         trickle: bytes of the server that are passed on each 10 ms, 0 for all at once.
         rewrite: bytes in what clients send, and what to put in their place.
         hold: bytes in what clients send; the first connection that brings them is frozen with them.
@@ -56,6 +57,7 @@ class Proxy:
     port: int = 0
     connections: int = 0
     closed: bool = False
+    frozen: bool = False
     trickle: int = 0
     rewrite: tuple[bytes, bytes] = (b"", b"")
     hold: bytes = b""
@@ -81,7 +83,8 @@ class Proxy:
             return
         with trio.CancelScope() as scope:
             link = Link(scope)
-            link.thaw()
+            if not self.frozen:
+                link.thaw()
             self.links.append(link)
             try:
                 await self._pass_on(client, link)

@@ -85,7 +85,7 @@ def _palette(desk: Desk) -> None:
 
 
 def _empty(desk: Desk) -> None:
-    expect(desk.page.get_by_text("Nothing is yours to do")).to_be_visible()
+    expect(desk.page.get_by_text("You're all caught up")).to_be_visible()
     views = desk.page.get_by_role("navigation", name="Views")
     expect(views.get_by_role("button", name="Unassigned")).to_contain_text("4")
 

@@ -120,6 +120,19 @@ class Stage:
         """Let browsers through again."""
         self.proxy.closed = False
 
+    def freeze_road(self) -> None:
+        """Pass nothing on between browsers and the service; all connections stay open, and new ones get no answer."""
+        self.background.soon(self._freeze, True)
+
+    def thaw_road(self) -> None:
+        """Pass everything on again."""
+        self.background.soon(self._freeze, False)
+
+    def _freeze(self, frozen: bool) -> None:
+        self.proxy.frozen = frozen
+        for link in self.proxy.links:
+            (link.freeze if frozen else link.thaw)()
+
     def flood(self, conversations: Sequence[Mapping[str, Any]], count: int) -> None:
         """Post so many messages of contacts to these conversations, in turns."""
         self.background.call(self._flood, conversations, count)

@@ -66,7 +66,14 @@ class Close(Struct, frozen=True):
 
 
 class Reopen(Struct, frozen=True):
-    """Take a closed conversation up again."""
+    """Take a closed conversation up again.
+
+    Args:
+        waiting_since: since when (ms) the contact has been waiting for an answer, if closing is taken back; closing has
+            ended the wait, and the messages alone do not tell whether it was meant to.
+    """
+
+    waiting_since: int | None = None
 
 
 class Assign(Struct, frozen=True):

@@ -104,8 +104,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return _reply(state, command, at)
         case Close(by):
             return () if state.status == "CLOSED" else (Closed(by, at),)
-        case Reopen():
-            return (Reopened(),) if state.status == "CLOSED" else ()
+        case Reopen(waiting_since=since):
+            return (Reopened(since),) if state.status == "CLOSED" else ()
         case Assign(assignee):
             return () if state.assignee == assignee else (Assigned(assignee),)
         case MarkRead():
@@ -323,8 +323,9 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case Closed(by, at):
             over = {"waiting_since": None, "snoozed_until": None, "last_turn": state.sequence + state.visible}
             return {"status": "CLOSED", "closed_by": by, "closed_at": at, **over}
-        case Reopened():
-            return {"status": "OPEN", "closed_by": None, "closed_at": None, "snoozed_until": None}
+        case Reopened(waiting):
+            opened = {"status": "OPEN", "closed_by": None, "closed_at": None, "snoozed_until": None}
+            return opened if waiting is None else {**opened, "waiting_since": waiting}
         case Assigned(assignee):
             team = assignee.id if assignee is not None and assignee.type == "team" else state.team_id
             return {"assignee": assignee, "human": state.human or assignee is not None, "team_id": team}

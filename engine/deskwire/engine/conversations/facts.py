@@ -64,7 +64,9 @@ class Closed:
 
 
 class Reopened(Struct, frozen=True):
-    """The conversation was reopened."""
+    """The conversation was reopened; its contact waits for an answer again since `waiting_since`, if that is not None."""
+
+    waiting_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

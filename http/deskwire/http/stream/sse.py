@@ -6,6 +6,7 @@ events and those about the stream itself have no id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from math import inf
 from typing import Any, Final
@@ -21,18 +22,29 @@ from deskwire.engine.core.errors import Unavailable
 log: Final = structlog.get_logger(__name__)
 
 HEARTBEAT_S: Final = 15.0
-"""Seconds without an event after which a comment is written; a page that hears nothing for 40 s calls the stream dead."""
+"""Seconds without an event after which a comment is written, unless the client prefers fewer."""
+_PREFERRED: Final = re.compile(r"(?:^|[,;\s])heartbeat=(?:\"?)(\d{1,2})(?:\"?)(?=$|[,;\s])", re.IGNORECASE)
 EVENT_STREAM: Final = "text/event-stream"
 _OVER_S: Final = 0.01
 """What is left of a credential that is as good as over: clocks differ by so much."""
 _RETRY: Final = b"retry: 1000\n"
-_COMMENT: Final = b": still here\n\n"
+_COMMENT: Final = b":\n\n"
 _RETRY_AFTER_MS: Final[dict[Bye, int]] = {
     "shutdown": 500,
     "session_ended": 30_000,
     "permission_lost": 30_000,
     "too_many_streams": 30_000,
 }
+
+
+def preferred_heartbeat(prefer: str | None) -> float:
+    """Return the seconds between heartbeats that a `Prefer` header (RFC 7240) asks for, from 1 to HEARTBEAT_S.
+
+    The desk asks for one a second, so that it knows within three that the service does not answer.
+    """
+    found = _PREFERRED.search(prefer or "")
+    return HEARTBEAT_S if found is None else min(max(1.0, float(found[1])), HEARTBEAT_S)
+
 
 Opening = Callable[[], Awaitable[AgentStream]]
 
@@ -43,14 +55,20 @@ class Pieces(AsyncIterator[bytes]):
     Args:
         opening: opens it.
         good_for: returns the seconds for which the caller's credential is good from now on, 0 if it is no longer.
+        heartbeat_s: seconds without an event after which a comment is written.
     """
 
     def __init__(
-        self, streams: AgentStreams, opening: Opening, good_for: Callable[[], Awaitable[float]]
+        self,
+        streams: AgentStreams,
+        opening: Opening,
+        good_for: Callable[[], Awaitable[float]],
+        heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         self._streams = streams
         self._opening = opening
         self._good_for = good_for
+        self._heartbeat_s = heartbeat_s
         self._good_until = -inf
         self._stream: AgentStream | None = None
         self._over = False
@@ -78,7 +96,7 @@ class Pieces(AsyncIterator[bytes]):
             self._streams.close(stream)
 
     async def _next(self, stream: AgentStream) -> bytes:
-        with trio.move_on_at(min(trio.current_time() + HEARTBEAT_S, self._good_until)):
+        with trio.move_on_at(min(trio.current_time() + self._heartbeat_s, self._good_until)):
             return self._written(await stream.next())
         if trio.current_time() >= self._good_until - _OVER_S:
             await self._check(stream)
@@ -101,7 +119,7 @@ class Pieces(AsyncIterator[bytes]):
                 "resumedAfter": start.resumed_after,
                 "gap": start.gap,
                 "at": start.at,
-                "heartbeatS": int(HEARTBEAT_S),
+                "heartbeatS": int(self._heartbeat_s),
                 "presence": self._streams.present(stream.viewer.project.rowid),
             },
         )

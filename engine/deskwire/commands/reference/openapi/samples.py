@@ -139,6 +139,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "TranslationBody": {"language": "en", "fields": {"text": "Checkout"}},
     "SeenBody": {"index": 3},
     "TypingBody": {"typing": True},
+    "ReopenBody": {},
+    "AllSeenBody": {},
     "ContactTypingBody": {"typing": True},
     "VersionBody": {"definition": _DEFINITION},
     "ViewBody": {"conversationIds": ["cnv_01KZ00000000000000000000C1"], "composing": None},

@@ -6,29 +6,36 @@ import { clockTime, dialog, say, setting } from "./parts.js";
 import { row, settle } from "./store.js";
 import { thread } from "./conversation.js";
 import { go, may, open, user } from "./session.js";
-import { act, entries, undo, undoable } from "./outbox.js";
-import { handle, run } from "./keys.js";
-import { filter, focusList, selection, shown, targets } from "./list.js";
+import { CHANGED, act, entries, undo } from "./outbox.js";
+import { EDITOR, handle, run, writeAhead } from "./keys.js";
+import { aim, filter, focusList, selection, shown } from "./list.js";
 import { contextShown } from "./app.js";
-import { giveBack } from "./composer.js";
-/** @import { Row, Assignee } from "./types.js" */
+import { calledAll, changedAt, changedBy, leftBy, note, restored, undoLast } from "./changes.js";
+/** @import { Row, Assignee, Outgoing } from "./types.js" */
+/** @import { Action } from "./outbox.js" */
 
 /** Whether this user may change conversations. */
 export const mayAct = () => may("conversations.manage");
 
 /**
- * Do something with conversations, with a word about it and the way back.
- * @param {string[]} ids @param {(one: Row) => any} action @param {(n: number) => string} words @param {(one: Row) => any} [back]
+ * Do something with conversations, and say what has become of it.
+ * @param {string[]} ids @param {(one: Row) => Action | null} action @param {{what: (who: string) => string, done: string}} words  done: behind the name
+ * @param {(one: Row) => (now: Row) => Action[]} back  what takes it back, later
  */
 async function perform(ids, action, words, back) {
   if (!mayAct()) return void say(t.actions.notAllowed, { bad: true });
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
-  const steps = rows.map((one) => ({ id: one.id, action: action(one), back: back?.(one) })).filter((each) => each.action);
-  if (!steps.length) return void say(rows.length ? t.actions.already : t.actions.notHere);
-  for (const each of steps) await act(each.id, each.action);
+  /** @type {import("./changes.js").Step[]} */
+  const steps = [];
+  for (const one of rows) {
+    const wanted = action(one);
+    if (wanted) steps.push({ id: one.id, key: (await act(one.id, wanted)).key, back: back(one), left: leftBy(wanted) });
+  }
+  if (!steps.length) return void say(rows.length ? t.actions.already(calledAll(ids)) : t.actions.notHere, { icon: "info" });
   selection.value = new Set();
-  const undoAll = () => steps.forEach((each) => each.back && act(each.id, each.back));
-  say(words(steps.length), steps.some((each) => each.back) ? { action: t.actions.undo, run: undoAll, ms: 6000 } : {});
+  const changed = steps.map((each) => each.id);
+  const who = calledAll(changed);
+  note({ who, what: words.what(who), steps }, t.actions.did(who, words.done, changed.length));
 }
 
 /** Whether the next conversation opens when one is closed. */
@@ -42,20 +49,34 @@ function moveOn(ids) {
   return open.value && ids.includes(open.value) && at >= 0 ? next : undefined;
 }
 
-/** @param {Row} one */
-const assigned = (one) => ({ do: "assign", assignee: one.assignee });
-/** @param {Row} one */
-const before = (one) => (one.status === "CLOSED" ? { do: "close" } : one.status === "PENDING" ? { do: "pending" } : { do: "reopen" });
+/** @param {Row} one @returns {(now: Row) => Action[]} */
+const statusOf = (one) => (now) => restored(one, now);
 
 /** @param {string[]} ids @param {Assignee | null} assignee */
-export const assign = (ids, assignee) => perform(ids, () => ({ do: "assign", assignee }), (n) => (assignee ? t.actions.done.assign(assignee.id === user.value?.id ? t.you.toLowerCase() : assignee.name, n) : t.actions.done.unassign(n)), assigned);
+export function assign(ids, assignee) {
+  const to = assignee && (assignee.id === user.value?.id ? t.you.toLowerCase() : assignee.name);
+  const words = to ? { what: (/** @type {string} */ who) => t.actions.what.assign(who, to), done: t.actions.done.assign(to) } : { what: t.actions.what.unassign, done: t.actions.done.unassign };
+  return perform(ids, (one) => (one.assignee?.id === assignee?.id ? null : { do: "assign", assignee }), words, (one) => () => [{ do: "assign", assignee: one.assignee }]);
+}
 
 /** @param {string[]} ids @param {Date | null} until */
-export const snooze = (ids, until) =>
-  perform(ids, () => ({ do: "snooze", until: until?.toISOString() ?? null }), (n) => (until ? t.actions.done.snooze(until.toLocaleString(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }), n) : t.actions.done.wake()), (one) => ({ do: "snooze", until: one.snoozedUntil }));
+export function snooze(ids, until) {
+  const at = until?.toLocaleString(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const words = at ? { what: (/** @type {string} */ who) => t.actions.what.snooze(who, at), done: t.actions.done.snooze(at) } : { what: t.actions.what.wake, done: t.actions.done.wake };
+  const back = (/** @type {Row} */ one) => () => [/** @type {Action} */ ({ do: "snooze", until: one.snoozedUntil && Date.parse(one.snoozedUntil) > Date.now() ? one.snoozedUntil : null })];
+  return perform(ids, (one) => (one.snoozedUntil || until ? { do: "snooze", until: until?.toISOString() ?? null } : null), words, back);
+}
 
 /** @param {string[]} ids @param {(one: Row) => string[]} tags */
-export const tag = (ids, tags) => perform(ids, (one) => ({ do: "tags", tags: tags(one) }), (n) => t.actions.done.tags(n), (one) => ({ do: "tags", tags: one.tags }));
+export const tag = (ids, tags) =>
+  perform(ids, (one) => (tags(one).join("\n") === one.tags.join("\n") ? null : { do: "tags", tags: tags(one) }), { what: t.actions.what.tags, done: t.actions.done.tags }, (one) => {
+    const after = tags(one);
+    return (now) => { // only what was changed here, whatever a colleague has added since
+      const kept = now.tags.filter((each) => one.tags.includes(each) || !after.includes(each));
+      const next = [...kept, ...one.tags.filter((each) => !after.includes(each) && !kept.includes(each))];
+      return next.join("\n") === now.tags.join("\n") ? [] : [{ do: "tags", tags: next }];
+    };
+  });
 
 /** Tomorrow at nine. */
 export function tomorrow() {
@@ -83,7 +104,7 @@ export function times() {
 /** Close, and show the next of the list. @param {string[]} ids */
 async function close(ids) {
   const next = moveOn(ids);
-  await perform(ids, (one) => (one.status === "CLOSED" ? null : { do: "close" }), (n) => t.actions.done.close(n), before);
+  await perform(ids, (one) => (one.status === "CLOSED" ? null : { do: "close" }), { what: t.actions.what.close, done: t.actions.done.close }, statusOf);
   if (advance.value && next && ids.length === 1) (go(`c/${next}`), settle(filter.value));
 }
 
@@ -94,23 +115,35 @@ const leave = (ids) => void (open.value && ids.includes(open.value) && (go(""), 
 const unread = (ids) => leave(ids) ?? perform(ids, (one) => {
   const last = thread(one.id).messages.findLast((each) => each.author.type === "contact" && each.index !== null)?.index ?? null;
   return { do: "unread", index: last === null ? Math.max(-1, one.messages - 2) : last - 1 };
-}, () => t.actions.done.unread());
+}, { what: t.actions.what.unread, done: t.actions.done.unread }, (one) => (now) => [{ do: "unread", index: one.mine.seenIndex ?? -1, unread: now.messages === one.messages ? one.mine.unread : undefined }]);
 
-/** With conversations to do it with, or a word that there are none. @param {(ids: string[]) => void} what */
+/** With the conversations on the screen that a key is for, or a word that there are none. @param {(ids: string[]) => void} what */
 const on = (what) => () => {
-  const ids = targets();
-  if (ids.length) what(ids);
-  else say(t.actions.notHere);
+  const ids = aim();
+  if (ids?.length) what(ids);
+  else if (ids) say(t.actions.notHere, { icon: "info" });
 };
 /** @param {string} name */
-const ask = (name) => on((ids) => void (mayAct() ? (dialog.value = { name, ids }) : say(t.actions.notAllowed, { bad: true })));
+const ask = (name) => on((ids) => {
+  if (!mayAct()) return void say(t.actions.notAllowed, { bad: true });
+  dialog.value = { name, ids };
+  writeAhead("dialog");
+});
+
+/** Whether `Ctrl Z` belongs to the text of a field: it has some, or it was changed later than anything else. @param {KeyboardEvent | null} event */
+function ofText(event) {
+  const field = /** @type {HTMLInputElement | null} */ (event?.target ?? null);
+  return Boolean(event?.key.toLowerCase() === "z" && field?.matches("input, textarea, [contenteditable]") && (field.value !== "" || !field.matches(EDITOR) || typedAt > changedAt()));
+}
+let typedAt = 0;
+document.addEventListener("input", (event) => void (event.isTrusted && (typedAt = Date.now())), true);
 
 const HANDLERS = {
   assignMe: on((ids) => user.value && assign(ids, { type: "user", id: user.value.id, name: user.value.name })),
   assign: ask("assign"),
   close: on(close),
-  reopen: on((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: "reopen" }), (n) => t.actions.done.reopen(n), before)),
-  pending: on((ids) => perform(ids, () => ({ do: "pending" }), (n) => t.actions.done.pending(n), before)),
+  reopen: on((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, statusOf)),
+  pending: on((ids) => perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, statusOf)),
   snooze: ask("snooze"),
   tag: ask("tags"),
   unread: on(unread),
@@ -122,10 +155,9 @@ const HANDLERS = {
       if (found) ((found.open = true), found.querySelector("summary")?.focus(), found.scrollIntoView({ block: "start" }));
     }, 60);
   },
-  undo: () => {
-    const held = undoable();
-    if (!held) return false;
-    undo(held.key).then((out) => out?.kind === "message" && giveBack(out.conversationId ?? "", out));
+  undo: (/** @type {KeyboardEvent | null} */ event) => {
+    if (ofText(event)) return false;
+    void undoLast();
     return true;
   },
 };
@@ -139,15 +171,21 @@ export function more(id) {
   return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", copy];
 }
 
-/** Say what was taken back, and why. */
+/** Say what was refused, and why; the row shows it no longer. */
 function useRefusals() {
   const refused = entries.value.filter((each) => each.kind === "action" && each.state === "refused");
   useEffect(() => {
-    for (const each of refused) {
-      say(t.actions.rolledBack(/** @type {Record<string, string>} */ (t.actions.names)[each.label] ?? each.label, each.problem?.detail ?? ""), { bad: true });
-      undo(each.key);
-    }
+    for (const each of refused) void refusal(each);
   }, [refused.map((each) => each.key).join()]);
+}
+
+/** @param {Outgoing} out */
+async function refusal(out) {
+  if (!(await undo(out.key))) return; // another tab has said it
+  const who = calledAll([out.conversationId ?? ""]);
+  const what = /** @type {Record<string, (who: string) => string>} */ (t.actions.names)[out.label]?.(who) ?? who;
+  if (out.problem?.code === CHANGED) say(t.actions.cantUndo(what, await changedBy(out.conversationId ?? "", out.guard ?? {})), { bad: true });
+  else say(t.actions.refused(what, out.problem?.detail ?? ""), { bad: true });
 }
 
 /** The actions, as long as the desk is there. */

@@ -7,14 +7,14 @@
  */
 import { html, render, signal, effect, useEffect, useErrorBoundary } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Empty, Icon, Kbd, Menu, Notices, Popover, clockTime, cx, dialog, lazy, now, say, setting } from "./parts.js";
+import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, dialog, lazy, say, setting } from "./parts.js";
 import * as session from "./session.js";
 import * as store from "./store.js";
 import * as outbox from "./outbox.js";
 import { connection, retry } from "./feed.js";
 import { signedOut } from "./api.js";
-import { List, VIEWS, show, targets, view } from "./list.js";
-import { handle, run } from "./keys.js";
+import { List, VIEWS, aim, show, targets, view } from "./list.js";
+import { EDITOR, handle, run, unplaced, writeAhead } from "./keys.js";
 
 const SignIn = lazy(() => import("./signin.js"), "SignIn");
 const Thread = lazy(() => import("./thread.js"), "Thread");
@@ -23,6 +23,8 @@ const Dialogs = lazy(() => import("./dialogs.js"), "Dialogs");
 const Page = lazy(() => import("./pages.js"), "Page");
 const Places = lazy(() => import("./pages.js"), "Places");
 const Elsewhere = lazy(() => import("./elsewhere.js"), "Elsewhere");
+const Status = lazy(() => import("./connection.js"), "Status");
+const Banner = lazy(() => import("./connection.js"), "Banner");
 const Actions = lazy(() => import("./actions.js"), "Actions");
 
 /** Light, dark, or as the system has it. */
@@ -41,11 +43,30 @@ effect(() => {
     session.begin().then(() => signedOut.peek() || retry(), () => void (signedOut.value = true));
 });
 
+/** Open a dialog; what is typed before it is there is for its first field. @param {{name: string, [more: string]: any}} which */
+const ask = (which) => ((dialog.value = which), writeAhead("dialog"));
+/** Answer in the conversation that a key is for, as soon as its box is there. @param {string} command */
+const write = (command) => () => {
+  const [one] = aim() ?? [null];
+  if (one === null) return;
+  if (!one || store.gone(one)) say(t.actions.notHere, { icon: "info" });
+  else if (!session.may("conversations.reply")) say(t.actions.notAllowed, { bad: true });
+  else {
+    writeAhead(EDITOR, command);
+    if (session.open.value !== one) session.go(`c/${one}`);
+  }
+};
+
 // The other commands come with what they need; these are there at once.
 handle({
-  start: () => void (dialog.value = { name: "start" }),
-  palette: () => void (dialog.value = { name: "palette", ids: targets() }),
+  start: () => ask({ name: "start" }),
+  palette: () => ask({ name: "palette", ids: targets() }),
   help: () => void (dialog.value = { name: "help" }),
+  reply: write("reply"),
+  note: write("note"),
+});
+effect(() => {
+  if (unplaced.value) say(t.actions.unplaced(unplaced.value), { bad: true });
 });
 
 const failure = signal(/** @type {any} */ (null));
@@ -77,25 +98,6 @@ effect(() => {
 /** What is kept here and has not reached the service. */
 export const unsent = () => outbox.entries.value.filter((each) => each.state !== "stored").length;
 
-const DOTS = /** @type {Record<string, string>} */ ({ live: "live", connecting: "busy", reconnecting: "busy", gap: "busy", offline: "off", ended: "off" });
-
-function Status() {
-  const state = connection.value;
-  const words = /** @type {any} */ (t.connection)[state.state];
-  const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) =>
-    html`<button type="button" ref=${hook} class="view" aria-expanded=${open} aria-label=${`${t.side.status}: ${words}`} title=${words} onClick=${toggle}><span class="dot-box"><span class=${cx("dot", DOTS[state.state])}></span></span><span class="label-text">${words}</span></button>`;
-  return html`<${Popover} button=${face} class="popover receipts" label=${t.side.status}>
-    ${() => html`<h2>${words}</h2>
-      <dl class="pairs">
-        <dt>${t.connection.cursor}</dt><dd class="mono">${state.cursor ?? t.connection.nothing}</dd>
-        <dt>${t.connection.lastEvent}</dt><dd>${state.lastEventAt ? html`<${Ago} at=${new Date(state.lastEventAt).toISOString()} />` : t.connection.nothing}</dd>
-        <dt>${t.connection.caughtUp}</dt><dd>${t.connection.events(state.caughtUp)}</dd>
-        <dt>${t.connection.waitingToSend}</dt><dd class="num">${unsent()}</dd>
-      </dl>
-      ${state.state !== "live" && html`<p class="popover-foot"><${Button} label=${t.connection.retry} press=${retry} /></p>`}`}
-  <//>`;
-}
-
 function Side() {
   const all = store.counters.value;
   const { teams } = session.people();
@@ -122,20 +124,6 @@ function Side() {
     <${Places} />
     <div class="side-foot"><${Status} /><${Menu} label=${t.side.me} face=${face} faceClass="view" entries=${me} /></div>
   </nav>`;
-}
-
-function Banner() {
-  const { state, since, reason } = connection.value;
-  const limited = outbox.entries.value.find((each) => each.waitsFor === "rate_limited");
-  const kept = unsent();
-  const broken = state === "reconnecting" && now.value - since > 4000;
-  if (state === "offline" || broken) {
-    const words = state === "offline" ? t.connection.offlineSince(clockTime(since)) : t.connection.brokenSince(clockTime(since));
-    return html`<div class="banner" role="alert"><${Icon} name="warn" /><span>${words}${kept > 0 && ` ${t.connection.kept(kept)}`}</span><${Button} label=${t.connection.retry} class="small" press=${retry} /></div>`;
-  }
-  if (state === "ended" && !signedOut.value) return html`<div class="banner bad" role="alert"><${Icon} name="warn" /><span>${t.connection.ended_[/** @type {"permission_lost"} */ (reason)] ?? t.connection.endedBanner}</span><${Button} label=${t.connection.retry} class="small" press=${retry} /></div>`;
-  if (limited) return html`<div class="banner info" role="status"><${Icon} name="clock" /><span>${t.connection.limited(Math.max(1, Math.ceil((limited.notBefore - now.value) / 1000)))}</span></div>`;
-  return html`<div></div>`;
 }
 
 function Panes() {
@@ -171,7 +159,7 @@ function App() {
   if (!project.value) return html`<${Alone} title=${t.signIn.noProject} text=${t.signIn.noProjectText} action=${html`<${Button} label=${t.side.signOut} press=${session.signOut} />`} />`;
   return html`<div class="desk">
     <a class="skip" href="#conversation" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), document.getElementById("conversation")?.focus())}>${t.skip}</a>
-    <${Banner} /><${Panes} />
+    <div><${Banner} /></div><${Panes} />
     ${signedOut.value && html`<${SignIn} over />`}
     <${Actions} /><${Dialogs} /><${Notices} />
   </div>`;

@@ -10,7 +10,8 @@ import { may, project } from "./session.js";
 import { again, attach, detach, now as sendNow, outgoing, send, undo, uploads } from "./outbox.js";
 import { draft, drop, keep } from "./drafts.js";
 import { connection } from "./feed.js";
-import { handle } from "./keys.js";
+import { EDITOR, handle, writeAhead } from "./keys.js";
+import { noteReply } from "./changes.js";
 import { Snippets, wanted } from "./snippets.js";
 import { tomorrow } from "./actions.js";
 /** @import { Outgoing, OutgoingFile, Then } from "./types.js" */
@@ -45,7 +46,6 @@ function Undo({ out }) {
     return () => clearInterval(timer);
   }, [out.key]);
   const back = async () => giveBack(out.conversationId ?? "", await undo(out.key));
-  useLayoutEffect(() => handle({ undo: () => (back(), true) }), [out.key]);
   return html`<div class="undo"><span class="grow num">${t.composer.sendingIn(left)}</span><${Button} class="small" label=${t.composer.undo} keys="u" press=${back} /><${Button} class="small" kind="quiet" label=${t.composer.now} press=${() => sendNow(out.key)} /></div>`;
 }
 
@@ -142,7 +142,8 @@ function Box({ id }) {
     setSnippet(null);
     writing(id, false, internal);
     try {
-      await send(id, { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) });
+      const out = await send(id, { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) });
+      noteReply(out, one);
     } catch (error) {
       store({ text: text + latest.current.text, files });
       return void say(t.composer.refused(/** @type {Error} */ (error).message), { bad: true });
@@ -167,7 +168,7 @@ function Box({ id }) {
     store({ files: latest.current.files.filter((each) => each.key !== file.key) });
     focus();
   };
-  const mode = (/** @type {boolean} */ note) => () => (store({ internal: note }), void requestAnimationFrame(focus));
+  const mode = (/** @type {boolean} */ note) => () => (store({ internal: note }), writeAhead(EDITOR), void requestAnimationFrame(focus));
   const insert = (/** @type {string} */ words) => {
     const { text } = latest.current;
     const from = snippet?.from ?? box.current?.selectionStart ?? text.length;
@@ -176,7 +177,7 @@ function Box({ id }) {
     setSnippet(null);
     requestAnimationFrame(() => (box.current?.focus(), box.current?.setSelectionRange(from + words.length, from + words.length)));
   };
-  useLayoutEffect(() => handle({ reply: mode(false), note: mode(true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (setSnippet({ q: "", from: text.length }), focus(), true) }));
+  useLayoutEffect(() => handle({ reply: mode(false), note: mode(true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (writeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
   const typed = (/** @type {any} */ event) => (store({ text: event.target.value }), setSnippet(wanted(event.target)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if (snippet && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());

@@ -1,16 +1,18 @@
 // @ts-check
 /** The stream of events: one for all tabs of this browser, in a worker, or this tab's own where there are no shared ones. */
-import { signal } from "./vendor/preact.js";
+import { computed, signal } from "./vendor/preact.js";
 import { ROOT } from "./api.js";
 /** @import { Connection, Envelope } from "./types.js" */
 
 const HERE_MS = 20_000;
 const SILENT_MS = 10_000;
 /** @type {Connection} */
-const NOT_YET = { state: "connecting", since: Date.now(), cursor: null, lastEventAt: null, caughtUp: 0, retryAt: null, streamId: null, reason: null };
+const NOT_YET = { state: "connecting", since: Date.now(), cursor: null, lastEventAt: null, caughtUp: 0, retryAt: null, streamId: null, reason: null, silentSince: null };
 
 /** The state of the connection. */
 export const connection = signal(NOT_YET);
+/** Whether the service answers, as far as one knows. */
+export const reachable = computed(() => (connection.value.state === "live" || connection.value.state === "gap") && connection.value.silentSince === null);
 
 /** @typedef {{events: (batch: Envelope[]) => void, passing: (event: any) => void, hello: (hello: any) => void}} Ears */
 

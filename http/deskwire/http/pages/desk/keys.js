@@ -37,7 +37,7 @@ export const COMMANDS = [
   command("send", "composer", "mod+enter"),
   command("sendClose", "composer", "mod+shift+enter"),
   command("snippets", "composer", ";"),
-  command("undo", "anywhere", "u"),
+  command("undo", "anywhere", "u", "mod+z"),
   command("assignMe", "anywhere", "a"),
   command("assign", "anywhere", "shift+a"),
   command("close", "anywhere", "e"),
@@ -133,6 +133,11 @@ const handlers = [];
  */
 export function handle(made) {
   handlers.unshift(made);
+  const wanted = ahead?.command;
+  if (wanted && made[wanted]) {
+    ahead = { .../** @type {Ahead} */ (ahead), command: null };
+    queueMicrotask(() => run(wanted));
+  }
   return () => {
     const at = handlers.indexOf(made);
     if (at >= 0) handlers.splice(at, 1);
@@ -145,6 +150,66 @@ export function run(id, event = null) {
   return false;
 }
 
+// Writing before the field is there.
+
+/**
+ * Keys that were pressed after a command that opens a field, and before that has the focus. They are text for it, and never commands.
+ * @typedef {{field: string, text: string, command: string|null, timer: ReturnType<typeof setTimeout>}} Ahead
+ * field: a selector. command: one that waits for its handler.
+ */
+/** @type {Ahead|null} */
+let ahead = null;
+const AHEAD_MS = 8_000;
+
+/** Text that no field took, as none opened; empty for none. */
+export const unplaced = signal("");
+
+/** The box of replies and notes, as a selector. */
+export const EDITOR = ".composer textarea";
+
+/**
+ * Take the keys that follow as text until a field has the focus. Escape, Tab and the mouse end that.
+ * @param {string} field  a selector: of the field, or of what is around it @param {string|null} [command]  to run as soon as somebody does it
+ */
+export function writeAhead(field, command = null) {
+  const text = ahead?.field === field ? ahead.text : "";
+  endAhead();
+  if (document.activeElement?.closest(field)) return;
+  const timer = setTimeout(() => {
+    unplaced.value = ahead?.text ?? "";
+    ahead = null;
+  }, AHEAD_MS);
+  ahead = { field, text, command, timer };
+}
+
+function endAhead() {
+  clearTimeout(ahead?.timer);
+  ahead = null;
+}
+
+/** @param {KeyboardEvent} event @param {Ahead} to */
+function takeAhead(event, to) {
+  const { key } = event;
+  if (key === "Escape" || key === "Tab") return endAhead();
+  const writes = event.getModifierState("AltGraph") || !(event.ctrlKey || event.metaKey || (event.altKey && !MAC));
+  if (!writes) return;
+  event.preventDefault();
+  if (key === "Backspace") to.text = [...to.text].slice(0, -1).join("");
+  else if (key === "Enter" && to.field === EDITOR) to.text += "\n";
+  else if ([...key].length === 1) to.text += key;
+}
+
+/** @param {Event} event */
+function focused(event) {
+  const target = /** @type {HTMLInputElement} */ (event.target);
+  if (!ahead || !target.closest?.(ahead.field)) return;
+  const { text } = ahead;
+  endAhead();
+  if (!text || !target.matches(FIELDS)) return;
+  target.setRangeText(text, target.value.length, target.value.length, "end");
+  target.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
 const FIELDS = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select, [contenteditable]";
 
 /** @param {KeyboardEvent} event */
@@ -153,6 +218,7 @@ function pressed(event) {
   const target = /** @type {Element} */ (event.target);
   const within = (/** @type {string} */ selector) => Boolean(target.closest?.(selector));
   if (within("dialog")) return; // it has keys of its own
+  if (ahead && !within(FIELDS)) return takeAhead(event, ahead);
   if ((event.key === "Enter" || event.key === " ") && within("button, a, summary, [role=option] input") && !within(".rows")) return;
   const where = new Set([within(".rows") && "list", within(".thread") && "thread", within(".composer") && "composer"].filter((each) => typeof each === "string"));
   const press = written(event, MAC);
@@ -164,4 +230,8 @@ function pressed(event) {
   if (found.pending) forgetting = setTimeout(() => (pending.value = ""), CHORD_MS);
   if (found.pending || found.commands.some((id) => run(id, event))) event.preventDefault();
 }
-if (typeof document === "object") document.addEventListener("keydown", pressed);
+if (typeof document === "object") {
+  document.addEventListener("keydown", pressed);
+  document.addEventListener("focusin", focused);
+  document.addEventListener("pointerdown", endAhead, true);
+}

@@ -5,14 +5,44 @@ import { many, t as first } from "./texts.js";
 /** @param {string | null | undefined} name */
 const somebody = (name) => name || "Somebody";
 
+/** @param {string} sentence */
+const lower = (sentence) => sentence.charAt(0).toLowerCase() + sentence.slice(1);
+
 export const t = {
   ...first,
 
   list: {
-    ...first.list, searchFailed: "The search failed",
+    ...first.list,
+    empty: {
+      mine: "You're all caught up", waiting: "Nobody is waiting", unassigned: "Everything is assigned",
+      team: "No conversations for this team", snoozed: "Nothing is snoozed", all: "No conversations yet",
+    },
+    emptyText: {
+      mine: "Conversations assigned to you show up here.", waiting: "Every customer has had a reply.",
+      unassigned: "New conversations show up here.", team: "Conversations assigned to this team show up here.",
+      snoozed: "A snoozed conversation comes back by itself, or when its customer writes.",
+      all: "They appear here as soon as your backend starts one, or you do.",
+    },
+    filtered: "No conversation fits these filters", clearFilters: "Clear filters",
+    /** @param {number} n */ snoozedToo: (n) => `${many(n, "conversation is", "conversations are")} snoozed.`,
+    searchFailed: "The search failed",
     /** @param {string} q */ noneFound: (q) => `Nothing has “${q}”`,
     noneFoundText: "Words are found by their beginnings, in titles, messages, names and tickets.", contacts: "Contacts", tickets: "Tickets",
     conversations: "Conversations",
+  },
+
+  connection: {
+    ...first.connection,
+    connecting: "Connecting…", live: "Live", reconnecting: "Reconnecting…", offline: "Offline", silent: "No answer", gap: "Reloading…",
+    ended: "Disconnected",
+    /** @param {string} since */ offlineSince: (since) => `You have been offline since ${since}. What you send is kept here and goes out when you're back online.`,
+    /** @param {string} since */ brokenSince: (since) => `No connection to the service since ${since}. Nothing is lost: what you send is kept here and goes out when you're back online.`,
+    /** @param {number} n */ kept: (n) => `${many(n, "message or change is", "messages and changes are")} kept here.`,
+    /** @param {number} s */ limited: (s) => `Too many requests: the desk goes on in ${s} s. Nothing is lost.`,
+    endedBanner: "The service ended this connection.",
+    ended_: { permission_lost: "You may not read this project any more. Ask an administrator.", too_many_streams: "You have the desk open in too many places. Close some, and try again." }, cursor: "Newest event", lastEvent: "Last event", caughtUp: "Caught up",
+    /** @param {number} n */ events: (n) => many(n, "event", "events"),
+    waitingToSend: "Waiting to be sent", retry: "Try now", nothing: "–",
   },
 
   thread: {
@@ -119,24 +149,49 @@ export const t = {
   },
 
   actions: {
+    ...first.actions,
     assignMe: "Assign to me", assigned: "Yours", assign: "Assign to …", close: "Close", reopen: "Reopen", pending: "Pending",
     toPending: "Set to pending", toOpen: "Set to open", snooze: "Snooze", wake: "Wake up now", tag: "Tag", unread: "Mark unread",
-    context: "Contact", more: "More actions", already: "It is like that already.",
-    names: { assign: "The assignment", close: "Closing", reopen: "Reopening", pending: "The status", tags: "The change of tags", snooze: "The snooze", title: "The title", archive: "Archiving", unread: "The unread mark" },
-    notHere: "No conversation is open or selected.", notAllowed: "Your role here may only read.",
-    done: {
-      assign: (/** @type {string} */ to, /** @type {number} */ n) => (n > 1 ? `${n} conversations are assigned to ${to}.` : `Assigned to ${to}.`),
-      unassign: (/** @type {number} */ n) => (n > 1 ? `${n} conversations are unassigned.` : "Unassigned."),
-      close: (/** @type {number} */ n) => (n > 1 ? `${n} conversations are closed.` : "Closed."),
-      reopen: (/** @type {number} */ n) => (n > 1 ? `${n} conversations are reopened.` : "Reopened."),
-      pending: (/** @type {number} */ n) => (n > 1 ? `${n} conversations are pending.` : "Set to pending."),
-      snooze: (/** @type {string} */ until, /** @type {number} */ n) => (n > 1 ? `${n} conversations are snoozed until ${until}.` : `Snoozed until ${until}.`),
-      wake: () => "Awake again.",
-      tags: (/** @type {number} */ n) => (n > 1 ? `${n} conversations are tagged.` : "Tags changed."),
-      unread: () => "Marked unread.",
+    context: "Contact", more: "More actions",
+    /** @param {string} who */ already: (who) => `${who}: nothing to change`,
+    thisOne: "This conversation",
+    /** What is done, before it is done; it begins with a verb. */
+    what: {
+      /** @param {string} who @param {string} to */ assign: (who, to) => `Assign ${who} to ${to}`,
+      /** @param {string} who */ unassign: (who) => `Unassign ${who}`,
+      /** @param {string} who */ close: (who) => `Close ${who}`,
+      /** @param {string} who */ reopen: (who) => `Reopen ${who}`,
+      /** @param {string} who */ pending: (who) => `Set ${who} to pending`,
+      /** @param {string} who @param {string} until */ snooze: (who, until) => `Snooze ${who} until ${until}`,
+      /** @param {string} who */ wake: (who) => `Unsnooze ${who}`,
+      /** @param {string} who */ tags: (who) => `Change the tags of ${who}`,
+      /** @param {string} who */ unread: (who) => `Mark ${who} unread`,
     },
-    rolledBack: (/** @type {string} */ what, /** @type {string} */ why) => `${what} was not accepted and is taken back: ${why}`,
-    undo: "Undo",
+    /** What was done, behind a name or a number. */
+    done: {
+      /** @param {string} to */ assign: (to) => `assigned to ${to}`,
+      unassign: "unassigned", close: "closed", reopen: "reopened", pending: "set to pending",
+      /** @param {string} until */ snooze: (until) => `snoozed until ${until}`,
+      wake: "no longer snoozed", tags: "tags changed", unread: "marked unread",
+    },
+    /** @param {string} who @param {string} done @param {number} n */ did: (who, done, n) => (n > 1 ? `${who} ${done}` : `${who}: ${done}`),
+    /** The actions of the outbox. @type {Record<string, (who: string) => string>} */
+    names: {
+      assign: (who) => `Assign ${who}`, close: (who) => `Close ${who}`, reopen: (who) => `Reopen ${who}`, open: (who) => `Reopen ${who}`,
+      pending: (who) => `Set ${who} to pending`, tags: (who) => `Change the tags of ${who}`, snooze: (who) => `Snooze ${who}`,
+      title: (who) => `Rename ${who}`, archive: (who) => `Archive ${who}`, unread: (who) => `Mark ${who} unread`,
+    },
+    /** @param {string} what */ kept: (what) => `${what}: will be done when you're back online`,
+    /** @param {string} what */ busy: (what) => `${what}…`,
+    /** @param {string} what @param {string} why */ refused: (what, why) => `Couldn't ${lower(what)}: ${why}`,
+    notSaved: "Not saved yet", notSavedHint: "Will be done when you're back online",
+    undo: "Undo", nothingToUndo: "Nothing to undo.",
+    /** @param {string} what */ undoing: (what) => `Undo “${what}”`,
+    /** @param {string} what */ undone: (what) => `Undone: ${lower(what)}`,
+    /** @param {string} what @param {string | null} by */ cantUndo: (what, by) => `Can't undo “${what}”: ${by ?? "someone else"} has changed it in the meantime.`,
+    /** @param {string} what @param {number} n @param {number} all */ cantUndoSome: (what, n, all) => `Can't undo “${what}” for ${n} of ${all}: someone else has changed them in the meantime.`,
+    /** @param {string} who */ sent: (who) => `Your reply to ${who} was already sent.`,
+    /** @param {string} who */ restored: (who) => `${who}: as before. Your reply was already sent.`,
   },
 
   dialogs: {

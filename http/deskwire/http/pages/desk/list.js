@@ -2,10 +2,10 @@
 /** The list of conversations: views, filters, search, a virtual listbox that stays quick with ten thousand rows. */
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Empty, Icon, Kbd, Menu, Name, ago, announce, cx, dialog, lazy, now, say, setting, soon } from "./parts.js";
+import { Ago, Avatar, Button, Empty, Failed, Grey, Icon, Kbd, Menu, Name, ago, announce, called, cx, dialog, lazy, now, say, setting, soon } from "./parts.js";
 import { counters, hold, list, more, reload, row, settle, viewers } from "./store.js";
 import { go, may, open, page, people, user } from "./session.js";
-import { handle, run } from "./keys.js";
+import { handle, run, writeAhead } from "./keys.js";
 /** @import { Filter, ListView, Row } from "./types.js" */
 
 const HEIGHT = 78;
@@ -15,7 +15,7 @@ const AROUND = 6;
 /** The view that is shown. */
 export const view = setting("view", /** @type {View} */ ({ key: "mine" }));
 /** The filters of each view, as they were left. @type {import("./vendor/preact.js").Signal<Record<string, {status?: string, sort?: string, unread?: boolean}>>} */
-const chosen = setting("filters", {});
+export const chosen = setting("filters", {});
 /** What is searched for; null while nobody searches. */
 export const query = signal(/** @type {string | null} */ (null));
 /** The row under the keyboard. */
@@ -29,6 +29,7 @@ export function show(next) {
   view.value = next;
   query.value = null;
   selection.value = new Set();
+  active.value = anchor = null;
 }
 
 const ACTIVE = ["OPEN", "PENDING"];
@@ -36,7 +37,7 @@ const options = computed(() => {
   const { key } = view.value;
   return { status: key === "all" || key === "snoozed" ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...chosen.value[key] };
 });
-const plain = computed(() => !chosen.value[view.value.key]);
+export const plain = computed(() => !chosen.value[view.value.key]);
 
 /** The filter of the view that is shown. */
 export const filter = computed(() => {
@@ -58,12 +59,28 @@ export const filter = computed(() => {
 /** The list that is shown. @returns {ListView} */
 export const shown = () => list(filter.value).value;
 
-/** What an action is about: the selection, or what is open, or what is under the keyboard. @returns {string[]} */
+/** Whether the rows are on the screen: a search or, on a narrow one, the thread may be there instead. */
+const listed = () => Boolean(scroller?.isConnected && scroller.checkVisibility());
+/** The row under the keyboard; null if there is none in the list. @returns {string | null} */
+const cursor = () => (active.value && shown().ids.includes(active.value) ? active.value : null);
+
+/** What an action is about, as one sees it: the selection, or what is open, or what has the focus in the list or among the hits. @returns {string[]} */
 export function targets() {
   if (page.value) return [];
-  if (selection.value.size) return [...selection.value];
-  const one = open.value ?? (document.activeElement?.closest(".rows") ? active.value : null);
+  if (selection.value.size && listed()) return [...selection.value];
+  const focus = document.activeElement;
+  const one = open.value ?? (listed() && focus === scroller ? cursor() : /** @type {HTMLElement | null} */ (focus?.closest(".hits [data-id]"))?.dataset.id);
   return one ? [one] : [];
+}
+
+/** The targets of a key. A row that was scrolled out of sight is brought back, and nothing is done. @returns {string[] | null} null: one was brought back. */
+export function aim() {
+  const ids = targets();
+  const [one] = ids;
+  if (!one || open.value === one || !listed() || selection.value.size || inSight(one)) return ids;
+  reveal();
+  say(t.list.revealed(called(row(one)?.contact)), { icon: "info" });
+  return null;
 }
 
 /** @param {number} by */
@@ -95,15 +112,23 @@ export function toggle(id) {
   announce(t.list.selected(next.size));
 }
 
-/** Open the conversation that many rows further. @param {number} by */
+/** Open the conversation that many rows further. If the open one has left the list, the one that has its place is the next. @param {number} by */
 export function step(by) {
-  active.value = open.value ?? active.value;
-  move(by);
-  if (active.value) go(`c/${active.value}`);
+  const { ids } = shown();
+  const left = open.value && !ids.includes(open.value) && cursor();
+  if (open.value && !left) active.value = open.value;
+  if (!left || by < 0) move(by);
+  if (cursor()) go(`c/${active.value}`);
 }
 
 /** @type {HTMLElement | null} */
 let scroller = null;
+
+/** @param {string} id */
+function inSight(id) {
+  const top = shown().ids.indexOf(id) * HEIGHT;
+  return Boolean(scroller && top + HEIGHT > scroller.scrollTop && top < scroller.scrollTop + scroller.clientHeight);
+}
 
 function reveal() {
   const at = shown().ids.indexOf(active.value ?? "");
@@ -115,7 +140,8 @@ function reveal() {
 
 /** Put the focus into the list. */
 export function focusList() {
-  active.value ??= open.value ?? shown().ids[0] ?? null;
+  const { ids } = shown();
+  active.value = cursor() ?? (open.value && ids.includes(open.value) ? open.value : (ids[0] ?? null));
   scroller?.focus();
 }
 
@@ -129,10 +155,14 @@ const showing = (key) => () => {
 handle({
   next: () => (focusList(), move(1)),
   previous: () => (focusList(), move(-1)),
-  openRow: () => (active.value && document.activeElement === scroller ? (go(`c/${active.value}`), true) : false),
+  openRow: () => (cursor() && document.activeElement === scroller ? (go(`c/${active.value}`), true) : false),
   extendDown: () => extend(1),
   extendUp: () => extend(-1),
-  select: () => toggle(document.activeElement === scroller ? active.value : open.value),
+  select: () => {
+    const one = document.activeElement === scroller ? cursor() : open.value;
+    if (listed() && one && shown().ids.includes(one)) toggle(one);
+    else say(t.list.notListed, { icon: "info" });
+  },
   selectAll: () => (document.activeElement === scroller ? ((selection.value = new Set(shown().ids)), true) : false),
   nextConversation: () => step(1),
   previousConversation: () => step(-1),
@@ -150,6 +180,7 @@ handle({
   search: () => {
     if (page.value || (open.value && innerWidth < 700)) go("");
     query.value ??= "";
+    writeAhead(".list-search input");
     requestAnimationFrame(() => /** @type {HTMLInputElement | null} */ (document.querySelector(".list-search input"))?.focus());
   },
 });
@@ -220,17 +251,6 @@ function Bar() {
     <${Menu} label=${(states[status] ?? "") + (unread ? ` · ${t.list.unread}` : "")} icon="filter" kind="quiet" class="small" entries=${statuses} />
     <span class="grow"></span>
     <${Menu} label=${sorts[sort]} icon="sort" kind="quiet" class="small" entries=${orders} />
-  </div>`;
-}
-
-function Bulk() {
-  const act = (/** @type {string} */ id) => () => run(id);
-  const tool = (/** @type {string} */ id, /** @type {string} */ icon, /** @type {string} */ keys) =>
-    html`<${Button} label=${/** @type {any} */ (t.commands)[id]} icon=${icon} only kind="quiet" class="small" keys=${keys} press=${act(id)} />`;
-  return html`<div class="list-bar bulk" role="toolbar" aria-label=${t.list.selected(selection.value.size)}>
-    <strong>${t.list.selected(selection.value.size)}</strong>
-    ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("close", "done", "e")}
-    <${Button} label=${t.list.selectNone} icon="close" only kind="quiet" class="small" press=${() => (selection.value = new Set())} />
   </div>`;
 }
 
@@ -305,6 +325,14 @@ function Rows({ of }) {
     if (box.current) watched.observe(box.current);
     return () => watched.disconnect();
   }, []);
+  // The cursor of a row that has left goes to the one in its place; what is selected is in the list.
+  const place = useRef(0);
+  useLayoutEffect(() => {
+    const left = active.value !== null && !ids.includes(active.value);
+    if (left) active.value = ids[Math.min(place.current, ids.length - 1)] ?? null;
+    if ([...selection.value].some((each) => !ids.includes(each))) selection.value = new Set([...selection.value].filter((each) => ids.includes(each)));
+  }, [ids]);
+  useLayoutEffect(() => void (place.current = Math.max(0, ids.indexOf(active.value ?? ""))));
   useLayoutEffect(() => space.current?.style.setProperty("height", `${ids.length * HEIGHT + (of.more ? HEIGHT : 0)}px`), [ids.length, of.more]);
   useLayoutEffect(() => window_.current?.style.setProperty("transform", `translateY(${start * HEIGHT}px)`), [start]);
   useEffect(() => {
@@ -322,7 +350,7 @@ function Rows({ of }) {
   };
   return html`<div ref=${box} class="rows" role="listbox" tabindex="0" aria-label=${viewName()} aria-multiselectable="true" aria-activedescendant=${active.value && ids.includes(active.value) ? `row-${active.value}` : undefined}
     onScroll=${measure} onClick=${pressed} onPointerEnter=${using("pointer", true)} onPointerLeave=${using("pointer", false)}
-    onFocus=${() => ((active.value ??= ids[0] ?? null), using("focus", true)())} onBlur=${using("focus", false)}>
+    onFocus=${() => ((active.value = cursor() ?? ids[0] ?? null), using("focus", true)())} onBlur=${using("focus", false)}>
     <div class="space" ref=${space} role="presentation"><div class="window" ref=${window_} role="presentation">
       ${ids.slice(start, start + count).map((id, i) => html`<${Line} key=${id} id=${id} index=${start + i} total=${of.more ? -1 : ids.length} isActive=${id === active.value} isOpen=${id === open.value} selected=${selection.value.has(id)} selecting=${selection.value.size > 0} />`)}
       ${of.more && start + count >= ids.length && html`<div class="row grey" role="presentation"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`}
@@ -330,25 +358,8 @@ function Rows({ of }) {
   </div>`;
 }
 
-const Grey = () => html`<div class="rows" aria-busy="true"><span class="sr">${t.list.loading}</span>${[..."12345678"].map((each) => html`<div key=${each} class="row grey" aria-hidden="true"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`)}</div>`;
-
-/** @param {{error: any, title: string, again: () => void}} props */
-export function Failed({ error, title, again }) {
-  const why = html`${error?.message}${error?.requestId && html`<br /><span class="mono">${t.request(error.requestId)}</span>`}`;
-  return html`<${Empty} icon="warn" title=${title} text=${why} action=${html`<${Button} label=${t.tryAgain} press=${again} />`} />`;
-}
-
-function Nothing() {
-  const { key } = view.value;
-  const texts = /** @type {any} */ (t.list);
-  if (!plain.value) {
-    const clear = () => (chosen.value = Object.fromEntries(Object.entries(chosen.value).filter(([each]) => each !== key)));
-    return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
-  }
-  const snoozed = key !== "snoozed" && key !== "all" ? (counters.value?.snoozed ?? 0) : 0;
-  return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />`;
-}
-
+const Bulk = lazy(() => import("./bulk.js"), "Bulk");
+const Nothing = lazy(() => import("./nothing.js"), "Nothing");
 const Found = lazy(() => import("./search.js"), "Found");
 
 /** The whole list. */

@@ -7,9 +7,10 @@
  * nothing: what it was sending is sent again by the next one, under the same key.
  */
 import { computed, effect, signal, untracked } from "./vendor/preact.js";
-import { Offline, Problem, call, newKey, signedOut, upload } from "./api.js";
+import { Offline, Problem, call, get, newKey, signedOut, upload } from "./api.js";
 import * as session from "./session.js";
-/** @import { AgentMessage, Outgoing, OutgoingFile, Row, Then } from "./types.js" */
+import { agrees } from "./state.js";
+/** @import { AgentMessage, Assignee, Guard, Outgoing, OutgoingFile, Row, Then } from "./types.js" */
 
 const PAUSE_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
@@ -17,6 +18,8 @@ const PAUSE_MAX_MS = 30_000;
 const KEY_MS = 23 * 3_600_000;
 const SHOWN_MS = 20_000;
 const AT_ONCE = 4;
+/** Why an action is refused here: the conversation is no longer what its guard says. */
+export const CHANGED = "changed_meanwhile";
 const FINAL = new Set(["stored", "refused", "conflict"]);
 
 /** Everything that is kept for this user and project, oldest first; what is stored leaves a while after. */
@@ -158,7 +161,6 @@ effect(() => {
   if (!signedOut.value) untracked(() => void wake("signed_out"));
 });
 if (typeof addEventListener === "function") addEventListener("online", () => void wake("offline"));
-
 async function refresh() {
   const mine = scope;
   if (!mine || !kept) return;
@@ -227,6 +229,7 @@ async function attempt(entry) {
     const attachments = [];
     for (const file of entry.files) attachments.push(file.uploadId ?? (await uploaded(file)));
     const body = attachments.length ? { ...entry.body, attachments } : entry.body;
+    if (entry.guard && !agrees(await get(`conversations/${entry.conversationId}`, { view: "agent" }), entry.guard)) throw new Problem(409, { code: CHANGED }, null, null);
     const began = performance.now();
     const answer = await call(entry.method, entry.path, { body, key: entry.kind === "message" ? entry.key : undefined });
     if (entry.kind === "message" && answer?.id) ours.add(answer.id);
@@ -285,10 +288,10 @@ const CLOSED = { status: "CLOSED", closed: true, waitingSince: null, snoozedUnti
 const OPEN = { status: "OPEN", closed: false, closedBy: null, closedAt: null, snoozedUntil: null };
 
 /**
- * @typedef {{do: "assign", assignee: {type: "user"|"team", id: string, name: string}|null}
- *   | {do: "close"} | {do: "reopen"} | {do: "pending"}
+ * @typedef {{do: "assign", assignee: Assignee|null}
+ *   | {do: "close"} | {do: "reopen", waitingSince?: string|null} | {do: "open"} | {do: "pending"}
  *   | {do: "tags", tags: string[]} | {do: "snooze", until: string|null}
- *   | {do: "title", title: string|null} | {do: "archive", archived: boolean} | {do: "unread", index: number}} Action
+ *   | {do: "title", title: string|null} | {do: "archive", archived: boolean} | {do: "unread", index: number, unread?: number}} Action
  */
 
 /** How an action is called, and what the row looks like when it is done. @param {Action} action @returns {[method: string, path: string, body: any, expect: Partial<Row>|null]} */
@@ -299,7 +302,9 @@ function calling(action) {
     case "close":
       return ["POST", "/close", undefined, CLOSED];
     case "reopen":
-      return ["POST", "/reopen", undefined, OPEN];
+      return ["POST", "/reopen", action.waitingSince ? { waitingSince: action.waitingSince } : undefined, { ...OPEN, ...(action.waitingSince ? { waitingSince: action.waitingSince } : {}) }];
+    case "open":
+      return ["PATCH", "", { status: "OPEN" }, { status: "OPEN" }];
     case "pending":
       return ["PATCH", "", { status: "PENDING" }, { status: "PENDING", closed: false }];
     case "tags":
@@ -311,17 +316,17 @@ function calling(action) {
     case "archive":
       return ["PATCH", "", { archived: action.archived }, { archived: action.archived }];
     case "unread":
-      return ["PUT", "/seen", { index: action.index }, { mine: { seenIndex: action.index < 0 ? null : action.index, unread: 1 } }];
+      return ["PUT", "/seen", { index: action.index }, { mine: { seenIndex: action.index < 0 ? null : action.index, unread: action.unread ?? 1 } }];
   }
 }
 
 /**
  * Changes a conversation: it looks done at once.
- * @param {string} conversationId @param {Action} action @param {{undoMs?: number}} [options] @returns {Promise<Outgoing>}
+ * @param {string} conversationId @param {Action} action @param {{undoMs?: number, guard?: Guard|null}} [options] guard: what the conversation has to be like @returns {Promise<Outgoing>}
  */
-export function act(conversationId, action, { undoMs = 0 } = {}) {
+export function act(conversationId, action, { undoMs = 0, guard = null } = {}) {
   const [method, path, body, expect] = calling(action);
-  return put({ kind: "action", conversationId, method, path: `conversations/${conversationId}${path}`, body, expect, label: action.do }, undoMs);
+  return put({ kind: "action", conversationId, method, path: `conversations/${conversationId}${path}`, body, expect, guard, label: action.do }, undoMs);
 }
 
 /** Takes back what has not arrived. @param {string} key @returns {Promise<Outgoing|null>} What it was, for the draft; null if it is on its way, or done. */

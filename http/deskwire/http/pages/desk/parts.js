@@ -187,21 +187,27 @@ export function Menu(props) {
   <//>`;
 }
 
+/** @typedef {{id: number, text: string, bad: boolean, icon: string, as?: string, action?: string, run?: () => void}} Notice */
 /** What is said at the edge of the page at the moment. */
-export const notices = signal(/** @type {{id: number, text: string, bad: boolean, action?: string, run?: () => void}[]} */ ([]));
+export const notices = signal(/** @type {Notice[]} */ ([]));
 const status = signal("");
 let last = 0;
 
 /**
  * Say something for a moment, at the edge of the page and to screen readers.
- * @param {string} text @param {{action?: string, run?: () => void, ms?: number, bad?: boolean}} [options] @returns {() => void} Takes it away.
+ * @param {string} text @param {{action?: string, run?: () => void, ms?: number, bad?: boolean, icon?: string, as?: string}} [options]
+ *   icon: `check` if not given, which says that it is done. as: replaces the notice that was said as the same.
+ * @returns {() => void} Takes it away.
  */
 export function say(text, options = {}) {
-  const id = ++last;
-  const away = () => void (notices.value = notices.value.filter((each) => each.id !== id));
-  notices.value = [...notices.value.filter((each) => each.text !== text).slice(-1), { id, text, bad: options.bad ?? false, action: options.action, run: options.run }];
+  const { action, run, bad = false, as } = options;
+  const one = { id: ++last, text, bad, icon: options.icon ?? (bad ? "warn" : "check"), as, action, run };
+  const away = () => void (notices.value = notices.value.filter((each) => each.id !== one.id));
+  const at = notices.value.findIndex((each) => as && each.as === as);
+  const others = notices.value.filter((each) => each.text !== text);
+  notices.value = at >= 0 ? notices.value.with(at, one) : [...others.slice(-1), one];
   status.value = text;
-  setTimeout(away, options.ms ?? (options.bad || options.action ? 9000 : 4000));
+  setTimeout(away, options.ms ?? (bad || action ? 9000 : 4000));
   return away;
 }
 
@@ -213,8 +219,8 @@ export function Notices() {
   return html`<div class="sr" role="status" aria-live="polite">${status.value}</div>
     <div class="toasts">
       ${notices.value.map(
-        (each) => html`<div key=${each.id} class=${cx("toast", each.bad && "bad")}>
-          <${Icon} name=${each.bad ? "warn" : "check"} /><span>${each.text}</span>
+        (each) => html`<div key=${each.id} class=${cx("toast", each.bad ? "bad" : each.icon !== "check" && "neutral")}>
+          <${Icon} name=${each.icon} /><span>${each.text}</span>
           ${each.action && html`<button type="button" onClick=${() => (away(each.id), each.run?.())}>${each.action}</button>`}
         </div>`,
       )}
@@ -261,11 +267,28 @@ export function soon(at) {
 /** A time that stays true. @param {{at: string, class?: string, plain?: boolean}} props */
 export const Ago = (props) => html`<time class=${props.class} datetime=${props.at} title=${fullTime(props.at)}>${ago(props.at, now.value)}</time>`;
 
+const CALLED_MAX = 40;
+/** A contact's name within a sentence: short, and without characters that turn around what is beside it. @param {{name?: string|null, email?: string|null, userId?: string|null} | undefined} contact */
+export function called(contact) {
+  const name = (contact?.name || contact?.email || contact?.userId || "").replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+  const letters = [...name];
+  return letters.length > CALLED_MAX ? `${letters.slice(0, CALLED_MAX).join("")}…` : name;
+}
+
 /** A stranger's name, which can't turn what is beside it around. @param {{name: string, class?: string}} props */
 export const Name = (props) => html`<bdi class=${cx("ellipsis", props.class)}>${props.name}</bdi>`;
 
 /** What is there when there is nothing. @param {{icon: string, title: string, text?: any, action?: any}} props */
 export const Empty = (props) => html`<div class="empty"><${Icon} name=${props.icon} /><h2>${props.title}</h2>${props.text && html`<p>${props.text}</p>`}${props.action}</div>`;
+
+/** Rows that are on their way. */
+export const Grey = () => html`<div class="rows" aria-busy="true"><span class="sr">${t.list.loading}</span>${[..."12345678"].map((each) => html`<div key=${each} class="row grey" aria-hidden="true"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`)}</div>`;
+
+/** @param {{error: any, title: string, again: () => void}} props */
+export function Failed({ error, title, again }) {
+  const why = html`${error?.message}${error?.requestId && html`<br /><span class="mono">${t.request(error.requestId)}</span>`}`;
+  return html`<${Empty} icon="warn" title=${title} text=${why} action=${html`<${Button} label=${t.tryAgain} press=${again} />`} />`;
+}
 
 /**
  * A component of a module that is fetched when it is first shown; until then, nothing is there.

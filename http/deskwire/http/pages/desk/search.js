@@ -2,8 +2,8 @@
 /** What a search finds, as one types: conversations with the words that fit, contacts, tickets. */
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { t } from "./later-texts.js";
-import { Ago, Avatar, Empty, Name, announce } from "./parts.js";
-import { Failed, query } from "./list.js";
+import { Ago, Avatar, Empty, Failed, Name, announce } from "./parts.js";
+import { query } from "./list.js";
 import { put } from "./store.js";
 import { search } from "./conversation.js";
 import { go, open } from "./session.js";
@@ -33,7 +33,7 @@ function Conversation({ found, at }) {
   const { conversation: one, hits } = found;
   const name = one.contact?.name || one.contact?.email || one.contact?.userId || t.noTitle;
   const press = () => (put(one), go(`c/${one.id}`));
-  return html`<button type="button" class=${`row ${at ? "open" : ""}`} aria-current=${at ? "true" : undefined} onClick=${press}>
+  return html`<button type="button" class=${`row ${at ? "open" : ""}`} aria-current=${at ? "true" : undefined} data-id=${one.id} onFocus=${() => put(one)} onClick=${press}>
     <${Avatar} name=${name} id=${one.contact?.id} />
     <span class="line"><${Name} class="who" name=${name} />${one.lastMessageAt && html`<${Ago} class="when" at=${one.lastMessageAt} />`}</span>
     <span class="line">${hits?.length ? html`<${Marked} ...${near(hits[0])} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</span>

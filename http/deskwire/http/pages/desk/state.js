@@ -5,7 +5,7 @@
  * An event changes a row only if its id is greater than the row's `asOf`, so a second copy of an event does nothing, and it
  * makes no difference whether a list was read before an event came or after it.
  */
-/** @import { AgentMessage, Delivery, Envelope, Filter, Gone, Outgoing, Presence, Row, Typing } from "./types.js" */
+/** @import { AgentMessage, Delivery, Envelope, Filter, Gone, Guard, Outgoing, Presence, Row, Typing } from "./types.js" */
 
 /** The id that is smaller than that of any event. */
 export const NO_EVENT = "evt_" + "0".repeat(26);
@@ -345,6 +345,16 @@ export function asExpected(row, entries, now) {
     state === "stored" ? row.asOf <= (storedAsOf ?? "") && now - (storedAt ?? 0) < SETTLED_MS : state === "held" || state === "kept" || state === "sending";
   return entries.reduce((shown, each) => (counts(each) ? { ...shown, ...each.expect } : shown), row);
 }
+
+/** @param {string|null|undefined} at */
+const time = (at) => (at ? Date.parse(at) : null);
+
+/** Whether a conversation is as a change left it; what is not named may be anything. @param {Row} now @param {Guard} left */
+export const agrees = (now, left) =>
+  (left.status === undefined || now.status === left.status) &&
+  (!left.closedAt || !now.closedAt || time(now.closedAt) === time(left.closedAt)) &&
+  (left.assignee === undefined || now.assignee?.id === left.assignee?.id) &&
+  (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil));
 
 /** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @returns {ReadonlyMap<string, Typing[]>} */
 export function typed(known, { type, data }, now) {

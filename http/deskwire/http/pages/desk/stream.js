@@ -2,12 +2,21 @@
 /**
  * One stream of events, read by `fetch` for as long as it is wanted: in a worker for all tabs, or in a page.
  *
- * It is dead after 40 s without a byte (the server sends one every 15), tries again with growing and random pauses, and goes
- * on after the newest event that came. It ends for good only if the server says so.
+ * It asks for a heartbeat each second. Without a byte for two and a half of those it is `silent`: whoever shows the connection
+ * says so, and takes that back with the next byte. After twelve it is given up and opened again, with growing and random
+ * pauses, and goes on after the newest event that came. It ends for good only if the server says so.
  */
 /** @import { Connection } from "./types.js" */
 
-const SILENCE_MS = 40_000;
+/** The heartbeat to ask for (RFC 7240); a server that knows none sends one every 15 s, and says so in `hello`. */
+const PREFER = "heartbeat=1";
+const HEARTBEAT_MS = 15_000;
+/** How many heartbeats may be missed before the stream counts as silent, and before it is given up. */
+const SILENT_BEATS = 2.5;
+const DEAD_MS = 12_000;
+const LOOK_MS = 250;
+/** How long the first byte of an answer may take: a server under load is not asked again because of that load. */
+const ANSWER_MS = 40_000;
 const PAUSE_MS = 500;
 const PAUSE_MAX_MS = 15_000;
 const STEADY_MS = 10_000;
@@ -51,6 +60,45 @@ export function farewell({ reason, retryAfterMs }) {
   return { ended: true, afterMs: 0 };
 }
 
+/** Looks whether anything has come, and says when nothing has. */
+class Silence {
+  /** @param {(since: number|null) => void} changed  gets the time of the last byte, null when one has come @param {() => void} dead */
+  constructor(changed, dead) {
+    this.changed = changed;
+    this.dead = dead;
+    this.lastAt = this.lookedAt = Date.now();
+    this.silent = false;
+    this.opened = false;
+    this.beatMs = HEARTBEAT_MS;
+    this.timer = setInterval(() => this.look(Date.now()), LOOK_MS);
+  }
+
+  /** Something has come. */
+  heard() {
+    this.lastAt = Date.now();
+    this.opened = true;
+    if (this.silent) this.changed(null);
+    this.silent = false;
+  }
+
+  /** @param {number} now */
+  look(now) {
+    const late = now - this.lookedAt > 4 * LOOK_MS; // this side has slept: what came meanwhile is read first
+    this.lookedAt = now;
+    if (late) return;
+    const quiet = now - this.lastAt;
+    if (quiet > (this.opened ? Math.max(DEAD_MS, this.beatMs * SILENT_BEATS) : ANSWER_MS)) this.dead();
+    else if (this.opened && !this.silent && quiet > this.beatMs * SILENT_BEATS) {
+      this.silent = true;
+      this.changed(this.lastAt);
+    }
+  }
+
+  end() {
+    clearInterval(this.timer);
+  }
+}
+
 /** What the server says when it opens no stream: whether to ask again. @param {number} status @param {string} code */
 function refused(status, code) {
   if (status === 429 || status === 408 || status >= 500) return null;
@@ -71,13 +119,15 @@ export class Stream {
     this.url = url;
     this.ears = ears;
     /** @type {Connection} */
-    this.state = { state: "connecting", since: Date.now(), cursor, lastEventAt: null, caughtUp: 0, retryAt: null, streamId: null, reason: null };
+    this.state = { state: "connecting", since: Date.now(), cursor, lastEventAt: null, caughtUp: 0, retryAt: null, streamId: null, reason: null, silentSince: null };
     this.failures = 0;
     this.closed = false;
     /** @type {() => void} */
     this.wake = () => {};
     /** @type {AbortController|null} */
     this.open = null;
+    /** @type {Silence|null} */
+    this.silence = null;
     /** @type {string|null} The event that was the newest when the stream was opened, until it has come. */
     this.until = null;
   }
@@ -98,7 +148,7 @@ export class Stream {
       this.failures = Date.now() - began > STEADY_MS ? 1 : this.failures + 1;
       const wait = after === null ? pause(this.failures, Math.random()) : after + Math.random() * 500;
       const state = navigator.onLine === false ? "offline" : this.state.cursor || this.failures > 1 ? "reconnecting" : "connecting";
-      this.set({ state, retryAt: Date.now() + wait, streamId: null });
+      this.set({ state, retryAt: Date.now() + wait, streamId: null, silentSince: null });
       await this.sleep(wait);
     }
   }
@@ -117,7 +167,7 @@ export class Stream {
     if (this.state.state === "ended" && !this.closed) {
       this.set({ state: "reconnecting", reason: null });
       void this.run();
-    } else if (this.state.state !== "live") {
+    } else if (this.state.state !== "live" || this.state.silentSince) {
       this.open?.abort();
       this.wake();
     }
@@ -133,25 +183,24 @@ export class Stream {
   async once() {
     const open = new AbortController();
     this.open = open;
-    let timer = setTimeout(() => open.abort(), SILENCE_MS);
+    this.silence = new Silence((silentSince) => this.set({ silentSince }), () => open.abort());
     try {
       const after = this.state.cursor ? `&after=${encodeURIComponent(this.state.cursor)}` : "";
-      const response = await fetch(this.url + after, { signal: open.signal, cache: "no-store", headers: { accept: "text/event-stream" } });
+      const response = await fetch(this.url + after, { signal: open.signal, cache: "no-store", headers: { accept: "text/event-stream", prefer: PREFER } });
       if (!response.ok || !response.body) return await this.turnedAway(response);
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let at = parsing();
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return null;
-        clearTimeout(timer);
-        timer = setTimeout(() => open.abort(), SILENCE_MS);
+        this.silence.heard();
         const step = parse(at, value);
         at = step.at;
         const after = this.take(step.found);
         if (after !== null) return after;
       }
     } finally {
-      clearTimeout(timer);
+      this.silence.end();
       open.abort();
     }
   }
@@ -160,7 +209,7 @@ export class Stream {
   async turnedAway(response) {
     const problem = await response.json().catch(() => null);
     const reason = refused(response.status, problem?.code ?? "unknown");
-    if (reason) this.set({ state: "ended", reason, retryAt: null, streamId: null });
+    if (reason) this.set({ state: "ended", reason, retryAt: null, streamId: null, silentSince: null });
     const after = Number(response.headers.get("retry-after"));
     return after > 0 ? after * 1000 : null;
   }
@@ -175,7 +224,7 @@ export class Stream {
       else if (event === "bye") {
         this.heard(batch);
         const { ended, afterMs } = farewell(content);
-        if (ended) this.set({ state: "ended", reason: content.reason, retryAt: null, streamId: null });
+        if (ended) this.set({ state: "ended", reason: content.reason, retryAt: null, streamId: null, silentSince: null });
         return afterMs;
       } else if (id) batch.push(content);
     }
@@ -188,6 +237,7 @@ export class Stream {
     const resumed = Boolean(this.state.cursor) && !hello.gap;
     const cursor = resumed ? this.state.cursor : hello.at;
     this.until = resumed && hello.at > (cursor ?? "") ? hello.at : null;
+    if (this.silence && hello.heartbeatS) this.silence.beatMs = hello.heartbeatS * 1000;
     this.ears.hello(hello);
     this.set({ state: "live", cursor, streamId: hello.streamId, retryAt: null, reason: null, caughtUp: 0 });
   }

@@ -28,19 +28,7 @@ export const t = {
     me: "You and your settings", status: "Connection",
   },
 
-  connection: {
-    connecting: "Connecting …", live: "Live", reconnecting: "Reconnecting …", offline: "Offline", gap: "Loading anew …",
-    ended: "Disconnected",
-    /** @param {string} since */ offlineSince: (since) => `You have been offline since ${since}. What you send is kept here and goes out when the connection is back.`,
-    /** @param {string} since */ brokenSince: (since) => `No connection to the service since ${since}. Nothing is lost; what you send is kept here.`,
-    /** @param {number} n */ kept: (n) => `${many(n, "message or change is", "messages and changes are")} kept here.`,
-    gapBanner: "You were away for longer than events are kept. Everything was loaded anew.",
-    /** @param {number} s */ limited: (s) => `Too many requests: the desk goes on in ${s} s. Nothing is lost.`,
-    endedBanner: "The service ended this connection.",
-    ended_: { permission_lost: "You may not read this project any more. Ask an administrator.", too_many_streams: "You have the desk open in too many places. Close some, and try again." }, cursor: "Newest event", lastEvent: "Last event", caughtUp: "Caught up",
-    /** @param {number} n */ events: (n) => many(n, "event", "events"),
-    waitingToSend: "Waiting to be sent", retry: "Try now", nothing: "–",
-  },
+  connection: { gapBanner: "You were offline for longer than events are kept, so everything was reloaded." },
 
   list: {
     label: "Conversations", views: "Choose a view", search: "Search", searchPlaceholder: "Search conversations, contacts, tickets",
@@ -54,19 +42,13 @@ export const t = {
     /** @param {number} n */ fresh: (n) => `${n} new`,
     /** @param {number} n */ selected: (n) => `${n.toLocaleString()} selected`,
     selectNone: "Clear the selection", loading: "Loading conversations", failed: "The conversations could not be loaded",
-    empty: {
-      mine: "Nothing is yours to do", waiting: "Nobody waits", unassigned: "Everything has its owner",
-      team: "Nothing is given to this team", snoozed: "Nothing is snoozed", all: "No conversations yet",
-    },
-    emptyText: {
-      mine: "Conversations that are assigned to you are here.", waiting: "Every customer has an answer.",
-      unassigned: "What nobody has taken yet is here.", team: "Conversations of this team are here.",
-      snoozed: "A snoozed conversation comes back by itself, or when its customer writes.",
-      all: "They appear here as soon as your backend starts one, or you do.",
-    },
-    filtered: "No conversation fits these filters", clearFilters: "Clear filters",
-    /** @param {number} n */ snoozedToo: (n) => `${many(n, "conversation is", "conversations are")} snoozed.`,
-    selectRow: "Select", unreadRow: "Unread",
+    selectRow: "Select", unreadRow: "Unread", notListed: "There is no conversation to select.",
+    /** @param {string} name */ revealed: (name) => `${name} was out of sight: press the key again.`,
+  },
+
+  actions: {
+    notHere: "No conversation is open or selected.", notAllowed: "Your role here may only read.",
+    /** @param {string} text */ unplaced: (text) => `What you typed had nowhere to go: “${text}”`,
   },
 
   thread: {

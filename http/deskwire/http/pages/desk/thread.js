@@ -2,15 +2,16 @@
 /** A conversation: its head, what was said, who looks and writes, and the box to answer in. */
 import { Component, html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./later-texts.js";
-import { Button, Empty, Icon, Menu, announce, cx, dialog, say, soon } from "./parts.js";
+import { Button, Empty, Failed, Icon, Menu, announce, cx, dialog, say, soon } from "./parts.js";
 import { dayOf } from "./words.js";
 import { gone, row, viewers } from "./store.js";
 import { deliveries, older, reloadThread as reload, seen, thread, typing } from "./conversation.js";
 import { go, may } from "./session.js";
 import { outgoing } from "./outbox.js";
+import { reachable } from "./feed.js";
 import { draft, drop } from "./drafts.js";
 import { handle, run as command } from "./keys.js";
-import { Failed, Faces, filter } from "./list.js";
+import { Faces, filter } from "./list.js";
 import { FAILED, Run, Trouble, remember } from "./message.js";
 import { Composer } from "./composer.js";
 import { contextShown } from "./app.js";
@@ -106,6 +107,7 @@ function Head({ id }) {
     <div class="grow"><h1 class="ellipsis" title=${one?.title}><bdi>${one?.title ?? name ?? ""}</bdi></h1>
       <div class="sub">${one && html`<span class=${cx("chip", one.status === "OPEN" && "good", one.status === "PENDING" && "waits")}>${/** @type {any} */ (t.thread.status)[one.status]}</span>
         ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed(soon(one.snoozedUntil))}</span>`}
+        ${outgoing(id).some((each) => each.kind === "action" && (each.waitsFor || (each.state !== "stored" && !reachable.value))) && html`<span class="chip waits" title=${t.actions.notSavedHint}><${Icon} name="clock" />${t.actions.notSaved}</span>`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
         <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
         ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Faces} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}

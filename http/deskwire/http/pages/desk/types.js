@@ -124,6 +124,7 @@
  * @property {number} caughtUp  events that came at the last resumption
  * @property {number|null} retryAt
  * @property {string|null} streamId
+ * @property {number|null} silentSince  when the last byte came, if heartbeats are missing though the stream is open
  * @property {string|null} reason  of `ended`: as in `bye`, or a problem's code
  *
  * What is done with a message besides, in the same commit.
@@ -173,6 +174,10 @@
  * @property {{status: number, code: string, detail: string, requestId: string|null, errors: any[]}|null} problem
  * @property {string|null} waitsFor  why it is kept: `offline`, `rate_limited`, `server_failed`, `signed_out`, `failed`, null
  * @property {AgentMessage[]} since
+ * @property {Guard|null} [guard]  what the conversation has to be like, as an action is sent
+ *
+ * The fields of a conversation that an undo takes back; it is refused if somebody else has changed them.
+ * @typedef {Partial<Pick<Row, "status"|"closedAt"|"assignee"|"snoozedUntil">>} Guard
  *
  * @typedef {object} Draft
  * @property {string} text

@@ -18,6 +18,7 @@ from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (
     AssignBody,
     RedactBody,
+    ReopenBody,
     SequenceList,
     StartWorkflowBody,
     TagList,
@@ -209,11 +210,17 @@ async def close_conversation(call: Call[Body, Query]) -> Answer:
 
 
 @routes.add(
-    "POST", f"{_ONE}/reopen", _MANAGE, operation_id="dashboardReopenConversation", answer=shapes.Conversation
+    "POST",
+    f"{_ONE}/reopen",
+    _MANAGE,
+    operation_id="dashboardReopenConversation",
+    body=ReopenBody,
+    answer=shapes.Conversation,
 )
-async def reopen_conversation(call: Call[Body, Query]) -> Answer:
-    """Reopen a closed conversation."""
-    return await operations.carry_out(call, Reopen())
+async def reopen_conversation(call: Call[ReopenBody, Query]) -> Answer:
+    """Reopen a closed conversation. With `waitingSince`, its contact waits for an answer again."""
+    since = writing.waited_since(call.body.waiting_since, call.services.clock())
+    return await operations.carry_out(call, Reopen(since))
 
 
 @routes.add(

@@ -11,7 +11,7 @@ from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
-from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Title, WebUrl
+from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Time, Title, WebUrl
 
 
 class Content(Body):
@@ -48,6 +48,12 @@ class AssignBody(Body):
     """The user or team to assign the conversation to; null to unassign it."""
 
     assignee: AssigneeRef | None
+
+
+class ReopenBody(Body):
+    """`waitingSince` is for taking back a close: since when the contact has been waiting for an answer, as it was before."""
+
+    waiting_since: Time | None = None
 
 
 class TypingBody(Body):

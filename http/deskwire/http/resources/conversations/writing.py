@@ -79,6 +79,17 @@ def ahead(time: str | None, now: int, pointer: str) -> int | None:
     return until
 
 
+def waited_since(time: str | None, now: int) -> int | None:
+    """Return since when a contact has been waiting, in milliseconds. Raises Invalid if that time is still ahead."""
+    if time is None:
+        return None
+    since = milliseconds(time)
+    if since > now:
+        message = "A contact has been waiting since a time that has passed."
+        raise Invalid(Problem("/waitingSince", "in_the_future", message))
+    return since
+
+
 def patch_of(call: Call[AgentPatch, Any]) -> Patch:
     """Return the command of an agent's PATCH. Raises Invalid as `operations.patch_of`, and for a snooze that is not ahead."""
     given = given_fields(call.body, NULLABLE)

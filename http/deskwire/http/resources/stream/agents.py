@@ -18,7 +18,7 @@ from deskwire.http.api.calls import NO_CONTENT, Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import NOTHING, Media, Routes, Tag, dashboard, personal
 from deskwire.http.schemas.base import ConversationId
-from deskwire.http.stream.sse import EVENT_STREAM, Pieces
+from deskwire.http.stream.sse import EVENT_STREAM, Pieces, preferred_heartbeat
 
 routes = Routes(
     Tag("Agents' stream", "Follow everything that agents see, as server-sent events."),
@@ -70,7 +70,9 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
 
     Every stored event comes once, in commit order, also those for agents alone; its `id` is for `after`, or the header
     `Last-Event-ID`, which counts before it. The first event is `hello`; with `gap` in it what was missed is no longer
-    stored, so fetch everything anew. Typing, presence and the like come as `passing`, and the last event is `bye`.
+    stored, so fetch everything again. Typing, presence and the like come as `passing`, and the last event is `bye`.
+    A stream without events sends a comment every 15 seconds, or as often as the header `Prefer: heartbeat=1` asks
+    for (1 to 15); `heartbeatS` in `hello` names the interval.
     """
     streams, viewer = call.services.agents, _viewer(call)
     query, resumed = call.query, call.incoming.headers.get("last-event-id")
@@ -81,7 +83,9 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     streams.check_room(viewer)
     call.incoming.expect_reader()
     opening = partial(streams.open, viewer, after, call.incoming.drop)
-    return Streamed(Pieces(streams, opening, partial(_good_for, call)), EVENT_STREAM, _NOT_BUFFERED)
+    heartbeat_s = preferred_heartbeat(call.incoming.headers.get("prefer"))
+    pieces = Pieces(streams, opening, partial(_good_for, call), heartbeat_s)
+    return Streamed(pieces, EVENT_STREAM, _NOT_BUFFERED)
 
 
 @routes.add(

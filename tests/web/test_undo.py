@@ -1,0 +1,220 @@
+"""`u` and `Ctrl Z` take back the last change of any kind, one after the other."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.harness.desk import NETWORK, Desk
+from tests.web.harness.stage import Stage
+
+
+def of(stage: Stage, conversation: dict[str, Any]) -> dict[str, Any]:
+    """The conversation as an agent sees it."""
+    path = f"/conversations/{conversation['id']}"
+    found: dict[str, Any] = stage.owner.get(path, params={"view": "agent"}).raise_for_status().json()
+    return found
+
+
+@pytest.fixture
+def ada(desk: Desk) -> dict[str, Any]:
+    """The open conversation of Ada, who waits; the focus is in its log."""
+    conversation = desk.stage.converse("ada", "I am Ada", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    expect(desk.said("I am Ada")).to_be_visible()
+    desk.page.locator(".log").focus()
+    return conversation
+
+
+def kept(one: dict[str, Any]) -> dict[str, Any]:
+    """What undo has to bring back."""
+    names = ("status", "assignee", "tags", "snoozedUntil", "waitingSince", "archived")
+    return {name: one[name] for name in names}
+
+
+def tag(desk: Desk, name: str) -> None:
+    desk.page.keyboard.press("t")
+    dialog = desk.page.get_by_role("dialog", name="Tags")
+    dialog.get_by_role("combobox").fill(name)
+    desk.page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_have_count(0)
+
+
+def snooze(desk: Desk) -> None:
+    desk.page.keyboard.press("z")
+    desk.page.get_by_role("dialog").get_by_role("button", name=re.compile("^Tomorrow")).click()
+
+
+@pytest.mark.parametrize("key", ["u", "Control+z"])
+@pytest.mark.parametrize("change", ["close", "pending", "assign", "tag", "snooze"])
+def test_undo_takes_back_each_kind(desk: Desk, ada: dict[str, Any], change: str, key: str) -> None:
+    before = kept(of(desk.stage, ada))
+    if change == "tag":
+        tag(desk, "returns")
+    elif change == "snooze":
+        snooze(desk)
+    else:
+        desk.page.keyboard.press({"close": "e", "pending": "p", "assign": "a"}[change])
+    desk.eventually(lambda: kept(of(desk.stage, ada)) != before, True)
+    desk.page.locator(".log").focus()
+    desk.page.keyboard.press(key)
+    expect(desk.page.locator(".toasts")).to_contain_text("Undone")
+    desk.eventually(lambda: kept(of(desk.stage, ada)), before)
+
+
+def test_undo_takes_back_several_changes_in_order(desk: Desk, ada: dict[str, Any]) -> None:
+    states = [kept(of(desk.stage, ada))]
+    for key in ("a", "p", "e"):
+        desk.page.keyboard.press(key)
+        desk.eventually(lambda: kept(of(desk.stage, ada)) != states[-1], True)
+        states.append(kept(of(desk.stage, ada)))
+    for state in reversed(states[:-1]):
+        desk.page.keyboard.press("u")
+        desk.eventually(lambda: kept(of(desk.stage, ada)), state)
+    desk.page.keyboard.press("u")
+    expect(desk.page.locator(".toasts")).to_contain_text("Nothing to undo")
+
+
+def test_undo_takes_back_a_reopened_and_an_unread_mark(desk: Desk, ada: dict[str, Any]) -> None:
+    desk.page.keyboard.press("e")
+    desk.eventually(lambda: of(desk.stage, ada)["status"], "CLOSED")
+    desk.page.keyboard.press("o")
+    desk.eventually(lambda: of(desk.stage, ada)["status"], "OPEN")
+    desk.page.keyboard.press("u")
+    desk.eventually(lambda: of(desk.stage, ada)["status"], "CLOSED")
+    desk.eventually(lambda: of(desk.stage, ada)["mine"]["unread"], 0)
+    desk.page.keyboard.press("m")
+    desk.eventually(lambda: of(desk.stage, ada)["mine"]["unread"], 1)
+    desk.page.keyboard.press("u")
+    desk.eventually(lambda: of(desk.stage, ada)["mine"]["unread"], 0)
+
+
+def test_a_closed_conversation_that_was_pending_and_snoozed_is_so_again(
+    desk: Desk, ada: dict[str, Any]
+) -> None:
+    desk.page.keyboard.press("p")
+    snooze(desk)
+    desk.eventually(lambda: of(desk.stage, ada)["snoozedUntil"] is not None, True)
+    before = kept(of(desk.stage, ada))
+    desk.page.locator(".log").focus()
+    desk.page.keyboard.press("e")
+    desk.eventually(lambda: of(desk.stage, ada)["status"], "CLOSED")
+    desk.page.keyboard.press("u")
+    desk.eventually(lambda: kept(of(desk.stage, ada)), before)
+
+
+def test_pending_is_reopened_by_its_key(desk: Desk, ada: dict[str, Any]) -> None:
+    desk.page.keyboard.press("p")
+    desk.eventually(lambda: of(desk.stage, ada)["status"], "PENDING")
+    desk.page.keyboard.press("o")
+    desk.eventually(lambda: of(desk.stage, ada)["status"], "OPEN")
+
+
+def test_a_change_of_many_is_taken_back_for_all(desk: Desk) -> None:
+    made = [desk.stage.converse(name, f"I am {name}", name=name) for name in ("Ada", "Bea", "Cleo")]
+    desk.sign_in()
+    desk.view("Unassigned")
+    for name in ("Ada", "Bea", "Cleo"):
+        desk.row(name).click(modifiers=["ControlOrMeta"])
+    desk.page.keyboard.press("e")
+    expect(desk.page.locator(".toasts")).to_contain_text("3 conversations closed")
+    desk.eventually(lambda: {of(desk.stage, each)["status"] for each in made}, {"CLOSED"})
+    desk.page.keyboard.press("u")
+    desk.eventually(lambda: {of(desk.stage, each)["status"] for each in made}, {"OPEN"})
+
+
+def test_what_a_colleague_changed_since_is_not_undone(desk: Desk, ada: dict[str, Any]) -> None:
+    grace = desk.stage.client(desk.stage.person("Grace", "agent"))
+    desk.page.keyboard.press("e")
+    desk.eventually(lambda: of(desk.stage, ada)["status"], "CLOSED")
+    grace.post(f"/conversations/{ada['id']}/reopen").raise_for_status()
+    expect(desk.page.locator(".thread-head")).to_contain_text("open")
+    grace.patch(f"/conversations/{ada['id']}", json={"status": "PENDING"}).raise_for_status()
+    expect(desk.page.locator(".thread-head")).to_contain_text("pending")
+    desk.page.keyboard.press("u")
+    notice = desk.page.locator(".toast.bad")
+    expect(notice).to_contain_text("Can't undo")
+    expect(notice).to_contain_text("Ada")
+    expect(notice).to_contain_text("Grace")
+    assert of(desk.stage, ada)["status"] == "PENDING"
+
+
+def test_undo_of_tags_keeps_what_a_colleague_added(desk: Desk, ada: dict[str, Any]) -> None:
+    grace = desk.stage.client(desk.stage.person("Grace", "agent"))
+    tag(desk, "returns")
+    desk.eventually(lambda: of(desk.stage, ada)["tags"], ["returns"])
+    grace.patch(f"/conversations/{ada['id']}", json={"tags": ["returns", "vip"]}).raise_for_status()
+    expect(desk.page.locator(".context")).to_contain_text("vip")
+    desk.page.locator(".log").focus()
+    desk.page.keyboard.press("u")
+    desk.eventually(lambda: of(desk.stage, ada)["tags"], ["vip"])
+
+
+def test_an_undo_that_waited_offline_does_not_overwrite_a_colleague(desk: Desk, ada: dict[str, Any]) -> None:
+    desk.tolerated.append(NETWORK)
+    grace = desk.stage.client(desk.stage.person("Grace", "agent"))
+    desk.page.keyboard.press("a")
+    desk.eventually(lambda: (of(desk.stage, ada)["assignee"] or {}).get("name"), "Demo owner")
+    desk.stage.close_road()
+    desk.page.keyboard.press("u")
+    expect(desk.page.locator(".toasts")).to_contain_text("when you're back online")
+    user = grace.get("/users/me").json()
+    body = {"assignee": {"type": "user", "id": user["id"]}}
+    grace.post(f"/conversations/{ada['id']}/assign", json=body).raise_for_status()
+    desk.stage.open_road()
+    expect(desk.page.locator(".toast.bad")).to_contain_text("Grace", timeout=40_000)
+    assert of(desk.stage, ada)["assignee"]["name"] == "Grace"
+
+
+def test_a_change_that_is_only_kept_here_is_taken_back_without_being_sent(
+    desk: Desk, ada: dict[str, Any]
+) -> None:
+    desk.tolerated.append(NETWORK)
+    desk.stage.close_road()
+    desk.page.keyboard.press("p")
+    expect(desk.page.locator(".thread-head")).to_contain_text("pending")
+    desk.page.keyboard.press("u")
+    expect(desk.page.locator(".thread-head .chip.good")).to_have_text("open")
+    desk.stage.open_road()
+    expect(desk.page.get_by_role("button", name=re.compile("Connection: Live"))).to_be_visible(timeout=40_000)
+    path = f"/conversations/{ada['id']}/events"
+    types = [event["type"] for event in desk.stage.owner.get(path).json()["items"]]
+    assert "conversation.updated" not in types
+
+
+def test_control_z_in_a_box_with_text_takes_back_the_text(desk: Desk, ada: dict[str, Any]) -> None:
+    desk.page.keyboard.press("p")
+    desk.eventually(lambda: of(desk.stage, ada)["status"], "PENDING")
+    desk.page.keyboard.press("r")
+    desk.box.press_sequentially("abc")
+    desk.box.press("Control+z")
+    expect(desk.box).not_to_have_value("abc")
+    assert of(desk.stage, ada)["status"] == "PENDING"
+
+
+def test_a_reply_that_was_sent_is_named_and_what_was_done_before_it_comes_next(
+    desk: Desk, ada: dict[str, Any]
+) -> None:
+    desk.page.keyboard.press("a")
+    desk.eventually(lambda: of(desk.stage, ada)["assignee"] is not None, True)
+    desk.reply("Hello Ada")
+    expect(desk.log.locator(".truth").last).to_contain_text(re.compile("on disk|Saved"))
+    desk.page.keyboard.press("Escape")
+    desk.page.keyboard.press("u")
+    expect(desk.page.locator(".toasts")).to_contain_text("already sent")
+    assert of(desk.stage, ada)["assignee"] is not None
+    desk.page.keyboard.press("u")
+    desk.eventually(lambda: of(desk.stage, ada)["assignee"], None)
+
+
+def test_the_help_names_both_keys(desk: Desk) -> None:
+    desk.sign_in()
+    desk.page.keyboard.press("?")
+    line = desk.page.get_by_role("dialog").locator("dl > div").filter(has_text="Undo")
+    expect(line).to_contain_text("u")
+    expect(line).to_contain_text("mod+z")
