@@ -131,8 +131,8 @@ async def test_only_the_agents_view_can_be_named(service: Service) -> None:
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
 async def test_every_role_has_the_agents_view_with_what_is_its_own(service: Service, role: str) -> None:
-    made = await service.create(message={"text": "Hello"})
     async with person(service, role) as someone:
+        made = await service.create(message={"text": "Hello"})
         answer = await someone.http.get(
             f"/conversations/{made['id']}",
             params={"view": "agent"},

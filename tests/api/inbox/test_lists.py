@@ -195,8 +195,8 @@ async def test_a_list_that_moves_while_it_is_paged_shows_what_stays_once(service
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
 async def test_every_role_may_filter_and_count(service: Service, role: str) -> None:
-    made = await service.create(message={"text": "Hello"})
     async with person(service, role) as someone:
+        made = await service.create(message={"text": "Hello"})
         someone.http.headers["project"] = service.demo["projectId"]
         found = await someone.http.get("/conversations", params={"view": "agent", "unread": "true"})
         counted = await someone.http.get("/inbox/counters")

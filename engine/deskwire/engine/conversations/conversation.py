@@ -52,6 +52,7 @@ class Conversation(Struct, frozen=True):
     `contact_messages` of the `messages` are the contact's.
     `waiting_since` is when the contact wrote what nobody has answered yet. Of `tags` there are at most 20. `contact_seen_index`
     is the index of the newest message when the contact last read. Consumers see none of these three, nor `snoozed_until`.
+    What the contact wrote up to `seen_until` counts as seen by every agent; 0 for nothing.
     `last_turn` is the sequence of the newest event that a reply in preparation should know of.
 
     Reports go by the rest, which nobody is shown: the contact first wrote at `asked_at`, an agent first answered that at
@@ -91,6 +92,7 @@ class Conversation(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     contact_seen_index: int | None = None
     contact_seen_at: int | None = None
+    seen_until: int = 0
     network_logs_at: int | None = None
     asked_at: int | None = None
     answered_at: int | None = None

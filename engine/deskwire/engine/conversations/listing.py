@@ -37,6 +37,7 @@ class ConversationFilter(Struct, frozen=True):
         assignees: ids of users and teams, and None for nobody.
         waiting: whether the contact waits for an answer.
         unread: whether the contact wrote something that `user`, a storage key, has not seen.
+        seen_mark: the time (ms) up to which `user` has seen everything; the storage fills it in.
         since, until: bounds (ms) of the last activity; it is at `since` or later, and before `until`.
         text: a part of a text, of the title, or of what the contact is known by.
         notes: whether that text may be a note's.
@@ -57,6 +58,7 @@ class ConversationFilter(Struct, frozen=True):
     visible: bool | None = None
     unread: bool | None = None
     user: int = 0
+    seen_mark: int = 0
     since: int | None = None
     until: int | None = None
     text: str | None = None

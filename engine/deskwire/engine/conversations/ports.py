@@ -83,6 +83,9 @@ class ConversationReader(Protocol):
     def unseen_behind(self, conversation: int, index: int) -> int:
         """Return how many messages of the contact are behind the message with this index."""
 
+    def seen_mark(self, user: int, project: int) -> int | None:
+        """Return the time (ms) up to which a user has seen everything of a project; None if that was never said."""
+
     def network_requests(self, conversation: int) -> tuple[int, int] | None:
         """Return when (ms) the snapshot came, and how many requests it has; None if there is none."""
 
@@ -173,6 +176,9 @@ class ConversationTransaction(ConversationReader, Protocol):
 
     def put_seen(self, user: int, conversation: int, seen: Seen, at: int) -> bool:
         """Note what a user has seen of a conversation; return False if it is gone."""
+
+    def put_seen_mark(self, user: int, project: int, until: int | None) -> None:
+        """Note up to which time (ms) a user has seen everything of a project; None takes it back."""
 
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
         """Store a snapshot in place of the previous one."""

@@ -231,6 +231,7 @@ def _begun(
         archived=record.archived,
         archived_at=at if record.archived else None,
         imported_at=at,
+        seen_until=at if record.status == "CLOSED" else 0,
         assignee=assignee,
         attributes=record.attributes,
         rating=record.rating,

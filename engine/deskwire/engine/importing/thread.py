@@ -110,6 +110,7 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
         contact_messages=state.contact_messages + by_contact,
         last_message_at=max(last, state.last_message_at or last),
         waiting_since=None if state.status == "CLOSED" else waiting,
+        seen_until=max(state.seen_until, last + 1) if state.status == "CLOSED" else state.seen_until,
         updated_at=max(last, state.updated_at),
     )
 

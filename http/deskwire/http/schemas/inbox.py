@@ -47,6 +47,13 @@ class SeenAnswer(Shape):
     mine: Mine
 
 
+class AllSeen(Shape):
+    """The time up to which you have seen everything of the project, and the one that it was before; null for none."""
+
+    until: Moment | None
+    before: Moment | None
+
+
 class LoggedRequests(Shape):
     """The network logs of a conversation: when they came, and how many requests they have."""
 

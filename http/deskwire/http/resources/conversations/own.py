@@ -10,13 +10,15 @@ from deskwire.engine.agents.passing import passing
 from deskwire.engine.conversations.agent_view import Seen, mine_view
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
 from deskwire.engine.conversations.inbox import InboxReader, counters
-from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
+from deskwire.engine.core.clock import iso_or_none, milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import Routes, Tag, dashboard, personal
 from deskwire.http.resources.conversations.context import context_of
 from deskwire.http.resources.conversations.operations import conversation_id, find
+from deskwire.http.resources.fields import Time
 from deskwire.http.schemas import inbox as shapes
 
 routes = Routes(
@@ -33,6 +35,12 @@ class SeenBody(Body):
     """The index of the last message that was seen; -1 for none, which marks all as unread."""
 
     index: Annotated[int, Field(ge=-1, lt=1 << 31)]
+
+
+class AllSeenBody(Body):
+    """The time up to which everything counts as seen: now if it is left out. null takes the mark back."""
+
+    until: Time | None = None
 
 
 @routes.add("GET", "/inbox/counters", operation_id="getInboxCounters", answer=shapes.InboxCounters)
@@ -82,6 +90,47 @@ async def put_seen(call: Call[SeenBody, Query]) -> Answer:
     told = passing("me.seen", {"conversationId": state.id, "index": seen.index, "mine": mine})
     call.services.agents.pass_on(call.project.rowid, told, to_user=user)
     return {"mine": mine}
+
+
+@routes.add(
+    "PUT",
+    "/inbox/seen",
+    operation_id="putAllSeen",
+    body=AllSeenBody,
+    answer=shapes.AllSeen,
+)
+async def put_all_seen(call: Call[AllSeenBody, Query]) -> Answer:
+    """Mark every conversation of the project as read, for yourself, up to a time: now if none is given.
+
+    It costs the same for 100,000 conversations. What customers write later is unread, and so is what is imported later. To take it
+    back, put the `before` of its answer: what you had seen of each conversation is kept.
+    """
+    now, user, project = call.services.clock(), call.user.rowid, call.project.rowid
+    until = _until(call.body, now)
+
+    def put(tx: ConversationTransaction) -> int | None:
+        before = tx.seen_mark(user, project)
+        tx.put_seen_mark(user, project, until)
+        return before
+
+    answer = {
+        "until": iso_or_none(until),
+        "before": iso_or_none(await call.services.store.write(put)),
+    }
+    call.services.agents.pass_on(project, passing("me.all_seen", answer), to_user=user)
+    return answer
+
+
+def _until(body: AllSeenBody, now: int) -> int | None:
+    """Return the time (ms) that a body names, which has passed. Raises Invalid."""
+    if "until" not in body.model_fields_set:
+        return now
+    if body.until is None:
+        return None
+    until = milliseconds(body.until)
+    if until > now:
+        raise Invalid(Problem("/until", "in_the_future", "Nothing of the future has been seen."))
+    return until
 
 
 @routes.add(

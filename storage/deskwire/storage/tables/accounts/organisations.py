@@ -45,7 +45,7 @@ _REFERRING: Final = differing(
     "WHERE f.contype = 'f' AND f.confrelid = CAST('projects' AS regclass)",
 )
 """The tables that refer to projects, each with the column that does."""
-_OWN: Final = frozenset({"consumers", "machine_credentials", "server_keys", "teams"})
+_OWN: Final = frozenset({"consumers", "machine_credentials", "seen_marks", "server_keys", "teams"})
 """Tables that may refer to a project which is removed."""
 _UNREFERENCED: Final = ("conversations", "events")
 """Tables with a project's rows that do not refer to it."""
@@ -205,6 +205,11 @@ class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWr
             {"user": user, "organisation": organisation},
         )
         self.conn.execute(
+            "DELETE FROM seen_marks WHERE seen_marks.user = ? AND project IN "
+            "(SELECT p.rowid FROM projects p WHERE p.organisation = ?)",
+            (user, organisation),
+        )
+        self.conn.execute(
             "DELETE FROM memberships WHERE organisation = ? AND memberships.user = ?", (organisation, user)
         )
 
@@ -222,6 +227,7 @@ class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWr
         self.record(Deed("account.deleted", user_id, account=user))
         self.forget_in_audit(user_id)
         self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
+        self.conn.execute("DELETE FROM seen_marks WHERE seen_marks.user = ?", (user,))
         self.conn.execute(
             "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",

@@ -134,6 +134,12 @@ class PeopleWrites(AuditWrites):
             'INSERT INTO memberships (organisation, "user", role, created_at) VALUES (?, ?, ?, ?)',
             (organisation, user, role, at),
         )
+        # What was there before a member came is not unread to them.
+        self.conn.execute(
+            'INSERT INTO seen_marks ("user", project, until) SELECT CAST(? AS bigint), p.rowid, CAST(? AS bigint) '
+            'FROM projects p WHERE p.organisation = ? ON CONFLICT ("user", project) DO UPDATE SET until = excluded.until',
+            (user, at, organisation),
+        )
         self.record_member("member.added", organisation, user, None, role)
 
     def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:

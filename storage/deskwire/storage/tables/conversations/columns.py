@@ -86,6 +86,7 @@ COLUMNS: Final = (
     Column("tags", "by commands", write=lambda state: orjson.dumps(state.tags).decode(), read=_tags),
     Column("contact_seen_index", "by commands"),
     Column("contact_seen_at", "by commands"),
+    Column("seen_until", "by commands"),
     Column("network_logs_at", "by commands"),
     Column("asked_at", "by commands"),
     Column("answered_at", "by commands"),

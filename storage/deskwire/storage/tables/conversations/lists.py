@@ -25,9 +25,9 @@ from deskwire.engine.conversations.listing import (
 )
 from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE, either
-from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.columns import HOUR_MS, SELECTED, WIDTH, conversation_of
+from deskwire.storage.tables.conversations.seen import UNREAD, SeenReads, unread_values
 from deskwire.storage.tables.conversations.ways import (
     ChangeWay,
     Term,
@@ -54,12 +54,13 @@ MANY: Final = 5_000
 a tag, an attribute, a late change; and whatever few have, in an order that its index is not in."""
 
 
-class ConversationListReads(Queries):
+class ConversationListReads(SeenReads):
     """Queries on lists; the methods are those of `conversations.ports.ConversationReader`."""
 
     def conversations(
         self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[Listed]:
+        wanted = self._marked(project, wanted)
         ways, few = self._ways(project, wanted, sort)
         if sort.key == "updated" and not (few or self._are_few(ways)):
             places = self._in_order_of_change(project, wanted, sort, after, limit)
@@ -75,13 +76,19 @@ class ConversationListReads(Queries):
         return [_listed(rows[place.rowid], place) for place in places]
 
     def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
-        found = 0
+        found, wanted = 0, self._marked(project, wanted)
         for way in self._ways(project, wanted, sort)[0]:
             sql, values = count_query(way, wanted, sort, bound - found)
             found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
             if found >= bound:
                 break
         return found
+
+    def _marked(self, project: int, wanted: ConversationFilter) -> ConversationFilter:
+        """Return the filter with the time up to which its user has seen everything, if it asks for what was not seen."""
+        if wanted.unread is None:
+            return wanted
+        return replace(wanted, seen_mark=self.seen_mark(wanted.user, project) or 0)
 
     def _ways(self, project: int, wanted: ConversationFilter, sort: Sort) -> tuple[list[Way], bool]:
         """Return the ways to a list, and whether it is known that few conversations are on them."""
@@ -302,7 +309,7 @@ def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
     """Yield the conditions that no index serves."""
     yield from _active(wanted)
     if wanted.unread is not None:
-        yield f"c.contact_messages {'>' if wanted.unread else '<='} {_SEEN}", (wanted.user,)
+        yield f"{'' if wanted.unread else 'NOT '}({UNREAD})", unread_values(wanted.user, wanted.seen_mark)
     yield from _changed("c.updated_at", wanted)
     if wanted.imported_since is not None:
         yield "c.imported_at >= ?", (wanted.imported_since,)
@@ -346,9 +353,6 @@ def _joined(terms: Sequence[Term]) -> Term:
     return " AND ".join(term for term, _ in terms), tuple(value for _, some in terms for value in some)
 
 
-_SEEN: Final = (
-    "coalesce((SELECT s.contact_messages FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid), 0)"
-)
 _TEXT_SEARCH: Final = (
     "(c.title {like} ? ESCAPE '!' OR k.name {like} ? ESCAPE '!' OR k.email {like} ? ESCAPE '!' OR k.user_id {like} ? ESCAPE '!' "
     "OR EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.text {like} ? ESCAPE '!'))"

@@ -1,4 +1,8 @@
-"""The place of each agent in conversations: what was seen, row by row of `agent_seen`."""
+"""The place of each agent in conversations: row by row of `agent_seen`, and up to a time by `seen_marks`.
+
+A row goes before every mark that is older. What the contact wrote before a mark counts as seen: to the one of the user and
+project, but for what was imported since, and to the conversation's own, which is everybody's.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,67 @@ from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
 SEEN: Final = either(
-    "SELECT s.conversation, s.number, s.contact_messages FROM {numbers} k "
+    "SELECT s.conversation, s.number, s.contact_messages, s.at FROM {numbers} k "
     "{and_then} agent_seen s ON s.user = ? AND s.conversation = k.value"
 )
+_UNTIL: Final = (
+    "CASE WHEN coalesce(c.imported_at, 0) >= coalesce(s.until, 0) OR c.seen_until > coalesce(s.until, 0) "
+    "THEN c.seen_until ELSE coalesce(s.until, 0) END"
+)
+"""The time before which all of a conversation `c` is seen, by the mark `s` of its project; 0 for none."""
+_MARKED: Final = either(
+    f"SELECT c.rowid, {_UNTIL}, c.activity, c.messages, c.contact_messages FROM {{numbers}} k "
+    "{and_then} conversations c ON c.rowid = k.value "
+    "LEFT JOIN seen_marks s ON s.project = c.project AND s.user = ?"
+)
+_SINCE: Final = (
+    "SELECT count(*), coalesce(sum(CASE WHEN author_type = 'contact' THEN 1 ELSE 0 END), 0) FROM messages "
+    "WHERE conversation = ? AND number IS NOT NULL AND created_at >= ?"
+)
 _BEHIND: Final = "SELECT number, author_type FROM messages WHERE conversation = ? ORDER BY rowid DESC"
+
+UNREAD: Final = (
+    "c.contact_messages > coalesce((SELECT s.contact_messages FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid), 0) "
+    "AND (EXISTS (SELECT 1 FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid AND s.at >= {until}) "
+    "OR (c.activity >= {until} AND EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.author_type = 'contact' "
+    "AND m.number IS NOT NULL AND m.created_at >= {until})))"
+).replace(
+    "{until}", "(CASE WHEN coalesce(c.imported_at, 0) >= ? OR c.seen_until > ? THEN c.seen_until ELSE ? END)"
+)
+"""Whether the contact wrote something in `c` that a user has not seen."""
+
+
+def unread_values(user: int, mark: int) -> tuple[int, ...]:
+    """Return the values of UNREAD: `mark` is the user's of the project, 0 for none."""
+    marks = (mark, mark, mark)
+    return (user, user, *marks, *marks, *marks)
 
 
 class SeenReads(Queries):
     """Queries on what agents have seen; the methods are those of `conversations.ports.ConversationReader`."""
 
     def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
-        rows = self.conn.execute(SEEN[self.dialect], (self.dialect.listed(conversations), user))
-        return {conversation: Seen(*seen) for conversation, *seen in rows}
+        keys = self.dialect.listed(conversations)
+        rows = {row[0]: row[1:] for row in self.conn.execute(SEEN[self.dialect], (keys, user))}
+        found = {conversation: Seen(index, count) for conversation, (index, count, _) in rows.items()}
+        marked = self.conn.execute(_MARKED[self.dialect], (keys, user)).fetchall()
+        for conversation, until, activity, messages, by_contact in marked:
+            at = rows[conversation][2] if conversation in rows else 0
+            if until and at < until:
+                behind, unseen = (0, 0) if activity < until else self._since(conversation, until)
+                found[conversation] = Seen(messages - behind - 1, by_contact - unseen)
+        return found
+
+    def _since(self, conversation: int, until: int) -> tuple[int, int]:
+        """Return how many messages came since a time, and how many of them from the contact."""
+        messages, by_contact = self.conn.execute(_SINCE, (conversation, until)).fetchone()
+        return messages, int(by_contact)
+
+    def seen_mark(self, user: int, project: int) -> int | None:
+        row = self.conn.execute(
+            "SELECT s.until FROM seen_marks s WHERE s.user = ? AND s.project = ?", (user, project)
+        ).fetchone()
+        return None if row is None else row[0]
 
     def unseen_behind(self, conversation: int, index: int) -> int:
         unseen = 0
@@ -43,3 +96,15 @@ class SeenWrites(Changes):
             (user, seen.index, seen.contact_messages, at, conversation),
         )
         return stored.rowcount == 1
+
+    def put_seen_mark(self, user: int, project: int, until: int | None) -> None:
+        if until is None:
+            self.conn.execute(
+                "DELETE FROM seen_marks WHERE seen_marks.user = ? AND project = ?", (user, project)
+            )
+            return
+        self.conn.execute(
+            'INSERT INTO seen_marks ("user", project, until) VALUES (?, ?, ?) '
+            'ON CONFLICT ("user", project) DO UPDATE SET until = excluded.until',
+            (user, project, until),
+        )
