@@ -172,10 +172,10 @@ $(TOOLS)/node_modules/.stamp: $(TOOLS)/package.json $(TOOLS)/package-lock.json
 
 # The libraries of the desk, a file each, and the licences of what is in them. Charts alone need uPlot.
 vendor: $(TOOLS)/node_modules/.stamp
-	for each in preact uplot; do (cd $(TOOLS) && node_modules/.bin/esbuild $$each.entry.js --bundle --format=esm --minify \
+	for each in preact uplot ciphers; do (cd $(TOOLS) && node_modules/.bin/esbuild $$each.entry.js --bundle --format=esm --minify \
 	  --legal-comments=none --target=es2022 --log-level=warning --outfile=$(CURDIR)/$(DESK)/vendor/$$each.js) || exit 1; done
 	cp $(TOOLS)/node_modules/uplot/dist/uPlot.min.css $(DESK)/vendor/uplot.css
-	for each in preact htm uplot @preact/signals @preact/signals-core; do \
+	for each in preact htm uplot @preact/signals @preact/signals-core @noble/ciphers; do \
 	  cp $(TOOLS)/node_modules/$$each/LICENSE $(DESK)/vendor/$$(echo $$each | tr -d @ | tr / -).LICENSE || exit 1; done
 
 # The types of the API's objects as the desk's modules know them, made from the description that the service gives.

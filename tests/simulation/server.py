@@ -396,6 +396,7 @@ class Server:
             rate_limits=parts.rate_limits(config),
             admission=parts.admission(config, self.disk, Alone()),
             stream_keys=lambda: (KEY,),
+            secrets=Secrets("a secret of a simulation"),
             limits=parts.limits(config),
             version="0",
             commit="0",

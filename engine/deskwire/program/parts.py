@@ -206,6 +206,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         rate_limits=wiring.rate_limits(config),
         admission=wiring.admission(config, store, cluster),
         stream_keys=secrets.keys("stream"),
+        secrets=secrets,
         limits=wiring.limits(config),
         version=build.version(),
         commit=build.commit(),

@@ -19,7 +19,7 @@ from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
-from deskwire.engine.core.secret import Keyring
+from deskwire.engine.core.secret import Keyring, Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
@@ -100,6 +100,7 @@ class Services(Struct, frozen=True):
         rate_limits, admission: how often callers may call, and how much may be under way at once.
         agents: the streams of agents who are there.
         stream_keys: what stream tokens are signed with.
+        secrets: the installation's, from which the keys of browsers are derived.
         description, event_description: the descriptions of the API and of its events.
         error_page: what each error code means.
         desk: the files of the page that agents work in.
@@ -134,6 +135,7 @@ class Services(Struct, frozen=True):
     rate_limits: RateLimits
     admission: Admission
     stream_keys: Keyring
+    secrets: Secrets
     limits: Limits
     version: str
     commit: str

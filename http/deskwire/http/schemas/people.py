@@ -54,12 +54,22 @@ class SessionProject(Shape):
     permissions: list[Annotated[str, Field(examples=["conversations.read"])]]
 
 
+StorageKeys = Annotated[
+    list[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{43}$")]],
+    Field(
+        description="Keys of 32 bytes (base64url) under which a page may encrypt what it keeps in the browser for this user: the "
+        "first seals, each opens. They are the user's own, and change with the installation's secret alone."
+    ),
+]
+
+
 class Session(Shape):
     """A browser's session: its user, when it ends unless it is used before, and the newest 200 projects of the user."""
 
     user: User
     expires_at: Moment
     projects: list[SessionProject]
+    storage_keys: StorageKeys
 
 
 class VisitorSession(Shape):
@@ -68,6 +78,7 @@ class VisitorSession(Shape):
     user: User | None
     expires_at: Moment | None
     projects: list[SessionProject]
+    storage_keys: StorageKeys
 
 
 class SessionSummary(Shape):

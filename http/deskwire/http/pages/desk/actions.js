@@ -6,11 +6,12 @@ import { clockTime, dialog, say, setting } from "./parts.js";
 import { row, settle } from "./store.js";
 import { thread } from "./conversation.js";
 import { go, may, open, user } from "./session.js";
+import { unopenable } from "./seal.js";
 import { CHANGED, act, entries, undo } from "./outbox.js";
 import { EDITOR, handle, run, writeAhead } from "./keys.js";
 import { aim, filter, focusList, selection, shown } from "./list.js";
 import { contextShown } from "./app.js";
-import { calledAll, changedAt, changedBy, leftBy, note, restored, undoLast } from "./changes.js";
+import { calledAll, changedAt, changedBy, leftBy, note, readAll, restored, undoLast } from "./changes.js";
 /** @import { Row, Assignee, Outgoing } from "./types.js" */
 /** @import { Action } from "./outbox.js" */
 
@@ -147,6 +148,7 @@ const HANDLERS = {
   snooze: ask("snooze"),
   tag: ask("tags"),
   unread: on(unread),
+  readAll: () => void readAll(),
   context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
   timeline: () => {
     contextShown.value = true;
@@ -188,9 +190,18 @@ async function refusal(out) {
   else say(t.actions.refused(what, out.problem?.detail ?? ""), { bad: true });
 }
 
+/** Say what this browser keeps and can't open: it was sealed under a secret of the service that is no longer known. */
+function useUnopenable() {
+  const { size } = unopenable.value;
+  useEffect(() => {
+    if (size) say(t.actions.unopenable(size), { bad: true, ms: 20_000 });
+  }, [size]);
+}
+
 /** The actions, as long as the desk is there. */
 export function Actions() {
   useRefusals();
+  useUnopenable();
   useEffect(() => handle(HANDLERS), []);
   return html``;
 }

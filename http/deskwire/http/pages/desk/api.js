@@ -141,6 +141,7 @@ export class Resource {
   /** @param {() => Promise<T>} ask @param {T} first  what it is until then */
   constructor(ask, first) {
     this.ask = ask;
+    this.first = first;
     this.content = signal(first);
     this.failed = false;
     this.asked = 0;
@@ -153,6 +154,12 @@ export class Resource {
       queueMicrotask(() => this.load());
     }
     return this.content.value;
+  }
+
+  /** Forgets it, until it is read again. @param {T} [first] */
+  forget(first = this.first) {
+    this.asked = 0;
+    this.content.value = first;
   }
 
   /** Loads it, if anybody has read it. What it was stays until then. */

@@ -7,7 +7,7 @@
  */
 import { html, render, signal, effect, useEffect, useErrorBoundary } from "./vendor/preact.js";
 import { t } from "./texts.js";
-import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, dialog, lazy, say, setting } from "./parts.js";
+import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, clear, dialog, lazy, say, setting } from "./parts.js";
 import * as session from "./session.js";
 import * as store from "./store.js";
 import * as outbox from "./outbox.js";
@@ -89,7 +89,8 @@ effect(() => {
   if (wanted === begun) return;
   queueMicrotask(() => {
     if (wanted === begun) return;
-    if (begun) (store.end(), outbox.end());
+    if (begun) (store.end(), outbox.end(), show(view.peek()), clear());
+    if (begun && signedOut.peek()) dialog.value = null;
     begun = wanted;
     if (wanted) (store.begin(), outbox.begin());
   });
@@ -119,9 +120,9 @@ function Side() {
   return html`<nav class="side" aria-label=${t.views.label}>
     <${Menu} label=${t.side.project} face=${brand} faceClass="brand" entries=${projects} />
     <button type="button" class="side-search" title=${t.side.actions} onClick=${() => run("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
-    <ul>${VIEWS.map((each) => entry({ key: each.key }, /** @type {any} */ (t.views)[each.key], each.icon, all ? each.count?.(all) : undefined))}</ul>
+    <div class="side-in"><ul>${VIEWS.map((each) => entry({ key: each.key }, /** @type {any} */ (t.views)[each.key], each.icon, all ? each.count?.(all) : undefined))}</ul>
     ${teams.length > 0 && html`<h2>${t.views.team}</h2><ul>${teams.map((each) => entry({ key: "team", team: each.id }, each.name, "people", all?.teams[each.id]))}</ul>`}
-    <${Places} />
+    <${Places} /></div>
     <div class="side-foot"><${Status} /><${Menu} label=${t.side.me} face=${face} faceClass="view" entries=${me} /></div>
   </nav>`;
 }
@@ -148,19 +149,19 @@ function App() {
     if (connection.value.state === "gap") say(t.connection.gapBanner, { ms: 12_000 });
   }, [connection.value.state]);
   useEffect(() => {
-    const title = session.open.value ? store.row(session.open.value)?.contact.name : heading;
+    const title = signedOut.value ? null : session.open.value ? store.row(session.open.value)?.contact.name : heading;
     const unread = store.counters.value?.mineWaiting;
     document.title = `${unread ? `(${unread}) ` : ""}${title ? `${title} · ` : ""}${t.name}`;
   });
   if (crash) return html`<${Alone} title=${t.signIn.crashed} text=${html`${t.signIn.crashedText} <code class="mono">${String(crash.message)}</code>`} action=${html`<${Button} kind="primary" label=${t.signIn.reload} press=${() => location.reload()} />`} />`;
   if (user.value === undefined) return failure.value ? html`<${Alone} title=${t.name} text=${t.signIn.offline} action=${html`<${Button} kind="primary" label=${t.tryAgain} press=${start} />`} />` : html`<main aria-busy="true"><h1 class="sr">${t.signIn.starting}</h1></main>`;
   if (user.value === null) return html`<${SignIn} />`;
+  if (signedOut.value) return html`<main class="sign-in"><h1 class="sr">${t.name}</h1></main><${SignIn} over />`;
   if (session.missing.value) return html`<${Elsewhere} />`;
   if (!project.value) return html`<${Alone} title=${t.signIn.noProject} text=${t.signIn.noProjectText} action=${html`<${Button} label=${t.side.signOut} press=${session.signOut} />`} />`;
   return html`<div class="desk">
     <a class="skip" href="#conversation" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), document.getElementById("conversation")?.focus())}>${t.skip}</a>
     <div><${Banner} /></div><${Panes} />
-    ${signedOut.value && html`<${SignIn} over />`}
     <${Actions} /><${Dialogs} /><${Notices} />
   </div>`;
 }

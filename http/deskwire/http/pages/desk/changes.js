@@ -4,7 +4,7 @@ import { effect, signal, untracked } from "./vendor/preact.js";
 import { t } from "./later-texts.js";
 import { many } from "./texts.js";
 import { called, say } from "./parts.js";
-import { get } from "./api.js";
+import { call, get } from "./api.js";
 import { row } from "./store.js";
 import { project, user } from "./session.js";
 import { act, entries, undo } from "./outbox.js";
@@ -22,7 +22,8 @@ import { giveBack } from "./composer.js";
  * @property {(now: Row) => Action[]} back  what takes it back
  * @property {Guard} left  what it left; if that is something else by then, somebody else has changed it
  *
- * @typedef {{who: string, what: string, steps: Step[], at?: number, reply?: boolean, ends?: () => void}} Change
+ * @typedef {{who: string, what: string, steps: Step[], at?: number, reply?: boolean, ends?: () => void, back?: () => Promise<void>}} Change
+ * back: what takes back a change that is none of the outbox.
  */
 const CHANGES_MAX = 100;
 /** A change that is done sooner is never called anything but done. */
@@ -135,6 +136,7 @@ async function takeBack(change) {
   if (!changes.includes(change)) return;
   changes = changes.filter((each) => each !== change);
   change.ends?.();
+  if (change.back) return doBack(change);
   if (change.reply) return takeBackReply(change);
   /** @type {Step[]} */
   const sent = [];
@@ -149,6 +151,29 @@ async function takeBack(change) {
   if (lost.length) say(await lostWords(change, lost), { bad: true });
   if (sent.length) report(sent, { what: t.actions.undoing(change.what), done: t.actions.undone(change.what) });
   else if (dropped) say(t.actions.undone(change.what));
+}
+
+/** @param {Change} change */
+async function doBack(change) {
+  try {
+    await change.back?.();
+    say(t.actions.undone(change.what));
+  } catch (error) {
+    remember(change);
+    say(t.actions.refused(t.actions.undoing(change.what), /** @type {Error} */ (error).message), { bad: true });
+  }
+}
+
+/** Mark everything of the project as read. */
+export async function readAll() {
+  try {
+    const { before } = await call("PUT", "inbox/seen", { body: {} });
+    const change = { who: "", what: t.actions.readAll, steps: [], back: () => call("PUT", "inbox/seen", { body: { until: before } }) };
+    remember(change);
+    say(t.actions.allRead, { action: t.actions.undo, run: () => void takeBack(change), ms: 6000 });
+  } catch (error) {
+    say(t.actions.refused(t.actions.readAll, /** @type {Error} */ (error).message), { bad: true });
+  }
 }
 
 /** @param {Change} change */

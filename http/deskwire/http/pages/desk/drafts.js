@@ -1,28 +1,31 @@
 // @ts-check
 /**
- * Drafts: one for each user, project and conversation, kept in this browser as it is written. The key names all three, so none
+ * Drafts: one for each user, project and conversation, kept in this browser, encrypted, as it is written. The key names all three, so none
  * is ever shown in another conversation or to somebody else.
  */
 import { signal } from "./vendor/preact.js";
 import { parting, project, user } from "./session.js";
+import { canSeal, isSealed, open, seal } from "./seal.js";
 /** @import { Draft } from "./types.js" */
 
 const PREFIX = "deskwire.draft.";
 /** Grows with each change, here and in other tabs. */
 const version = signal(0);
-/** What this browser could not keep, or what was read before. @type {Map<string, Draft>} */
+/** What this browser could not keep, sealed as there. @type {Map<string, string>} */
 const memory = new Map();
 
 const scope = () => `${PREFIX}${user.peek()?.id}.${project.peek()?.id}.`;
 
 /** @param {string} key @returns {Draft|null} */
 function read(key) {
-  const here = memory.get(key);
-  if (here) return here;
   try {
-    return JSON.parse(localStorage.getItem(key) ?? "null");
+    const kept = memory.get(key) ?? localStorage.getItem(key) ?? "null";
+    if (isSealed(kept)) return open(kept, key);
+    const plain = JSON.parse(kept);
+    if (plain) localStorage.setItem(key, seal(plain, key)); // an older version has kept it as it was written
+    return plain;
   } catch {
-    return null;
+    return null; // it is not there, or opens under no key: `unopenable` says so
   }
 }
 
@@ -41,12 +44,14 @@ export function keep(conversationId, written) {
   const key = scope() + conversationId;
   const draft = { ...written, at: Date.now() };
   const known = read(key) !== null;
+  if (!canSeal()) return false; // nobody is signed in: nothing is kept that others could read
+  const sealed = seal(draft, key);
   try {
-    localStorage.setItem(key, JSON.stringify(draft));
+    localStorage.setItem(key, sealed);
     memory.delete(key);
     return true;
   } catch {
-    memory.set(key, draft);
+    memory.set(key, sealed);
     return false;
   } finally {
     if (!known) version.value += 1;

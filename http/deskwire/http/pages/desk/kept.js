@@ -1,20 +1,34 @@
 // @ts-check
-/** What is kept on this computer for the outbox, in IndexedDB: for all tabs the same, on the disk before it is told. */
+/** What is kept on this computer for the outbox, in IndexedDB, encrypted: for all tabs the same, on the disk before it is told. */
+import { canSeal, open, openFile, seal, sealFile } from "./seal.js";
 /** @import { Outgoing } from "./types.js" */
 
 const STORED_MS = 60_000;
 const FILE_MS = 30 * 86_400_000;
 
-/** @typedef {{entry: Outgoing, key: string, scope: string}} KeptEntry */
-/** @typedef {{key: string, scope: string, blob: Blob, uploadId: string|null, at: number}} KeptFile */
+/** `entry` is what an older version has kept as it was. @typedef {{sealed?: string, entry?: Outgoing, key: string, scope: string}} KeptEntry */
+/** @typedef {{key: string, scope: string, sealed?: Uint8Array, type?: string, blob?: Blob, uploadId: string|null, at: number}} KeptFile */
+
+/** @param {Outgoing} entry @param {string} scope @returns {KeptEntry} */
+const sealedOf = (entry, scope) => ({ key: entry.key, scope, sealed: seal(entry, scope) });
+/** The entry; null if it opens under no key of its user. @param {KeptEntry} one @returns {Outgoing|null} */
+function entryOf({ sealed, entry, scope }) {
+  try {
+    return sealed ? open(sealed, scope) : (entry ?? null);
+  } catch {
+    return null; // it stays where it is, and `unopenable` says so
+  }
+}
+/** @param {KeptEntry[]} all @returns {Outgoing[]} */
+const opened = (all) => all.map(entryOf).filter((each) => each !== null);
 
 /** @type {Promise<IDBDatabase|null>|undefined} */
-let opened;
+let connected;
 const memory = { outbox: new Map(), files: new Map() };
 
 /** @returns {Promise<IDBDatabase|null>} */
 function database() {
-  opened ??= new Promise((done) => {
+  connected ??= new Promise((done) => {
     const refuse = () => done(null);
     try {
       const request = indexedDB.open("deskwire", 1);
@@ -30,7 +44,7 @@ function database() {
       refuse();
     }
   });
-  return opened;
+  return connected;
 }
 
 /** Whether this browser keeps anything beyond this page. @returns {Promise<boolean>} */
@@ -67,38 +81,41 @@ export const all = (scope) =>
     "outbox",
     (store, result) => {
       const request = store.index("scope").getAll(scope);
-      request.onsuccess = () => result(request.result.map((/** @type {KeptEntry} */ each) => each.entry));
+      request.onsuccess = () => result(opened(request.result));
     },
-    (map) => [...map.values()].filter((each) => each.scope === scope).map((each) => each.entry),
+    (map) => opened([...map.values()].filter((each) => each.scope === scope)),
   );
 
 /** @param {Outgoing} entry @param {string} scope */
 export async function add(entry, scope) {
-  const one = { key: entry.key, scope, entry };
+  const one = sealedOf(entry, scope);
   await within("outbox", (store) => void store.put(one), (map) => void map.set(one.key, one));
   changed();
 }
 
 /** Changes an entry as it is now; nobody changes it between. @param {string} key @param {(entry: Outgoing) => Outgoing} to @param {string} [as]  its new key @returns {Promise<Outgoing|null>} null if it is not there. */
 export async function change(key, to, as = key) {
+  if (!canSeal()) return null; // the session has ended: what is kept stays as it is
   const made = await within(
     "outbox",
     (store, result) => {
       const request = store.get(key);
       request.onsuccess = () => {
-        if (!request.result) return;
-        const entry = to(request.result.entry);
+        const before = request.result && entryOf(request.result);
+        if (!before) return;
+        const entry = to(before);
         if (as !== key) store.delete(key);
-        store.put({ ...request.result, key: as, entry });
+        store.put({ ...sealedOf(entry, request.result.scope), key: as });
         result(entry);
       };
     },
     (map) => {
-      const before = map.get(key);
+      const one = map.get(key);
+      const before = one && entryOf(one);
       if (!before) return null;
-      const entry = to(before.entry);
+      const entry = to(before);
       if (as !== key) map.delete(key);
-      map.set(as, { ...before, key: as, entry });
+      map.set(as, { ...sealedOf(entry, one.scope), key: as });
       return entry;
     },
   );
@@ -113,16 +130,18 @@ export async function remove(key, may = () => true) {
     (store, result) => {
       const request = store.get(key);
       request.onsuccess = () => {
-        if (!request.result || !may(request.result.entry)) return;
+        const entry = request.result && entryOf(request.result);
+        if (!entry || !may(entry)) return;
         store.delete(key);
-        result(request.result.entry);
+        result(entry);
       };
     },
     (map) => {
-      const before = map.get(key);
-      if (!before || !may(before.entry)) return null;
+      const one = map.get(key);
+      const entry = one && entryOf(one);
+      if (!entry || !may(entry)) return null;
       map.delete(key);
-      return before.entry;
+      return entry;
     },
   );
   changed();
@@ -130,13 +149,24 @@ export async function remove(key, may = () => true) {
 }
 
 /** @param {string} key @param {Blob} blob @param {string} scope */
-export function addFile(key, blob, scope) {
-  const one = { key, scope, blob, uploadId: null, at: Date.now() };
+export async function addFile(key, blob, scope) {
+  const one = { key, scope, sealed: await sealFile(blob, key), type: blob.type, uploadId: null, at: Date.now() };
   return within("files", (store) => void store.put(one), (map) => void map.set(key, one));
 }
 
+/** @param {string} key @returns {Promise<{blob: Blob, uploadId: string|null}|null>} null if it is not there, or opens under no key of its user. */
+export async function file(key) {
+  const one = await stored(key);
+  try {
+    const blob = one?.sealed ? openFile(one.sealed, key, one.type ?? "") : one?.blob;
+    return one && blob ? { blob, uploadId: one.uploadId } : null;
+  } catch {
+    return null;
+  }
+}
+
 /** @param {string} key @returns {Promise<KeptFile|null>} */
-export const file = (key) =>
+const stored = (key) =>
   within(
     "files",
     (store, result) => {
@@ -148,7 +178,7 @@ export const file = (key) =>
 
 /** @param {string} key @param {string} uploadId */
 export async function fileUploaded(key, uploadId) {
-  const one = await file(key);
+  const one = await stored(key);
   if (one) await within("files", (store) => void store.put({ ...one, uploadId }), (map) => void map.set(key, { ...one, uploadId }));
 }
 
@@ -158,9 +188,29 @@ export const dropFile = (key) => within("files", (store) => void store.delete(ke
 /** Removes what has served: entries that were stored a while ago, and files that no one sent. @param {string} scope */
 export async function tidy(scope) {
   const now = Date.now();
+  await sealOld(scope);
   for (const each of await all(scope)) if (each.state === "stored" && now - (each.storedAt ?? 0) > STORED_MS) await remove(each.key);
   await sweep("files", (/** @type {KeptFile} */ each) => each.scope === scope && now - each.at > FILE_MS);
 }
+
+/** Seals what an older version has kept as it was. @param {string} scope */
+async function sealOld(scope) {
+  if (!canSeal()) return;
+  const entries = await within("outbox", listOf(scope), () => []);
+  for (const each of entries) if (each.entry) await change(each.key, (entry) => entry);
+  for (const each of await within("files", listOf(scope), () => [])) {
+    if (!each.blob) continue;
+    const { blob, ...rest } = each;
+    const one = { ...rest, sealed: await sealFile(blob, each.key), type: blob.type };
+    await within("files", (store) => void store.put(one), () => {});
+  }
+}
+
+/** @param {string} scope @returns {(store: IDBObjectStore, result: (value: any[]) => void) => void} */
+const listOf = (scope) => (store, result) => {
+  const request = store.index("scope").getAll(scope);
+  request.onsuccess = () => result(request.result);
+};
 
 /** Removes everything of a user in a project. @param {string} scope */
 export async function forget(scope) {

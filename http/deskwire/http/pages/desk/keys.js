@@ -46,6 +46,7 @@ export const COMMANDS = [
   command("snooze", "anywhere", "z"),
   command("tag", "anywhere", "t"),
   command("unread", "anywhere", "m"),
+  command("readAll", "anywhere"),
   command("context", "anywhere", "i"),
   command("timeline", "anywhere", "."),
   command("back", "anywhere", "escape"),

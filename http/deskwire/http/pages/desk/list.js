@@ -245,6 +245,8 @@ function Bar() {
     ...["active", "OPEN", "PENDING", "CLOSED", "all"].map((each) => ({ label: states[each] ?? "", checked: status === each, pick: set({ status: each }) })),
     /** @type {"line"} */ ("line"),
     { label: t.list.unread, checked: unread, pick: set({ unread: !unread }) },
+    "line",
+    { label: t.list.readAll, icon: "check", pick: () => void run("readAll") },
   ];
   const orders = () => Object.keys(sorts).map((each) => ({ label: sorts[each] ?? "", checked: sort === each, pick: set({ sort: each }) }));
   return html`<div class="list-bar">

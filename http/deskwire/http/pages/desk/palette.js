@@ -17,7 +17,7 @@ import { assign, mayAct, snooze, times } from "./actions.js";
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
   nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
-  snooze: "moon", tag: "tag", unread: "mail", context: "info", timeline: "clock", undo: "reopen", select: "check",
+  snooze: "moon", tag: "tag", unread: "mail", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
 const HERE = ["reply", "note", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "select", "context", "timeline"];
 const WRITES = new Set(["reply", "note", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "start"]);
@@ -42,7 +42,7 @@ function choices(ids) {
     ...teams.map((each) => ({ group: t.palette.assign, label: each.name, icon: "people", press: () => void assign(ids, { type: "team", ...each }) })),
   ];
   const later = !ids.length || !writes ? [] : times().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
-  const desk = [...from(["start", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: leave }];
+  const desk = [...from(["start", "readAll", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: leave }];
   return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...whom, ...desk];
 }
 

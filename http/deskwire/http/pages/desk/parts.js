@@ -211,6 +211,9 @@ export function say(text, options = {}) {
   return away;
 }
 
+/** Take back everything that is said. */
+export const clear = () => void ((notices.value = []), (status.value = ""));
+
 /** Tell only those who listen. @param {string} text */
 export const announce = (text) => void (status.value = text);
 

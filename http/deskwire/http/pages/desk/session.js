@@ -1,6 +1,6 @@
 // @ts-check
 /** Who is signed in, in which project, and at which place of the desk. */
-import { batch, computed, signal } from "./vendor/preact.js";
+import { batch, computed, effect, signal } from "./vendor/preact.js";
 import { ROOT, Resource, all, call, credentials, get, signedOut } from "./api.js";
 /** @import { User, Project } from "./types.js" */
 
@@ -41,6 +41,9 @@ export const people = () => everybody.value;
 /** Loads them anew. */
 export const reloadPeople = () => everybody.load();
 
+/** The keys for what this browser keeps of the user: the first seals, each opens. In memory alone. @type {import("./vendor/preact.js").Signal<string[]>} */
+export const storageKeys = signal([]);
+
 /** @type {Set<() => unknown>} What is done before somebody's signing out. */
 const partings = new Set();
 
@@ -50,9 +53,10 @@ export const parting = (part) => partings.add(part);
 /** The project that the address names though it is not among those of the user; null for none. */
 export const missing = signal(/** @type {string|null} */ (null));
 
-/** @param {{user: User|null, projects: Project[]}} session */
+/** @param {{user: User|null, projects: Project[], storageKeys: string[]}} session */
 function take(session) {
   batch(() => {
+    storageKeys.value = session.storageKeys;
     projects.value = session.projects;
     user.value = session.user;
     signedOut.value = false;
@@ -133,12 +137,26 @@ export async function signOut() {
   forget();
 }
 
+// Once nobody is signed in, nothing of the page stays: who it belonged to gets it back, somebody else never.
+effect(() => {
+  if (!signedOut.value) return;
+  credentials.project = null;
+  batch(() => {
+    project.value = null;
+    missing.value = null;
+    projects.value = storageKeys.value = [];
+    heading.value = "";
+  });
+  everybody.forget();
+});
+
 /** Shows nothing of anybody any more. */
 function forget() {
   credentials.project = null;
   batch(() => {
     user.value = null;
     project.value = null;
+    storageKeys.value = [];
     missing.value = null;
     go("", { replace: true });
     projects.value = [];

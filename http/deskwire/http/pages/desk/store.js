@@ -138,6 +138,7 @@ function place(touched, own = false) {
 /** @param {any} event */
 function passing(event) {
   if (event.type === "presence") presence.value = present(presence.peek(), event.data.agents);
+  else if (event.type === "me.all_seen") allSeen(event.data.until);
   for (const part of parts) part.passing?.(event);
 }
 
@@ -240,6 +241,14 @@ function expected() {
   const both = new Set([...before, ...now]);
   before = now;
   if (both.size) untracked(() => batch(() => place(both, true)));
+}
+
+/** Shows as seen what was there before a time, and asks for the lists again. @param {string|null} until */
+function allSeen(until) {
+  const seen = [...known.peek().rows.values()].filter((each) => each.mine.unread && until && (each.lastMessageAt ?? each.createdAt) < until);
+  if (seen.length) put(...seen.map((each) => ({ ...each, mine: { seenIndex: each.messages - 1, unread: 0 } })));
+  for (const each of lists.values()) each.late();
+  void count();
 }
 
 /** Takes rows that a call gave. @param {...Row} rows */

@@ -35,7 +35,7 @@ export const t = {
     clear: "Clear the search", start: "New conversation", status: "Status",
     statuses: { all: "Any status", active: "Open and pending", OPEN: "Open", PENDING: "Pending", CLOSED: "Closed" },
     sorts: { activity: "Newest activity", waiting: "Longest waiting", created: "Newest first" },
-    sort: "Order", unread: "Unread only",
+    sort: "Order", unread: "Unread only", readAll: "Mark all as read",
     /** @param {string} how */ waits: (how) => (how === "now" ? "waits" : `waits ${how}`),
     draft: "Draft", writes: "writes",
     /** @param {string} until */ snoozed: (until) => `until ${until}`,

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from deskwire.engine.accounts.browser_keys import browser_keys
 from deskwire.engine.accounts.members import user_view
 from deskwire.engine.accounts.people import PERMISSIONS, User
 from deskwire.engine.accounts.ports import OrganisationReader
@@ -135,10 +136,11 @@ def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Start
 
 async def _view(call: Call[Any, Any], user: User | None, session: Session | None) -> dict[str, Any]:
     if user is None or session is None:
-        return {"user": None, "expiresAt": None, "projects": []}
+        return {"user": None, "expiresAt": None, "projects": [], "storageKeys": []}
     projects = await call.services.store.read(lambda reader: _projects(reader, user))
     ends_at = call.services.sessions.life.ends_at(session)
-    return {"user": user_view(user), "expiresAt": iso(ends_at), "projects": projects}
+    keys = browser_keys(call.services.secrets, user.id)
+    return {"user": user_view(user), "expiresAt": iso(ends_at), "projects": projects, "storageKeys": keys}
 
 
 def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -35,6 +35,10 @@ class SeenBody(Body):
     """The index of the last message that was seen; -1 for none, which marks all as unread."""
 
     index: Annotated[int, Field(ge=-1, lt=1 << 31)]
+
+
+_SKEW_MS: Final = 5_000
+"""By how much the clock of the node that wrote an event may be ahead of this one's."""
 
 
 class AllSeenBody(Body):
@@ -128,7 +132,7 @@ def _until(body: AllSeenBody, now: int) -> int | None:
     if body.until is None:
         return None
     until = milliseconds(body.until)
-    if until > now:
+    if until > now + _SKEW_MS:
         raise Invalid(Problem("/until", "in_the_future", "Nothing of the future has been seen."))
     return until
 

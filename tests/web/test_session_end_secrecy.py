@@ -1,0 +1,137 @@
+"""After a session's end nothing of the page can be read, and what the browser keeps is encrypted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.harness.desk import NETWORK, Desk
+from tests.web.harness.stage import PASSWORD, Stage
+
+SECRETS = ("Ada Secretson", "I want my parrot back", "Half a sentence", "confidential-tag")
+
+KEPT = """async () => {
+  const found = [];
+  for (const key of Object.keys(localStorage)) found.push(localStorage.getItem(key));
+  const db = await new Promise(done => { const ask = indexedDB.open("deskwire"); ask.onsuccess = () => done(ask.result); });
+  for (const name of db.objectStoreNames) {
+    const all = await new Promise(done => { const ask = db.transaction(name).objectStore(name).getAll(); ask.onsuccess = () => done(ask.result); });
+    for (const each of all) for (const value of Object.values(each)) found.push(value instanceof Blob ? await value.text() : value instanceof Uint8Array ? new TextDecoder("latin1").decode(value) : JSON.stringify(value));
+  }
+  db.close();
+  return found.join("\\n");
+}"""
+"""Everything that this browser keeps of the page."""
+
+
+def end_sessions(stage: Stage, email: str) -> None:
+    """End all sessions of a user, as an admin or the user elsewhere would."""
+    client = stage.client(email)
+    for session in client.get("/users/me/sessions").json()["items"]:
+        client.delete(f"/users/me/sessions/{session['id']}").raise_for_status()
+
+
+@pytest.fixture
+def grace(window: Callable[..., Desk], stage: Stage) -> Desk:
+    """Grace, who has begun to answer Ada."""
+    conversation = stage.converse("ada", "I want my parrot back", name="Ada Secretson")
+    stage.owner.patch(f"/conversations/{conversation['id']}", json={"tags": ["confidential-tag"]})
+    desk = window(stage)
+    desk.tolerated.append(NETWORK)
+    desk.sign_in(stage.person("Grace", "agent"), PASSWORD)
+    desk.converse("Ada Secretson")
+    expect(desk.said("I want my parrot back")).to_be_visible()
+    desk.box.fill("Half a sentence")
+    desk.page.locator(".log").focus()
+    desk.page.keyboard.press("a")
+    expect(desk.page.locator(".toasts")).to_contain_text("Ada Secretson: assigned to you")
+    return desk
+
+
+def readable(desk: Desk) -> str:
+    """All of the document: markup, values of fields, title, and what screen readers get."""
+    values = "Array.from(document.querySelectorAll('input, textarea'), each => each.value).join('\\n')"
+    return "\n".join(
+        [
+            desk.page.content(),
+            desk.page.title(),
+            desk.page.evaluate(values),
+            desk.page.locator("body").aria_snapshot(),
+        ]
+    )
+
+
+def test_nothing_of_the_page_stays_behind_the_dialog(grace: Desk) -> None:
+    assert any(each in readable(grace) for each in SECRETS)
+    end_sessions(grace.stage, "grace@demo.example")
+    dialog = grace.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Your session has ended")
+    expect(grace.page.locator(".thread")).to_have_count(0)
+    seen = readable(grace)
+    assert [each for each in SECRETS if each in seen] == []
+    assert grace.page.title() == "Deskwire"
+    dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(grace.said("I want my parrot back")).to_be_visible()
+    expect(grace.box).to_have_value("Half a sentence")
+
+
+def test_somebody_else_who_signs_in_there_gets_nothing_of_it(grace: Desk) -> None:
+    ken = grace.stage.person("Ken", "agent")
+    end_sessions(grace.stage, "grace@demo.example")
+    dialog = grace.page.get_by_role("dialog")
+    dialog.get_by_label("Email").fill(ken)
+    dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(grace.said("I want my parrot back")).to_be_visible()  # the address is Ken's to read as well
+    expect(grace.box).to_have_value("")
+    assert "Half a sentence" not in readable(grace)
+
+
+def test_what_the_browser_keeps_is_encrypted(grace: Desk) -> None:
+    grace.stage.close_road()
+    grace.page.locator(".composer input[type=file]").set_input_files(
+        {"name": "a.txt", "mimeType": "text/plain", "buffer": b"an attached secret"}
+    )
+    grace.reply("An unsent secret of Grace")
+    grace.box.fill("Half a sentence")
+    expect(grace.page.get_by_text("An unsent secret of Grace")).to_be_visible()
+    kept = grace.page.evaluate(KEPT)
+    for each in (*SECRETS, "An unsent secret", "an attached secret"):
+        assert each not in kept
+    grace.stage.open_road()
+
+
+def test_what_an_older_version_kept_is_read_once_and_then_encrypted(grace: Desk) -> None:
+    (key,) = grace.page.evaluate("Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))")
+    plain: dict[str, Any] = {"text": "From an older version", "internal": False, "files": [], "at": 1}
+    grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, json.dumps(plain)])
+    grace.page.reload()
+    expect(grace.box).to_have_value("From an older version")
+    assert "From an older version" not in grace.page.evaluate(KEPT)
+    grace.page.reload()
+    expect(grace.box).to_have_value("From an older version")
+
+
+def test_a_draft_under_a_forgotten_secret_is_named(grace: Desk) -> None:
+    (key,) = grace.page.evaluate("Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))")
+    sealed = grace.page.evaluate("key => localStorage.getItem(key)", key)
+    other = "s1." + "A" * 32 + "." + sealed.rsplit(".", 1)[1]
+    grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, other])
+    grace.page.reload()
+    expect(grace.page.locator(".toast.bad")).to_contain_text("can't be opened")
+    assert grace.page.evaluate("key => localStorage.getItem(key)", key) == other
+
+
+def test_keys_come_with_a_valid_session_alone_and_differ_between_users(grace: Desk) -> None:
+    ask = "async () => (await (await fetch('/v3/auth/session')).json()).storageKeys"
+    (first,) = grace.page.evaluate(ask)
+    assert grace.page.evaluate(ask) == [first]
+    assert first not in grace.page.evaluate(KEPT)
+    end_sessions(grace.stage, "grace@demo.example")
+    expect(grace.page.get_by_role("dialog")).to_be_visible()
+    assert grace.page.evaluate(ask) == []
