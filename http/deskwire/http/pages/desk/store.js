@@ -96,7 +96,6 @@ export function end() {
     composing.value = null;
   });
 }
-
 /** @param {any} hello */
 function greeted(hello) {
   presence.value = present(new Map(), hello.presence ?? []);
@@ -243,14 +242,13 @@ function expected() {
   if (both.size) untracked(() => batch(() => place(both, true)));
 }
 
-/** Shows as seen what was there before a time, and asks for the lists again. @param {string|null} until */
+/** Shows as seen what was there before a time. @param {string|null} until */
 function allSeen(until) {
   const seen = [...known.peek().rows.values()].filter((each) => each.mine.unread && until && (each.lastMessageAt ?? each.createdAt) < until);
-  if (seen.length) put(...seen.map((each) => ({ ...each, mine: { seenIndex: each.messages - 1, unread: 0 } })));
-  for (const each of lists.values()) each.late();
+  put(...seen.map((each) => ({ ...each, mine: { seenIndex: each.messages - 1, unread: 0 } })));
+  for (const each of lists.values()) each.late(); // of others, and where the mark was taken back
   void count();
 }
-
 /** Takes rows that a call gave. @param {...Row} rows */
 export const put = (...rows) => became(withRows(known.peek(), rows));
 /** Why a conversation is gone; null if it is not. Reads a signal. @param {string} id @returns {Gone|null} */
