@@ -107,7 +107,9 @@ def test_what_the_browser_keeps_is_encrypted(grace: Desk) -> None:
 
 
 def test_what_an_older_version_kept_is_read_once_and_then_encrypted(grace: Desk) -> None:
-    (key,) = grace.page.evaluate("Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))")
+    (key,) = grace.page.evaluate(
+        "Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))"
+    )
     plain: dict[str, Any] = {"text": "From an older version", "internal": False, "files": [], "at": 1}
     grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, json.dumps(plain)])
     grace.page.reload()
@@ -118,7 +120,9 @@ def test_what_an_older_version_kept_is_read_once_and_then_encrypted(grace: Desk)
 
 
 def test_a_draft_under_a_forgotten_secret_is_named(grace: Desk) -> None:
-    (key,) = grace.page.evaluate("Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))")
+    (key,) = grace.page.evaluate(
+        "Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))"
+    )
     sealed = grace.page.evaluate("key => localStorage.getItem(key)", key)
     other = "s1." + "A" * 32 + "." + sealed.rsplit(".", 1)[1]
     grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, other])
