@@ -88,6 +88,7 @@ GET /v3/engagement/surveys/{surveyId}/versions/{version}        | dashboard    |
 GET /v3/events                                                  | dashboard    | conversations.read   | -
 GET /v3/events/{eventId}                                        | dashboard    | conversations.read   | -
 GET /v3/inbox/counters                                          | dashboard    | conversations.read   | -
+PUT /v3/inbox/seen                                               | dashboard    | conversations.read   | 8 KiB
 GET /v3/openapi.json                                            | none         | -                    | -
 GET /v3/organisations                                           | user         | -                    | -
 GET /v3/organisations/{organisationId}                          | organisation | -                    | -
