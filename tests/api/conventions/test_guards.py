@@ -64,6 +64,7 @@ def test_a_method_that_changes_something_never_needs_a_permission_to_read_only()
         # These two change what is the user's own: what one shows at the moment, and how far one has read.
         "PUT /v3/stream/{streamId}/view",
         "PUT /v3/conversations/{conversationId}/seen",
+        "PUT /v3/inbox/seen",
     }
 
 

@@ -15,6 +15,7 @@ POST /v3/conversations/{conversationId}/typing
 PUT /v3/conversations/{conversationId}/seen
 GET /v3/conversations/{conversationId}/context
 GET /v3/inbox/counters
+PUT /v3/inbox/seen
 GET /v3/stream
 PUT /v3/stream/{streamId}/view
 POST /v3/snippets
@@ -90,6 +91,7 @@ READS_USER: Final = frozenset(
         "conversations/lists._filter",
         "conversations/lists._assignees",
         "conversations/own.get_counters",
+        "conversations/own.put_all_seen",
         "conversations/own.put_seen",
         "conversations/starting._parts",
         "conversations/writing.post_message",
