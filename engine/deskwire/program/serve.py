@@ -50,6 +50,7 @@ from deskwire.program.first_start import (
     running,
     welcome,
 )
+from deskwire.program.installation import require_database, settled_secrets
 from deskwire.program.memory import calm_collector
 from deskwire.program.opening import leased, opened
 from deskwire.program.parts import Parts, assemble, services_of
@@ -92,15 +93,19 @@ async def run(
     port: Port | None = None,
     manager: ServiceManager = ALONE,
     password: Callable[[], Password] | None = None,
+    *,
+    new_secret: bool = False,
 ) -> int:
-    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. `port` and `password` are as for `serve`."""
+    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. The others are as for `serve`."""
     status = 0
     if manager.passed_over:
         log.warning("systemd.sockets_for_another", LISTEN_PID=manager.passed_over, pid=os.getpid())
     try:
         with trio.open_signal_receiver(*_signals(config)) as signals:
             async with trio.open_nursery() as nursery:
-                serving: Serving = await nursery.start(partial(serve, config, port, password))
+                serving: Serving = await nursery.start(
+                    partial(serve, config, port, password, new_secret=new_secret)
+                )
                 calm_collector()
                 say(_greeting(serving, config), sys.stdout)
                 _tell(manager, READY)
@@ -146,6 +151,7 @@ async def serve(
     port: Port | None = None,
     password: Callable[[], Password] | None = None,
     *,
+    new_secret: bool = False,
     task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Build the program and serve until `Serving.stop` is called; started when it is ready.
@@ -153,16 +159,23 @@ async def serve(
     Args:
         port: where to listen; None to take the port of the settings. It is closed on return.
         password: gives the demo's, in a thread; None to make it when it is needed.
+        new_secret: whether a data directory whose secret is missing, or another one, is served all the same.
 
     Raises BadCertificate, DatabaseUnusableError, DataDirectoryError, NotAdmitted, SecretError, SigningError or StartError if
     it can't start.
     """
     commits = Subscribers[Commit]()
     certificate = wiring.certificate(config)
-    secrets = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
-    async with opened(config, secrets, commits.tell) as here:
+    configured = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
+    if config.database_url is None:
+        require_database(config.data_dir)
+    async with opened(config, configured, commits.tell) as here:
         store = here.store
-        parts = await assemble(config, here, secrets(), commits, certificate, port)
+        if config.database_url is None:
+            secrets = await settled_secrets(config, store, new_secret=new_secret)
+        else:
+            secrets = configured()
+        parts = await assemble(config, here, secrets, commits, certificate, port)
         interval_s = config.retention_interval_s
         on_duty = here.cluster.on_duty
         nodes.forget_with_others(parts)

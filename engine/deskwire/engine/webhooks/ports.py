@@ -46,6 +46,9 @@ class DeliveryReader(Protocol):
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
         """Return the webhook endpoints of one project or of all, oldest first, without removed ones."""
 
+    def secret_id(self) -> str | None:
+        """Return the id of the secret that the database belongs to; None until a start has stored it."""
+
     def unserved_endpoints(self) -> Sequence[int]:
         """Return the endpoints that are disabled, or removed with deliveries left."""
 
@@ -254,6 +257,9 @@ class DeliveryTransaction(DeliveryReader, Protocol):
 
     def forget_held(self, endpoint: int) -> None:
         """Store that all deliveries that a circuit had held are sent."""
+
+    def set_secret_id(self, secret_id: str) -> None:
+        """Store the id of the secret that the installation has from now on."""
 
     def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
         """Store the endpoints' sealed secrets as `renewed` makes them; return the number of changed ones."""

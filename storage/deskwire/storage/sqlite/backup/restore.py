@@ -21,7 +21,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.rules import Problem
 from deskwire.storage.files import FOLDER, sync
 from deskwire.storage.sqlite.backup.archive import DATABASE, SECRET
-from deskwire.storage.sqlite.backup.manifest import fitting
+from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, fitting
 from deskwire.storage.sqlite.backup.snapshot import (
     NEW,
     CopyError,
@@ -147,6 +147,8 @@ def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int,
             problems = problems_in(connection)
             skipped = _skip_pending(connection, order.now) if order.skip_pending else 0
             _end_sessions(connection)
+            if order.new_secret:
+                _forget_secret(connection)
     except sqlite3.Error as error:
         raise CopyError(f"The database in the backup can't be used: {error}") from error
     sync(path)
@@ -162,6 +164,12 @@ def _skip_pending(connection: sqlite3.Connection, now: int) -> int:
         "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE status = 'pending'",
         (SKIPPED, now),
     ).rowcount
+
+
+def _forget_secret(connection: sqlite3.Connection) -> None:
+    """Let the next start take whatever secret it has: the endpoints' secrets are known to be lost."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'installation'").fetchone():
+        connection.execute("UPDATE installation SET secret_id = ?", (ANY_SECRET,))
 
 
 def _end_sessions(connection: sqlite3.Connection) -> None:

@@ -36,6 +36,10 @@ class EndpointReads(Queries):
         )
         return [_endpoint_of(row) for row in rows]
 
+    def secret_id(self) -> str | None:
+        row = self.conn.execute("SELECT secret_id FROM installation").fetchone()
+        return None if row is None else row[0]
+
     def unserved_endpoints(self) -> Sequence[int]:
         rows = self.conn.execute("SELECT rowid FROM endpoints WHERE status != 'enabled' ORDER BY rowid")
         return [row[0] for row in rows]
@@ -166,6 +170,9 @@ class EndpointWrites(AuditWrites):
 
     def forget_held(self, endpoint: int) -> None:
         self.conn.execute("UPDATE endpoints SET held_upto = NULL WHERE rowid = ?", (endpoint,))
+
+    def set_secret_id(self, secret_id: str) -> None:
+        self.conn.execute("UPDATE installation SET secret_id = ?", (secret_id,))
 
     def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
         self.forget_endpoints()
