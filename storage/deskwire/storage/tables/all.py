@@ -24,7 +24,9 @@ from deskwire.storage.tables.contacts.profiles import ProfileReads, ProfileWrite
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
 from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
+from deskwire.storage.tables.conversations.drafts import DraftReads, DraftWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
+from deskwire.storage.tables.conversations.held import HeldReads, HeldWrites
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
@@ -55,6 +57,8 @@ class AllReads(
     ActivityReads,
     AgentViewReads,
     SeenReads,
+    DraftReads,
+    HeldReads,
     ContactReads,
     ContactListReads,
     ProfileReads,
@@ -96,6 +100,8 @@ class AllWrites(
     AllReads,
     ConversationWrites,
     SeenWrites,
+    DraftWrites,
+    HeldWrites,
     ActivityWrites,
     ContactWrites,
     ProfileWrites,
