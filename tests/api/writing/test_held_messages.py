@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import trio
+
 from tests.support.api.agent_stream import page as opened
-from tests.support.api.inbox import later, reply, view
-from tests.support.api.service import Service
+from tests.support.api.inbox import later, pointers, reply, view
+from tests.support.api.service import Service, running
 from tests.support.api.staff import code, organisation_of, person
 from tests.support.api.writing import drafts, found, held, hold, texts, write
+from tests.support.stores import beside
 
 
 async def ended(page: Any, outcome: str) -> dict[str, Any]:
@@ -150,3 +154,109 @@ async def test_an_author_who_may_not_write_any_more_sends_nothing(service: Servi
             told = await ended(page, "refused")
         assert told["heldMessage"]["problem"]["code"] == "permission_denied"
         assert await texts(service, conversation) == []
+
+
+async def test_a_removed_member_leaves_neither_drafts_nor_messages(service: Service) -> None:
+    conversation = await service.create()
+    organisation = await organisation_of(service)
+    upload_id = await uploaded(service)
+    async with person(service, "agent") as other:
+        other.http.headers["project"] = service.demo["projectId"]
+        await hold(other.http, conversation, "Goodbye", seconds=1, attachments=[upload_id])
+        await write(other.http, conversation, "so long", mode="note")
+        found(await service.dashboard.delete(f"/organisations/{organisation}/members/{other.id}"))
+    for table in ("drafts", "held_messages"):
+        with beside(service.directory) as connection:
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    assert (await service.http.delete(f"/uploads/{upload_id}")).status_code == 200
+    assert await texts(service, conversation) == []
+    assert (await service.types()) == ["conversation.created"]
+
+
+async def test_a_file_that_is_redacted_is_in_no_draft_and_sent_with_no_message(service: Service) -> None:
+    conversation = await service.create()
+    upload_id = await uploaded(service)
+    message = await service.say(conversation, "Here", attachments=[upload_id])
+    await write(service.dashboard, conversation, "see this", attachments=[upload_id])
+    await write(service.dashboard, conversation, "", mode="note", attachments=[upload_id])
+    waiting = await hold(service.dashboard, conversation, "and this", attachments=[upload_id])
+    path = f"/conversations/{conversation['id']}/messages/{message['id']}/redact"
+    found(await service.dashboard.post(path, json={"allAttachments": True}))
+    left = await drafts(service.dashboard, conversation)
+    assert (left["reply"]["text"], left["reply"]["attachments"], left["note"]) == ("see this", [], None)
+    (kept,) = await held(service.dashboard)
+    assert (kept["id"], kept["status"], kept["attachments"]) == (waiting["id"], "refused", [])
+    assert kept["problem"]["code"] == "attachment_gone"
+    found(await service.dashboard.post(f"/held-messages/{waiting['id']}/send", json={}))
+    assert await texts(service, conversation) == ["Here", "and this"]
+
+
+async def test_the_files_of_a_held_message_are_the_messages(service: Service) -> None:
+    conversation = await service.create()
+    upload_id = await uploaded(service)
+    draft = (await write(service.dashboard, conversation, "", attachments=[upload_id]))["draft"]
+    waiting = await hold(
+        service.dashboard, conversation, "", attachments=[upload_id], draftVersion=draft["version"]
+    )
+    assert [each["id"] for each in waiting["attachments"]] == [upload_id]
+    taken = found(await service.dashboard.delete(f"/held-messages/{waiting['id']}"))["draft"]
+    assert [each["id"] for each in taken["attachments"]] == [upload_id]
+    again = await hold(
+        service.dashboard, conversation, "", attachments=[upload_id], draftVersion=taken["version"]
+    )
+    message = found(await service.dashboard.post(f"/held-messages/{again['id']}/send", json={}))
+    assert [each["id"] for each in message["attachments"]] == [upload_id]
+    assert (await service.http.delete(f"/uploads/{upload_id}")).status_code == 409
+
+
+async def test_what_can_not_be_held_is_refused_with_every_problem(service: Service) -> None:
+    conversation = await service.create()
+    body = {"holdSeconds": 61, "draftVersion": 0, "then": {"status": "CLOSED", "snoozedUntil": later(9)}}
+    assert pointers(await reply(service, conversation, **body)) == {
+        "/holdSeconds": "too_large",
+        "/draftVersion": "too_small",
+        "/then/status": "not_allowed",
+    }
+    unknown = {"id": "cnv_00000000000000000000000000"}
+    assert code(await reply(service, unknown, holdSeconds=1)) == (404, "conversation_not_found")
+    assert code(await service.http.delete("/held-messages/msg_0")) == (
+        401,
+        "wrong_credential_kind",
+    )
+
+
+async def test_a_user_holds_a_hundred_messages_at_most(service: Service) -> None:
+    conversation = await service.create()
+    for number in range(100):
+        await hold(service.dashboard, conversation, f"{number}")
+    refused = await reply(service, conversation, holdSeconds=1)
+    assert code(refused) == (409, "held_message_limit_reached")
+    assert (await reply(service, conversation)).status_code == 200
+
+
+async def test_a_held_message_survives_a_restart_and_its_delay(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        conversation = await service.create()
+        waiting = await hold(service.dashboard, conversation, "Late", seconds=1)
+    await trio.sleep(1.1)  # its time passes while nothing runs
+    async with running(tmp_path) as service:
+        await until_sent(service, conversation, "Late")
+        assert await held(service.dashboard) == []
+        assert code(await service.dashboard.delete(f"/held-messages/{waiting['id']}")) == (
+            409,
+            "already_sent",
+        )
+
+
+async def until_sent(service: Service, conversation: dict[str, Any], text: str) -> None:
+    """Return when the conversation has this message as its only one."""
+    with trio.fail_after(10):
+        while not (sent := await texts(service, conversation)):
+            await trio.sleep(0.05)  # looks again: nothing announces it to who comes late
+    assert sent == [text]
+
+
+async def uploaded(service: Service) -> str:
+    """Return the id of a new upload."""
+    file = {"file": ("a.txt", b"hello", "text/plain")}
+    return str(found(await service.http.post("/uploads", files=file))["id"])

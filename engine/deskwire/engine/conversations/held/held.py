@@ -36,6 +36,13 @@ class Refusal(Struct, frozen=True):
     detail: str
 
 
+ATTACHMENT_GONE: Final = Refusal("attachment_gone", "A file that was attached to this message was removed.")
+RESTORED: Final = Refusal(
+    "restored",
+    "A backup was restored while this message waited, so it may have been sent before. Look, then send it or take it back.",
+)
+
+
 class HeldMessage(Struct, frozen=True):
     """A held message as it is stored; times in milliseconds.
 

@@ -12,7 +12,12 @@ from deskwire.engine.accounts.people import PERMISSIONS, Assignee, Project
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Assign, Close, Patch, PostMessage, Reply
 from deskwire.engine.conversations.conversation import Author
-from deskwire.engine.conversations.held.held import HeldMessage, Refusal, no_such_held_message
+from deskwire.engine.conversations.held.held import (
+    ATTACHMENT_GONE,
+    HeldMessage,
+    Refusal,
+    no_such_held_message,
+)
 from deskwire.engine.conversations.held.ports import HoldingTransaction, SendingReader
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -109,7 +114,7 @@ class Sent:
         self._held = held
         _check_right(tx, self._ready.project, held)
         if held.attachments != expected.attachments:
-            raise Conflict("A file that was attached to this is gone.", code="attachment_gone")
+            raise Conflict(ATTACHMENT_GONE.detail, code=ATTACHMENT_GONE.code)
 
     def after(self, tx: HoldingTransaction, receipt: Receipt) -> None:
         """Remove it."""

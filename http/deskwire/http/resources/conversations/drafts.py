@@ -114,7 +114,7 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
     body=DraftBody,
     limit=WHOLE,
     answer=shapes.SavedDraft,
-    errors=("draft_limit_reached", "draft_too_long"),
+    errors=("draft_limit_reached", "draft_not_found", "draft_too_long"),
     further=(_look_at_attachments,),
 )
 async def put_draft(call: Call[DraftBody, Query]) -> Answer:

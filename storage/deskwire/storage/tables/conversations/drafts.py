@@ -8,7 +8,8 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.conversations.drafts.draft import Draft, Place
-from deskwire.engine.conversations.writing_changes import WritingChange
+from deskwire.engine.conversations.writing_changes import DraftChanged, WritingChange
+from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
@@ -27,6 +28,7 @@ _KEPT: Final = (
     "UNION ALL SELECT attachments FROM held_messages WHERE conversation = ?1 AND attachments IS NOT NULL"
 )
 _DETACHED: Final = "DELETE FROM attachments WHERE conversation = ? AND upload = (SELECT rowid FROM uploads WHERE id = ?) RETURNING upload"
+IN_ORGANISATION: Final = " AND project IN (SELECT p.rowid FROM projects p WHERE p.organisation = ?)"
 _NO_PLACE: Final = ((1 << 63) - 1, 0)
 
 
@@ -87,6 +89,35 @@ class DraftWrites(Changes):
 
     def note_writing(self, change: WritingChange) -> None:
         self.writing.append(change)
+
+    def forget_drafts(
+        self, author: int, organisation: int | None
+    ) -> Sequence[tuple[int, tuple[Attachment, ...]]]:
+        """Remove a user's drafts; return the conversation and the attachments of each."""
+        sql = f"DELETE FROM drafts WHERE author = ?{'' if organisation is None else IN_ORGANISATION} RETURNING conversation, attachments"
+        values = (author,) if organisation is None else (author, organisation)
+        return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
+
+    def strip_drafts(self, conversation: int, upload_ids: Collection[str]) -> None:
+        """Take uploads that are gone out of all drafts in a conversation; one that has nothing else goes as well."""
+        rows = self.conn.execute(
+            f"{_DRAFT} WHERE d.conversation = ? AND d.attachments IS NOT NULL", (conversation,)
+        )
+        for draft in [_draft_of(row) for row in rows.fetchall()]:
+            left = tuple([each for each in draft.attachments if each.id not in upload_ids])
+            if left == draft.attachments:
+                continue
+            after = (
+                replace(draft, attachments=left, version=draft.version + 1) if left or draft.text else None
+            )
+            if after is None:
+                self.delete_draft(draft)
+            else:
+                self.save_draft(after)
+            place = draft.place
+            self.note_writing(
+                DraftChanged(place.author, place.project, place.conversation_id, place.internal, after)
+            )
 
     def release_uploads(self, conversation: int, upload_ids: Collection[str]) -> None:
         for upload_id in set(upload_ids) - self.referred_to_in(conversation):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import orjson
 
 from deskwire.engine.conversations.conversation import Message
-from deskwire.engine.conversations.held.held import HeldMessage, Refusal
+from deskwire.engine.conversations.held.held import ATTACHMENT_GONE, HeldMessage, Refusal
+from deskwire.engine.conversations.writing_changes import HeldEnded
+from deskwire.engine.core.values import replace
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import either
-from deskwire.storage.tables.base import Changes, Queries
+from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of, packed
-from deskwire.storage.tables.conversations.drafts import attachments_of
+from deskwire.storage.tables.conversations.drafts import IN_ORGANISATION, DraftWrites, attachments_of
 
 _HELD: Final = (
     "SELECT h.id, h.project, h.conversation, c.id, h.author, u.id, u.name, h.internal, h.text, h.attachments, "
@@ -65,7 +68,7 @@ class HeldReads(Queries):
         return None if row is None else (row[0], message_of(row[1:]))
 
 
-class HeldWrites(Changes):
+class HeldWrites(DraftWrites):
     """The methods are those of `engine.conversations.held.ports.HeldTransaction`."""
 
     held_due: list[int]
@@ -96,11 +99,42 @@ class HeldWrites(Changes):
         self.held_due.append(held.send_at)
 
     def refuse_held(self, held: HeldMessage, problem: Refusal) -> None:
-        written = orjson.dumps([problem.code, problem.detail]).decode()
-        self.conn.execute("UPDATE held_messages SET problem = ? WHERE rowid = ?", (written, held.rowid))
+        sql = "UPDATE held_messages SET problem = ? WHERE rowid = ?"
+        self.conn.execute(sql, (problem_as_stored(problem), held.rowid))
+
+    def forget_held_messages(
+        self, author: int, organisation: int | None
+    ) -> Sequence[tuple[int, tuple[Attachment, ...]]]:
+        """Remove a user's held messages; return the conversation and the attachments of each."""
+        within = "" if organisation is None else IN_ORGANISATION
+        sql = f"DELETE FROM held_messages WHERE author = ?{within} RETURNING conversation, attachments"
+        values = (author,) if organisation is None else (author, organisation)
+        return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
+
+    def strip_held(self, conversation: int, upload_ids: Collection[str]) -> None:
+        """Take uploads that are gone out of all held messages in a conversation, none of which is sent without them."""
+        rows = self.conn.execute(
+            f"{_HELD} WHERE h.conversation = ? AND h.attachments IS NOT NULL", (conversation,)
+        )
+        for held in [_held_of(row) for row in rows.fetchall()]:
+            left = tuple([each for each in held.attachments if each.id not in upload_ids])
+            if left != held.attachments:
+                self.conn.execute(
+                    "UPDATE held_messages SET attachments = ? WHERE rowid = ?", (packed(left), held.rowid)
+                )
+                self.refuse_held(held, ATTACHMENT_GONE)
+                kept = replace(held, attachments=left, problem=ATTACHMENT_GONE)
+                self.note_writing(
+                    HeldEnded(held.author, held.project, held.conversation_id, held.id, "refused", kept)
+                )
 
     def delete_held(self, held: HeldMessage) -> None:
         self.conn.execute("DELETE FROM held_messages WHERE rowid = ?", (held.rowid,))
+
+
+def problem_as_stored(problem: Refusal) -> str:
+    """Return the reason of a refusal as its column has it."""
+    return orjson.dumps([problem.code, problem.detail]).decode()
 
 
 def _held_of(row: Sequence[Any]) -> HeldMessage:
