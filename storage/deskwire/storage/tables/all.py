@@ -100,8 +100,6 @@ class AllWrites(
     AllReads,
     ConversationWrites,
     SeenWrites,
-    HeldWrites,
-    DraftWrites,
     ActivityWrites,
     ContactWrites,
     ProfileWrites,
@@ -111,6 +109,8 @@ class AllWrites(
     ReplayWrites,
     DeliveryWrites,
     OrganisationWrites,
+    HeldWrites,
+    DraftWrites,
     PeopleWrites,
     MachineWrites,
     SessionWrites,
@@ -152,23 +152,6 @@ class AllWrites(
         self.redacted.add(conversation)
         events = self.put_rewritten(conversation, message_id, rewritten)
         self.forget_answers_to(conversation, events)
-
-    def delete_membership(self, organisation: int, user: int) -> None:
-        self._forget_writing(user, organisation)
-        super().delete_membership(organisation, user)
-
-    def delete_user(self, user: int, at: int) -> None:
-        self._forget_writing(user, None)
-        super().delete_user(user, at)
-
-    def _forget_writing(self, user: int, organisation: int | None) -> None:
-        """Remove a user's drafts and held messages, in the projects of an organisation if one is given."""
-        gone = [*self.forget_drafts(user, organisation), *self.forget_held_messages(user, organisation)]
-        for conversation, attachments in gone:
-            if attachments:
-                self.release_uploads(conversation, [each.id for each in attachments])
-        if gone:
-            self.want_scrub()
 
     def erase_ticket(self, ticket: Ticket) -> None:
         self.erase_deliveries(ticket_lane(ticket.rowid))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -110,6 +110,18 @@ class HeldWrites(DraftWrites):
         sql = f"DELETE FROM held_messages WHERE author = ?{within} RETURNING conversation, attachments"
         values = (author,) if organisation is None else (author, organisation)
         return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
+
+    def forget_writing(self, author: int, organisation: int | None) -> Mapping[str, int]:
+        """Remove a user's drafts and held messages, in the projects of an organisation if one is given; return how many."""
+        drafts = self.forget_drafts(author, organisation)
+        held = self.forget_held_messages(author, organisation)
+        for conversation, attachments in (*drafts, *held):
+            if attachments:
+                self.release_uploads(conversation, [each.id for each in attachments])
+        if drafts or held:
+            self.want_scrub()
+        counted = {"drafts": len(drafts), "heldMessages": len(held)}
+        return {name: number for name, number in counted.items() if number}
 
     def strip_held(self, conversation: int, upload_ids: Collection[str]) -> None:
         """Take uploads that are gone out of all held messages in a conversation, none of which is sent without them."""
