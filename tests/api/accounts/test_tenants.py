@@ -30,6 +30,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "ContactTypingBody": {"typing": True},
     "ViewBody": {"conversationIds": []},
     "SeenBody": {"index": 1},
+    "DraftBody": {"text": "x", "version": 0},
+    "SendHeldBody": {},
     "AgentPatch": {"title": "x"},
     "RatingBody": {"rating": 5},
     "NetworkLogsBody": {"requests": []},

@@ -119,7 +119,7 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
 )
 async def put_draft(call: Call[DraftBody, Query]) -> Answer:
     """Save your draft of a reply or note. One that was saved elsewhere meanwhile is merged with it, and never overwritten."""
-    identifier, mode = operations.conversation_id(call), _mode(call)
+    identifier = operations.conversation_id(call)
     body, author, now = call.body, call.user.rowid, call.services.clock()
     attachments, problems = await operations.attached(call, body.attachments, "")
     if problems:
@@ -128,7 +128,7 @@ async def put_draft(call: Call[DraftBody, Query]) -> Answer:
 
     def save(tx: Transaction) -> dict[str, Any]:
         state, _ = operations.find(tx, call.project, identifier)
-        decided = save_written(tx, place_in(state, author, internal=mode == "note"), written, now)
+        decided = save_written(tx, place_in(state, author, internal=_mode(call) == "note"), written, now)
         draft = decided.draft
         return {"draft": draft and draft_view(draft, shown(call)), "merged": decided.merged}
 
