@@ -67,6 +67,9 @@ BROKEN = {
     "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
     "contact_message_count": "UPDATE conversations SET contact_messages = 9",
     "message_sequence": "UPDATE messages SET sequence = 77",
+    "draft_of_nothing": "UPDATE drafts SET project = 99",
+    "held_and_sent": "UPDATE held_messages SET id = (SELECT max(id) FROM messages)",
+    "held_of_nothing": "UPDATE held_messages SET project = 99",
     "hour_of_activity": "UPDATE conversations SET hour = 7",
     "seen_ahead": "INSERT INTO users (rowid, id, email, name, created_at) VALUES (1, 'usr_1', 'a', 'A', 0); "
     "INSERT INTO agent_seen VALUES (1, 1, 99, 0, 0)",
