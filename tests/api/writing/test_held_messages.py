@@ -211,7 +211,11 @@ async def test_the_files_of_a_held_message_are_the_messages(service: Service) ->
 
 async def test_what_can_not_be_held_is_refused_with_every_problem(service: Service) -> None:
     conversation = await service.create()
-    body: dict[str, Any] = {"holdSeconds": 61, "draftVersion": 0, "then": {"status": "CLOSED", "snoozedUntil": later(9)}}
+    body: dict[str, Any] = {
+        "holdSeconds": 61,
+        "draftVersion": 0,
+        "then": {"status": "CLOSED", "snoozedUntil": later(9)},
+    }
     assert pointers(await reply(service, conversation, **body)) == {
         "/holdSeconds": "too_large",
         "/draftVersion": "too_small",
