@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from deskwire.engine.conversations.drafts import saving
 from tests.support.api.agent_stream import page as opened
 from tests.support.api.inbox import pointers
 from tests.support.api.service import Service
 from tests.support.api.staff import code, person
-from tests.support.api.writing import drafts, found, try_to_write, write
+from tests.support.api.writing import drafts, found, hold, try_to_write, write
+from tests.support.stores import beside
 
 
 async def test_a_reply_and_a_note_are_kept_apart(service: Service) -> None:
@@ -120,3 +122,48 @@ async def test_a_draft_keeps_its_files_and_lets_them_go(service: Service, mode: 
     assert (await service.http.delete(f"/uploads/{upload_id}")).status_code == 200
     unknown = await try_to_write(service.dashboard, conversation, "x", mode=mode, attachments=[upload_id])
     assert pointers(unknown) == {"/attachments/0": "unknown"}
+
+
+async def test_a_draft_stays_with_a_conversation_that_another_contact_gets(service: Service) -> None:
+    conversation = await service.create("visitor")
+    draft = (await write(service.dashboard, conversation, "Dear visitor"))["draft"]
+    await service.http.put("/s2s/contacts/known", json={"name": "Known"})
+    found(await service.http.post("/s2s/contacts/known/merge", json={"from": "visitor"}))
+    assert (await service.fetch(conversation))["contact"]["userId"] == "known"
+    assert (await drafts(service.dashboard, conversation))["reply"] == draft
+
+
+async def test_no_export_has_what_was_not_sent(service: Service) -> None:
+    conversation = await service.create("u1", message={"text": "Hello"})
+    await write(service.dashboard, conversation, "unsent words")
+    await hold(service.dashboard, conversation, "unsent message")
+    contact = conversation["contact"]["id"]
+    for client, path in (
+        (service.dashboard, f"/contacts/{contact}/export"),
+        (service.http, "/s2s/contacts/u1/export"),
+        (service.http, "/s2s/export/messages"),
+        (service.http, "/s2s/events"),
+        (service.http, f"/s2s/conversations/{conversation['id']}/messages"),
+    ):
+        answer = await client.get(path)
+        assert answer.status_code == 200, path
+        assert "Hello" in answer.text
+        assert "unsent" not in answer.text, path
+
+
+async def test_drafts_are_bounded_in_number_and_size(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await service.create()
+    kept = (await write(service.dashboard, made, "first"))["draft"]
+    with monkeypatch.context() as few:
+        few.setattr(saving, "DRAFTS_MAX", 1)
+        refused = await try_to_write(service.dashboard, made, "one more", mode="note")
+        assert code(refused) == (409, "draft_limit_reached")
+        kept = (await write(service.dashboard, made, "first, longer", kept["version"]))["draft"]
+    with beside(service.directory) as connection:
+        connection.execute("UPDATE drafts SET size = 4000000")
+    refused = await try_to_write(service.dashboard, made, "one more", mode="note")
+    assert code(refused) == (409, "draft_limit_reached")
+    shorter = await write(service.dashboard, made, "first", kept["version"])
+    assert shorter["draft"]["text"] == "first"

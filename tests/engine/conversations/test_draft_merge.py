@@ -26,7 +26,7 @@ def words(text: str) -> Counter[str]:
 
 
 def kept(text: str, merged: str) -> bool:
-    """Tell whether a text stands in another as a whole, or every word of it does."""
+    """Return whether a text stands in another as a whole, or with every word."""
     return text in merged or words(text) <= words(merged)
 
 

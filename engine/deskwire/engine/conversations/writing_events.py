@@ -1,7 +1,7 @@
 """The passing events of drafts and held messages, for the pages of their author alone.
 
-Each follows its commit. Pages on other nodes are sent what is stored there by then: a message on the bus is too small for
-a draft, so it only names what has changed.
+Each follows its commit. A message on the bus is too small for a draft, so it names the change, and the other node reads the
+present version from the store.
 """
 
 from __future__ import annotations

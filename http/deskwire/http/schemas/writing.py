@@ -79,7 +79,7 @@ class HeldProblem(Shape):
     """The reason for which a message was not sent.
 
     The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`,
-    `restored` (a backup was restored meanwhile, so it may have been sent before) or `internal_error`.
+    `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
     """
 
     code: Annotated[str, Field(examples=["conversation_moved_on"])]

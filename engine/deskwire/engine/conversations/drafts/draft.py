@@ -148,13 +148,13 @@ def _same(stored: Draft, written: Written) -> bool:
 
 
 def _next(place: Place, stored: Draft | None, written: Written, at: int) -> Draft:
-    """Return the next version. Its number is the time where that is larger: no draft has left a number behind to go on from."""
+    """Return the next version. Its number is at least the time, because a removed draft leaves no number to count on from."""
     version = max(at, (written.version or 0) + 1, 0 if stored is None else stored.version + 1)
     rowid = 0 if stored is None else stored.rowid
     return Draft(place, written.text, written.attachments, version, written.base_sequence, at, rowid)
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:
-    """Return the smaller sequence: a text of two authors has seen no more than the one who saw less."""
+    """Return the smaller sequence: a merged text may answer the state that the earlier part has seen."""
     known = [each for each in (one, other) if each is not None]
     return min(known, default=None)

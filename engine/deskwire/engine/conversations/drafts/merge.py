@@ -28,7 +28,7 @@ def merged_text(stored: str, given: str, base: str | None = None) -> str:
     """Return a text with every word of both texts.
 
     Args:
-        stored: the newer version, which somebody else has written.
+        stored: the newer version, written on another page.
         given: the text that was written without knowledge of it.
         base: the text that `given` was made from; None if that is not known.
     """
@@ -66,8 +66,8 @@ def _three_way(base: str, stored: str, given: str) -> str | None:
 
 def _change(base: str, text: str) -> _Change:
     start = _common_prefix(base, text)
-    behind = _common_prefix(base[start:][::-1], text[start:][::-1])
-    return _Change(start, len(base) - behind, text[start : len(text) - behind])
+    suffix = _common_prefix(base[start:][::-1], text[start:][::-1])
+    return _Change(start, len(base) - suffix, text[start : len(text) - suffix])
 
 
 def _common_prefix(one: str, other: str) -> int:

@@ -18,7 +18,7 @@ class DraftReader(Protocol):
     def drafts(
         self, author: int, project: int, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Draft]:
-        """Return a user's drafts in a project, the newest first, behind this time (ms) and storage key."""
+        """Return a user's drafts in a project, the newest first, after this time (ms) and storage key."""
 
     def drafts_size(self, author: int, project: int) -> tuple[int, int]:
         """Return the number of a user's drafts in a project, and of their characters."""
@@ -40,10 +40,10 @@ class DraftTransaction(DraftReader, Protocol):
         """Remove a draft."""
 
     def release_uploads(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Remove a conversation's references to what none of its messages, held messages and drafts has any more.
+        """Remove a conversation's references to those uploads that none of its messages, held messages and drafts has.
 
-        An upload that nothing refers to then is one that was never attached, and goes like those.
+        An upload without references expires like one that was never attached.
         """
 
     def note_writing(self, change: WritingChange) -> None:
-        """Tell the author's pages, with this commit, of a changed draft or held message."""
+        """Notify the author's pages of a changed draft or held message once this is committed."""

@@ -3,8 +3,8 @@
 Rules (ADR 98):
 
 - It is its author's own until it is sent, and has the id that the message will have.
-- Held, it is sent at `send_at`, whoever is there. Every check of a message is made then: the author's right, the
-  preconditions, the uploads, and what is to follow.
+- Held, it is sent at `send_at`, with or without a page of its author. Every check of a message is made then: the
+  author's right, the preconditions, the uploads, and the changes that follow it.
 - A message that is refused then is kept, with the reason, until its author sends it or takes it back.
 - It ends in one commit: with the message that it becomes, or with the draft that has its words again.
 """
@@ -48,9 +48,9 @@ class HeldMessage(Struct, frozen=True):
 
     Args:
         project, conversation, author: storage keys.
-        author_id, author_name: of the user, as they are now.
+        author_id, author_name: the user's present ones.
         if_sequence: see `Reply`.
-        then: what is to follow, as the API has it.
+        then: the changes that follow it, as the API has them.
         problem: why it was not sent; None while it is held.
     """
 
@@ -110,7 +110,7 @@ def no_such_held_message() -> NotFound:
 
 def already_sent() -> Conflict:
     """Return the refusal to take back what the customer has."""
-    return Conflict("The message was sent already; it can't be taken back any more.", code="already_sent")
+    return Conflict("The message was sent already, so it can't be taken back.", code="already_sent")
 
 
 def too_many_held(number: int) -> Conflict:

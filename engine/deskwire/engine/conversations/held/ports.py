@@ -42,7 +42,7 @@ class HeldTransaction(HeldReader, Protocol):
         """Return the held message, which no other node changes until this commit."""
 
     def insert_held(self, held: HeldMessage) -> None:
-        """Store a held message, and tell with this commit when it is to be sent."""
+        """Store a held message; the commit wakes the timer for its time."""
 
     def refuse_held(self, held: HeldMessage, problem: Refusal) -> None:
         """Note why a message was not sent."""

@@ -1,4 +1,4 @@
-"""The timer of held messages: each is sent at its time through its conversation's actor, whoever is there.
+"""The timer of held messages: each is sent at its time through its conversation's actor.
 
 Several nodes may run it: the commit that sends a message removes it as held, so a second one finds nothing to send.
 """

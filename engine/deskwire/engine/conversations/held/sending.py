@@ -59,7 +59,7 @@ def ready(reader: SendingReader, held: HeldMessage, now: int, *, if_sequence: in
 def following(
     reader: SendingReader, project: Project, then: Mapping[str, Any], now: int
 ) -> tuple[Assign | Patch | Close, ...]:
-    """Return the commands that follow the message, in order, decided anew: a snooze whose end has passed is none."""
+    """Return the commands that follow the message, in order. A snooze that would have ended by now is left out."""
     found: list[Assign | Patch | Close] = []
     if "assignee" in then:
         found.append(Assign(_assignee(reader, project, then["assignee"])))
@@ -126,7 +126,7 @@ class Sent:
 def _check_right(tx: HoldingTransaction, project: Project, held: HeldMessage) -> None:
     role = tx.role(project.organisation, held.author)
     if role is None:
-        raise Forbidden("You are no member of this organisation any more.")
+        raise Forbidden("You are not a member of this organisation.")
     for permission in (REPLY, MANAGE) if held.then else (REPLY,):
         if permission not in PERMISSIONS[role]:
             raise Forbidden(f"You have lost the permission {permission}.")

@@ -35,7 +35,7 @@ WRITING: Final = Tag(
     "Keep unsent texts of your own for each conversation, and take messages back before they are sent.",
 )
 OWN: Final = personal(dashboard("conversations.reply"))
-UNRECORDED: Final = "It is the agent's own, which nobody else sees, until it is sent."
+UNRECORDED: Final = "It is the agent's own until it is sent, and no one else sees it."
 
 routes = Routes(WRITING, OWN, unrecorded=UNRECORDED)
 
@@ -74,7 +74,7 @@ def shown(call: Call[Any, Any]) -> Shown:
 
 @routes.add("GET", "/conversations/<conversation_id>/drafts", operation_id="getDrafts", answer=shapes.Drafts)
 async def get_drafts(call: Call[Body, Query]) -> Answer:
-    """Fetch your drafts in a conversation: the reply and the note. Nobody else sees them."""
+    """Fetch your drafts in a conversation: the reply and the note. Only you see them."""
     identifier, author = operations.conversation_id(call), call.user.rowid
 
     def read(reader: Reader) -> Sequence[Draft]:
@@ -118,7 +118,7 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
     further=(_look_at_attachments,),
 )
 async def put_draft(call: Call[DraftBody, Query]) -> Answer:
-    """Save your draft of a reply or note. One that was saved elsewhere meanwhile is merged with it, and never overwritten."""
+    """Save your draft of a reply or note. A version that you have not seen is merged with it, and never overwritten."""
     identifier = operations.conversation_id(call)
     body, author, now = call.body, call.user.rowid, call.services.clock()
     attachments, problems = await operations.attached(call, body.attachments, "")

@@ -29,8 +29,8 @@ _ONE = "/held-messages/<held_message_id>"
 
 
 class SendHeldBody(Body):
-    """The precondition to send it under: with `ifSequence` it is refused if the conversation has moved on since. The one that
-    it was held with counts no more.
+    """The precondition: with `ifSequence` it is refused if the conversation has moved on since. It replaces the one that the
+    message was held with.
     """
 
     if_sequence: IfSequence | None = None
@@ -97,7 +97,7 @@ async def send_held_message(call: Call[SendHeldBody, Query]) -> Answer:
             receipt = await send(call.services.actors, made, Sent(made, refused=True))
             assert receipt.message is not None, "it posts a message"
             return {**receipt.message, "internal": made.held.internal}
-    except NotFound:  # its own time came meanwhile
+    except NotFound:  # the timer was first
         made = await call.services.store.read(lambda reader: _sent(reader, call, message_id))
     return made
 
