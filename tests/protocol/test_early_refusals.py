@@ -223,3 +223,58 @@ async def test_a_call_too_many_leaves_the_connection_as_it_is(tmp_path: Path, la
             await wire.stream.send_all((asked + content) * 3)
             found = await wire.until(3, "POST", "POST", "POST")
         assert [(each.status, each.closes) for each in found] == [(400, False), (429, False), (429, False)]
+
+
+EXPECTING: Final = "{}\r\nExpect: 100-continue"
+TOO_LONG: Final = {
+    "upload": Refusal(413, "POST", "/uploads", kind="multipart/form-data; boundary=x"),
+    "json": Refusal(413, "POST", "/s2s/conversations"),
+    "logs": Refusal(413, "PUT", f"/s2s/conversations/cnv_{'0' * 26}/network-logs"),
+    **{name: each for name, each in REFUSALS.items() if name not in ("415", "200 get")},
+}
+
+
+@pytest.mark.parametrize("name", TOO_LONG)
+async def test_a_client_that_waits_to_be_asked_is_not_asked_for_a_body_that_is_refused(
+    service: Service, name: str
+) -> None:
+    """RFC 9110 10.1.1: the point of `Expect: 100-continue` is to learn of a refusal before the body is sent."""
+    refusal, viewer = TOO_LONG[name], await viewer_of(service)
+    wire = await connected(service)
+    async with wire.stream:
+        framing = EXPECTING.format("Content-Length: 99999999")
+        await wire.stream.send_all(head(service, refusal, "lane", framing, viewer=viewer))
+        (answer,) = await wire.until(1, refusal.method)
+        assert wire.data.startswith(b"HTTP/1.1 %d " % refusal.status), wire.data[:80]
+        assert (answer.status, answer.closes) == (refusal.status, True)
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+async def test_a_client_that_waits_to_be_asked_is_asked_once_for_a_body_that_is_read(
+    service: Service, framing: str
+) -> None:
+    header, content = framed(b'{"contact": {"userId": "u1"}}', framing)
+    request = Refusal(200, "POST", "/s2s/conversations")
+    wire = await connected(service)
+    async with wire.stream:
+        for number in range(2):
+            wire.data = b""
+            await wire.stream.send_all(head(service, request, "lane", EXPECTING.format(header)))
+            with trio.fail_after(SLACK_S):
+                while b"\r\n\r\n" not in wire.data:
+                    wire.data += await wire.stream.receive_some()
+            assert wire.data.startswith(b"HTTP/1.1 100 "), number
+            wire.data = b""
+            await wire.stream.send_all(content)
+            (answer,) = await wire.until(1, "POST")
+            assert (answer.status, answer.closes) == (200, False)
+
+
+async def test_a_client_that_does_not_wait_is_answered_as_any_other(service: Service) -> None:
+    header, content = framed(b'{"contact": {"userId": "u1"}}', "length")
+    request = Refusal(200, "POST", "/s2s/conversations")
+    wire = await connected(service)
+    async with wire.stream:
+        await wire.stream.send_all(head(service, request, "lane", EXPECTING.format(header)) + content)
+        found = await wire.until(1, "POST")
+        assert [each.status for each in found if each.status != 100] == [200]

@@ -14,6 +14,7 @@ import jwt
 import pytest
 
 from deskwire.config.settings import Config
+from deskwire.engine.accounts.identity import sources
 from deskwire.program.serve import serve
 from deskwire.program.signing import SigningError
 from tests.support.api.service import Service, running
@@ -48,12 +49,7 @@ async def test_a_token_of_each_kind_of_key_is_taken_beside_our_own(tmp_path: Pat
             401,
             "token_expired",
         )
-        for claims in (
-            {"sub": user, "exp": None},
-            {"sub": None},
-            {"sub": "usr_unknown"},
-            {"sub": user, "aud": "x"},
-        ):
+        for claims in ({"sub": user, "exp": None}, {"sub": None}, {"sub": "usr_unknown"}):
             assert await asked(service, signer.token(**claims)) == (401, "invalid_token"), claims
 
 
@@ -143,6 +139,90 @@ async def test_issuer_and_audience_are_demanded_of_every_token_once_they_are_set
         secret = (tmp_path / "data" / "secret").read_text().strip()
         bare = jwt.encode({"sub": user, "exp": int(time.time()) + 60}, secret, algorithm="HS256")
         assert await asked(service, bare) == (401, "invalid_token")
+
+
+AUDIENCES = ["account", ["account"], ["account", "desk"], []]
+
+
+@pytest.mark.parametrize("audience", AUDIENCES, ids=range(len(AUDIENCES)))
+async def test_a_token_for_any_audience_is_taken_while_none_is_set(tmp_path: Path, audience: Any) -> None:
+    """Decisions 2: `iss` and `aud` are checked when configured. Keycloak puts `aud: account` into every token."""
+    signer = Signer("RS256")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    async with running(tmp_path / "data", jwt_public_key_file=tmp_path / "public.pem") as service:
+        user = await me(service)
+        assert await asked(service, signer.token(sub=user, aud=audience, iss="https://idp.test")) == (
+            200,
+            user,
+        )
+        secret = (tmp_path / "data" / "secret").read_text().strip()
+        own = jwt.encode(
+            {"sub": user, "exp": int(time.time()) + 60, "aud": audience}, secret, algorithm="HS256"
+        )
+        assert await asked(service, own) == (200, user)
+
+
+async def test_an_authorization_of_the_stream_opens_no_call(tmp_path: Path) -> None:
+    async with running(tmp_path / "data") as service:
+        body = {
+            "socket_id": "1.2",
+            "channel_name": f"private-project-{service.demo['projectId']}",
+            "consumerId": "mirror",
+        }
+        authorized = await service.http.post("/s2s/stream/auth", json=body)
+        assert await asked(service, authorized.json()["auth"].partition(":")[2]) == (401, "invalid_token")
+
+
+async def test_a_refusal_and_the_log_say_why_a_token_was_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signer, stranger = Signer("RS256", "known"), Signer("RS256", "known")
+    (tmp_path / "jwks.json").write_bytes(jwks(signer))
+    settings = {
+        "jwt_jwks_file": tmp_path / "jwks.json",
+        "jwt_issuer": "https://idp.test",
+        "jwt_audience": "desk",
+    }
+    async with running(tmp_path / "data", **settings) as service:
+        good = {"sub": await me(service), "iss": "https://idp.test", "aud": "desk"}
+        refused = {
+            "audience (`aud`)": signer.token(**{**good, "aud": "other"}),
+            "no claim `aud`": signer.token(**{**good, "aud": None}),
+            "issuer (`iss`)": signer.token(**{**good, "iss": "https://evil.test"}),
+            "no claim `sub`": signer.token(**{**good, "sub": None}),
+            "no claim `exp`": signer.token(**{**good, "exp": None}),
+            "not valid yet (`nbf`)": signer.token(**good, nbf=int(time.time()) + 600),
+            "signature was not made": stranger.token(**good),
+            "No key of the identity provider": Signer("RS256", "unknown").token(**good),
+            "algorithm is not accepted": forged("RS512", good, b""),
+            "read as a JWT": "neither.a.token",
+        }
+        for reason, token in refused.items():
+            async with client(service, token) as http:
+                answer = await http.get("/users/me")
+            assert code(answer) == (401, "invalid_token")
+            assert reason in answer.json()["detail"], answer.json()
+    lines = [each for each in capsys.readouterr().out.splitlines() if "identity.token_refused" in each]
+    assert len(lines) == len(refused)
+    for reason, line in zip(refused, lines, strict=True):
+        assert reason in line
+    assert all(token not in line for token in refused.values() for line in lines)
+
+
+async def test_a_key_that_was_replaced_under_its_id_is_taken_with_the_first_token_it_signs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "RETRY_S", 0.0)
+    before, after = Signer("ES256", "signing"), Signer("ES256", "signing")
+    async with (
+        publishing(jwks(before)) as publisher,
+        running(tmp_path / "data", jwt_jwks_url=publisher.url) as service,
+    ):
+        user = await me(service)
+        assert await asked(service, before.token(sub=user)) == (200, user)
+        publisher.answer = jwks(after)
+        assert await asked(service, after.token(sub=user)) == (200, user)
+        assert await asked(service, before.token(sub=user)) == (401, "invalid_token")
 
 
 async def test_a_verified_address_names_the_user_if_that_is_set(tmp_path: Path) -> None:

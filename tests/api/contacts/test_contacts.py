@@ -111,7 +111,10 @@ async def test_an_erasure_says_last_and_once_that_nothing_is_known_of_the_contac
     """Compare webhook, stream and feed, which have the same bytes; in the log the event follows all deletions."""
     name = "mkname"
     put = await service.http.put("/s2s/contacts/u1", json={"name": "before", "email": "a@x.example"})
-    await service.http.put("/s2s/contacts/u1", json={"name": name, "email": "a@x.example", "avatar": name})
+    await service.http.put(
+        "/s2s/contacts/u1",
+        json={"name": name, "email": "a@x.example", "avatar": f"https://pictures.example/{name}"},
+    )
     made = [await service.create(user="u1") for _ in range(20)]
     async with receiving() as receiver, consuming(service) as live, consuming(service) as project:
         await register(service, receiver.url, events=["contact.updated"])

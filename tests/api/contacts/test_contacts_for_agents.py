@@ -136,10 +136,10 @@ async def test_what_is_wrong_with_a_search_or_a_change_is_named(service: Service
     listed = await service.dashboard.get("/contacts", params=query)
     assert listed.status_code == 400
     assert sorted(problem["pointer"] for problem in listed.json()["errors"]) == [
-        "?cursor",
-        "?limit",
-        "?q",
-        "?sort",
+        "/cursor",
+        "/limit",
+        "/q",
+        "/sort",
     ]
     path = f"/contacts/{contact['id']}"
     body = {"name": "", "email": 7, "userId": "u2"}

@@ -114,6 +114,39 @@ async def test_tickets_name_whom_there_is_not_beside_a_wrong_type(service: Servi
     }
 
 
+async def test_a_bulk_change_names_ids_given_twice_beside_a_payload_without_a_field(service: Service) -> None:
+    ticket = (await service.dashboard.post("/tickets", json={"title": "T"})).json()["id"]
+    bulk = {"selection": {"ids": [ticket, ticket]}, "payload": {}}
+    answer = await service.dashboard.put("/tickets/bulk", json=bulk)
+    assert named(answer) == {("/selection/ids", "duplicate"), ("/payload", "required")}
+    answer = await service.dashboard.put("/tickets/bulk", json={"selection": {"ids": []}, "payload": {}})
+    assert named(answer) == {("/selection/ids", "too_few"), ("/payload", "required")}
+    answer = await service.dashboard.put(
+        "/tickets/bulk", json={"selection": {"ids": [ticket]}, "payload": {}}
+    )
+    assert named(answer) == {("/payload", "required")}
+
+
+async def test_each_item_of_a_list_is_named_beside_one_of_a_wrong_type(service: Service) -> None:
+    made = await service.create()
+    endpoint = {"url": service.url, "events": ["nope", 3, "conversation.created", "more"]}
+    answer = await service.http.post("/s2s/webhooks", json=endpoint)
+    assert {pointer for pointer, _ in named(answer)} == {"/events/0", "/events/1", "/events/3"}
+    content: dict[str, Any] = {"text": "x", "attachments": ["upl_x", None, {}]}
+    for client, path in (
+        (service.http, f"/s2s/conversations/{made['id']}/messages"),
+        (service.dashboard, f"/conversations/{made['id']}/messages"),
+    ):
+        answer = await client.post(path, json=content)
+        assert {pointer for pointer, _ in named(answer)} == {f"/attachments/{index}" for index in range(3)}
+    team = {"name": "Support", "members": [UNKNOWN, 5]}
+    answer = await service.dashboard.post("/teams", json=team)
+    assert {pointer for pointer, _ in named(answer)} == {"/members/0", "/members/1"}
+    settings = {"settings": {"languages": ["x y", 5, "en"]}}
+    answer = await service.dashboard.patch(f"/projects/{service.demo['projectId']}", json=settings)
+    assert {pointer for pointer, _ in named(answer)} == {f"/settings/languages/{index}" for index in range(2)}
+
+
 async def test_surveys_name_what_is_wrong_within_beside_a_wrong_type(service: Service) -> None:
     answer = await service.dashboard.post(
         "/engagement/surveys", json={"name": 5, "definition": BAD_DEFINITION}
@@ -217,12 +250,12 @@ async def test_a_line_of_an_import_names_everything_beside_a_wrong_type(service:
 
 async def test_a_query_names_everything_beside_a_wrong_type(service: Service) -> None:
     cases = [
-        (service.http, "/s2s/events?limit=0&after=nope&types=a,message.created&x=1", {"?limit", "?after", "?types", "?x"}),
-        (service.http, "/s2s/events?after=nope&types=a", {"?after", "?types"}),
-        (service.dashboard, "/tickets?limit=x&cursor=nope&sort=up&snoozed=1", {"?limit", "?cursor", "?sort", "?snoozed"}),
-        (service.dashboard, "/conversations?status=SHUT&cursor=W10&archived=yes", {"?status", "?cursor", "?archived"}),
-        (service.dashboard, "/teams?limit=999&cursor=nope&cursor=nope", {"?limit", "?cursor"}),
-        (service.dashboard, "/organisations?limit=999&cursor=WzFd", {"?limit", "?cursor"}),
+        (service.http, "/s2s/events?limit=0&after=nope&types=a,message.created&x=1", {"/limit", "/after", "/types", "/x"}),
+        (service.http, "/s2s/events?after=nope&types=a", {"/after", "/types"}),
+        (service.dashboard, "/tickets?limit=x&cursor=nope&sort=up&snoozed=1", {"/limit", "/cursor", "/sort", "/snoozed"}),
+        (service.dashboard, "/conversations?status=SHUT&cursor=W10&archived=yes", {"/status", "/cursor", "/archived"}),
+        (service.dashboard, "/teams?limit=999&cursor=nope&cursor=nope", {"/limit", "/cursor"}),
+        (service.dashboard, "/organisations?limit=999&cursor=WzFd", {"/limit", "/cursor"}),
     ]  # fmt: skip
     for client, target, pointers in cases:
         answer = await client.get(target)

@@ -22,19 +22,19 @@ async def refusal(service: Service, path: str, **params: str) -> list[tuple[str,
 )
 async def test_a_list_of_nobodys_is_refused_by_the_parameters_name(service: Service, nobody: str) -> None:
     await service.create()
-    assert await refusal(service, "/conversations", contact=nobody) == [("?contact", "unknown")]
-    assert await refusal(service, "/conversations", assignee=nobody) == [("?assignee", "unknown")]
-    assert await refusal(service, "/conversations", team=nobody) == [("?team", "unknown")]
+    assert await refusal(service, "/conversations", contact=nobody) == [("/contact", "unknown")]
+    assert await refusal(service, "/conversations", assignee=nobody) == [("/assignee", "unknown")]
+    assert await refusal(service, "/conversations", team=nobody) == [("/team", "unknown")]
     if nobody:  # these two say that they are too short
-        assert await refusal(service, "/tickets", contact=nobody) == [("?contact", "unknown")]
-        assert await refusal(service, "/tickets", assignee=nobody) == [("?assignee", "unknown")]
+        assert await refusal(service, "/tickets", contact=nobody) == [("/contact", "unknown")]
+        assert await refusal(service, "/tickets", assignee=nobody) == [("/assignee", "unknown")]
     responses = f"/engagement/surveys/{(await survey(service))['id']}/responses"
-    assert await refusal(service, responses, contact=nobody) == [("?contact", "unknown")]
+    assert await refusal(service, responses, contact=nobody) == [("/contact", "unknown")]
 
 
 async def test_a_user_is_no_team(service: Service) -> None:
     me = (await service.dashboard.get("/users/me")).json()["id"]
-    assert await refusal(service, "/conversations", team=me) == [("?team", "unknown")]
+    assert await refusal(service, "/conversations", team=me) == [("/team", "unknown")]
     for path in ("/conversations", "/tickets"):
         assert (await service.dashboard.get(path, params={"assignee": me})).json()["items"] == []
 

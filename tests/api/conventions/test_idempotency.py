@@ -33,6 +33,7 @@ NOT_IDEMPOTENT: Final = {
     "revoke": "a second one changes nothing more",
     "merge": "a second one changes nothing more, and is answered as the first one was",
     "token, session, password": "give a new token each time, or a new cookie",
+    "send": "a second one sends nothing more, and is answered with the message",
     "auth": "makes nothing",
     "voice-reply": "stores nothing",
     "import": "knows each of its records again by the id that it has elsewhere",
@@ -208,7 +209,7 @@ async def test_a_key_that_can_not_be_one_is_refused_by_name(service: Service, ke
     headers = [(b"Idempotency-Key", key)]
     answer = await service.http.post("/s2s/conversations", json={"contact": {"userId": "u"}}, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_idempotency_key")
-    assert answer.json()["errors"][0]["pointer"] == "header:Idempotency-Key"
+    assert answer.json()["errors"][0]["pointer"] == "/Idempotency-Key"
     assert await service.types() == []
 
 

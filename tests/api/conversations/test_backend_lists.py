@@ -104,11 +104,11 @@ async def test_a_list_is_filtered_by_who_has_the_conversation(service: Service) 
 
 async def test_a_contact_and_an_assignee_of_nobody_are_refused_by_name(service: Service) -> None:
     await service.create("u1")
-    assert await refused(service, contact="nobody") == [("?contact", "unknown")]
-    assert await refused(service, assignee="me") == [("?assignee", "unknown")]
-    assert await refused(service, team="none") == [("?team", "unknown")]
+    assert await refused(service, contact="nobody") == [("/contact", "unknown")]
+    assert await refused(service, assignee="me") == [("/assignee", "unknown")]
+    assert await refused(service, team="none") == [("/team", "unknown")]
     both = await refused(service, contact="con_00000000000000000000000000", assignee="usr_0")
-    assert both == [("?contact", "unknown"), ("?assignee", "unknown")]
+    assert both == [("/contact", "unknown"), ("/assignee", "unknown")]
 
 
 async def test_conversations_of_somebody_who_has_left_are_still_found(service: Service) -> None:
@@ -141,7 +141,7 @@ async def test_conversations_of_somebody_who_has_left_are_still_found(service: S
     ],
 )
 async def test_what_a_list_can_not_be_asked_for_is_refused(service: Service, name: str, value: str) -> None:
-    assert [pointer for pointer, _ in await refused(service, **{name: value})] == [f"?{name}"]
+    assert [pointer for pointer, _ in await refused(service, **{name: value})] == [f"/{name}"]
 
 
 async def test_hidden_conversations_are_listed_only_when_asked_for(service: Service) -> None:
@@ -233,9 +233,9 @@ async def test_a_cursor_is_good_for_its_own_list_alone(service: Service) -> None
     answer = await service.http.get("/s2s/conversations", params={"limit": 1, "sort": "updated"})
     cursor = answer.json()["nextCursor"]
     assert len(await listed(service, limit=1, sort="updated", cursor=cursor)) == 1
-    assert await refused(service, cursor=cursor) == [("?cursor", "bad_cursor")]
-    assert await refused(service, cursor=cursor, sort="updated", status="OPEN") == [("?cursor", "bad_cursor")]
-    assert await refused(service, cursor=cursor[:-4], sort="updated") == [("?cursor", "bad_cursor")]
+    assert await refused(service, cursor=cursor) == [("/cursor", "bad_cursor")]
+    assert await refused(service, cursor=cursor, sort="updated", status="OPEN") == [("/cursor", "bad_cursor")]
+    assert await refused(service, cursor=cursor[:-4], sort="updated") == [("/cursor", "bad_cursor")]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -184,4 +184,4 @@ async def test_every_parameter_that_is_wrong_is_named(service: Service) -> None:
     params = {"sequence": "0", "from": "x", "to": "-1", "limit": "0", "cursor": "?", "status": "pending"}
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}/deliveries", params=params)
     assert answer.status_code == 400
-    assert {problem["pointer"] for problem in answer.json()["errors"]} == {f"?{name}" for name in params}
+    assert {problem["pointer"] for problem in answer.json()["errors"]} == {f"/{name}" for name in params}

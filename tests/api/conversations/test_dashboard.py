@@ -59,7 +59,7 @@ async def test_the_list_can_be_narrowed_by_every_filter(service: Service) -> Non
 async def test_a_cursor_that_no_list_has_given_is_refused(service: Service) -> None:
     for cursor in ("x", "W10", "WzEsIDJd\u00e9", "eyJhIjoxfQ", "WzEuNSwyXQ"):
         answer = await service.dashboard.get("/conversations", params={"cursor": cursor})
-        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?cursor"), cursor
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/cursor"), cursor
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ async def test_a_draft_is_made_of_recording_ticket_and_conversation_in_one_call(
         assert answer.json() == {
             "reply": "We are sorry. It arrives tomorrow.",
             "transcript": "sorry, tomorrow",
+            "mode": "smart",
         }
         (asked,) = model.asked
         context, audio = asked["messages"][1]["content"]
@@ -89,6 +90,7 @@ async def test_a_draft_in_a_conversation_needs_no_ticket(tmp_path: Path) -> None
         assert drafted.json() == {
             "reply": "We are sorry. It arrives tomorrow.",
             "transcript": "sorry, tomorrow",
+            "mode": "smart",
         }
         context = model.asked[0]["messages"][1]["content"][0]["text"]
         assert "Where is my parcel?" in context
@@ -96,7 +98,7 @@ async def test_a_draft_in_a_conversation_needs_no_ticket(tmp_path: Path) -> None
         assert "ticket" not in context
         model.answer({"transcript": "Good morning."})
         dictated = await service.dashboard.post(path, json={"audioUrl": upload["url"], "mode": "dictate"})
-        assert dictated.json() == {"reply": "Good morning.", "transcript": "Good morning."}
+        assert dictated.json() == {"reply": "Good morning.", "transcript": "Good morning.", "mode": "dictate"}
         assert len(model.asked[1]["messages"][1]["content"]) == 1, "the recording alone"
         unknown = "/conversations/cnv_00000000000000000000000000/voice-reply"
         gone = await service.dashboard.post(unknown, json={"audioUrl": upload["url"]})
@@ -108,9 +110,26 @@ async def test_dictation_is_taken_down_word_for_word_without_any_context(tmp_pat
         ticket, upload = await ticket_of(service), await send(service, MP3, "a.mp3")
         model.answer({"transcript": "Dear Ada, hello."})
         answer = await ask(service, ticket, upload["url"], mode="dictate")
-        assert answer.json() == {"reply": "Dear Ada, hello.", "transcript": "Dear Ada, hello."}
+        assert answer.json() == {
+            "reply": "Dear Ada, hello.",
+            "transcript": "Dear Ada, hello.",
+            "mode": "dictate",
+        }
         (audio,) = model.asked[0]["messages"][1]["content"]
         assert audio["input_audio"]["format"] == "mp3"
+
+
+@pytest.mark.parametrize("mode", ["dictate", "smart", None])
+async def test_a_model_that_adds_a_field_of_its_own_is_taken(tmp_path: Path, mode: str | None) -> None:
+    async with with_model(tmp_path) as (service, model):
+        ticket, upload = await ticket_of(service), await send(service, wav())
+        model.answer({"transcript": "x", "reply": "y", "confidence": 0.9, "language": None})
+        answer = await ask(service, ticket, upload["url"], **({} if mode is None else {"mode": mode}))
+        assert answer.json() == {
+            "transcript": "x",
+            "reply": "x" if mode == "dictate" else "y",
+            "mode": mode or "smart",
+        }
 
 
 async def test_the_model_sees_the_last_twenty_messages_alone(tmp_path: Path) -> None:
@@ -136,10 +155,9 @@ async def test_the_model_sees_the_last_twenty_messages_alone(tmp_path: Path) -> 
         said('{"reply": "x"}'),
         said('{"reply": "x", "transcript": 7}'),
         said('{"reply": " ", "transcript": "x"}'),
-        said('{"reply": "x", "transcript": "y", "more": 1}'),
         said('{"reply": "' + "x" * 20_001 + '", "transcript": "y"}'),
     ],
-    ids=["slow", "500", "redirect", "garbage", "missing", "type", "empty", "more", "long"],
+    ids=["slow", "500", "redirect", "garbage", "missing", "type", "empty", "long"],
 )
 async def test_a_model_that_fails_is_asked_once_and_told_as_502(tmp_path: Path, reply: bytes) -> None:
     timeout_s = 2.0 if reply == NEVER else 60.0

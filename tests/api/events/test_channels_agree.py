@@ -268,7 +268,7 @@ async def test_an_unknown_query_parameter_of_an_authorization_is_a_bad_request_t
     body = {"socket_id": "1.2", "channel_name": "x", "consumerId": "c"}
     answer = await service.http.post("/s2s/stream/auth?wat=1&consumerId=c", json=body)
     assert answer.status_code == 400
-    assert [each["pointer"] for each in answer.json()["errors"]] == ["?wat"]
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["/wat"]
 
 
 async def test_another_projects_channel_is_refused(service: Service) -> None:

@@ -216,10 +216,10 @@ async def test_a_cursor_is_good_for_its_own_export_alone(service: Service) -> No
     _, last = await export(service, "tickets")
     for params in ({"cursor": last["nextCursor"]}, {"cursor": "x"}, {"cursor": ""}):
         answer = await service.http.get("/s2s/export/messages", params=params)
-        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?cursor")
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/cursor")
     both = {"cursor": last["nextCursor"], "updatedSince": "2026-01-01T00:00:00Z"}
     answer = await service.http.get("/s2s/export/tickets", params=both)
-    assert [each["pointer"] for each in answer.json()["errors"]] == ["?updatedSince"]
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["/updatedSince"]
 
 
 async def test_no_cursor_has_an_event_of_another_project(service: Service) -> None:

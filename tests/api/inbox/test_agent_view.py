@@ -126,7 +126,7 @@ async def test_only_the_agents_view_can_be_named(service: Service) -> None:
     made = await service.create()
     for path in ("/conversations", f"/conversations/{made['id']}"):
         answer = await service.dashboard.get(path, params={"view": "customer"})
-        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?view")
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/view")
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])

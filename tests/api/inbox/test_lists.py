@@ -135,19 +135,19 @@ async def test_hidden_conversations_are_listed_by_their_visibility(service: Serv
 @pytest.mark.parametrize(
     ("params", "where"),
     [
-        ({"status": "OPEN,OLD"}, ("?status", "not_allowed")),
-        ({"status": ""}, ("?status", "not_allowed")),
-        ({"status": "OPEN,OPEN"}, ("?status", "duplicate")),
-        ({"tag": "a,,b"}, ("?tag", "invalid")),
-        ({"tag": "a,A"}, ("?tag", "duplicate")),
-        ({"tag": ",".join(f"t{number}" for number in range(11))}, ("?tag", "too_many")),
-        ({"unread": "1"}, ("?unread", "invalid")),
-        ({"since": "yesterday"}, ("?since", "invalid")),
-        ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-02T00:00:00Z"}, ("?until", "invalid")),
-        ({"assignee": "me", "team": "team_1"}, ("?team", "invalid")),
-        ({"sort": "name"}, ("?sort", "not_allowed")),
-        ({"order": "up"}, ("?order", "not_allowed")),
-        ({"teams": "team_1"}, ("?teams", "unknown_parameter")),
+        ({"status": "OPEN,OLD"}, ("/status", "not_allowed")),
+        ({"status": ""}, ("/status", "not_allowed")),
+        ({"status": "OPEN,OPEN"}, ("/status", "duplicate")),
+        ({"tag": "a,,b"}, ("/tag", "invalid")),
+        ({"tag": "a,A"}, ("/tag", "duplicate")),
+        ({"tag": ",".join(f"t{number}" for number in range(11))}, ("/tag", "too_many")),
+        ({"unread": "1"}, ("/unread", "invalid")),
+        ({"since": "yesterday"}, ("/since", "invalid")),
+        ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-02T00:00:00Z"}, ("/until", "invalid")),
+        ({"assignee": "me", "team": "team_1"}, ("/team", "invalid")),
+        ({"sort": "name"}, ("/sort", "not_allowed")),
+        ({"order": "up"}, ("/order", "not_allowed")),
+        ({"teams": "team_1"}, ("/teams", "unknown_parameter")),
     ],
 )
 async def test_a_filter_that_means_nothing_is_refused_by_its_name(
@@ -158,7 +158,7 @@ async def test_a_filter_that_means_nothing_is_refused_by_its_name(
 
 async def test_everything_that_is_wrong_with_a_list_is_named_at_once(service: Service) -> None:
     wrong = {"status": "OLD", "sort": "name", "snoozed": "maybe", "cursor": "x"}
-    assert {pointer for pointer, _ in await refused(service, **wrong)} == {f"?{name}" for name in wrong}
+    assert {pointer for pointer, _ in await refused(service, **wrong)} == {f"/{name}" for name in wrong}
 
 
 async def test_a_cursor_is_good_for_its_own_list_alone(service: Service) -> None:
@@ -169,8 +169,8 @@ async def test_a_cursor_is_good_for_its_own_list_alone(service: Service) -> None
     assert len(await listed(service, **own)) == 2
     assert len(await listed(service, **own, limit="1")) == 1
     for other in ({"sort": "activity"}, {"order": "asc"}, {"status": "OPEN,PENDING"}, {"view": "agent"}):
-        assert await refused(service, **(own | other)) == [("?cursor", "bad_cursor")]
-    assert await refused(service, cursor=cursor) == [("?cursor", "bad_cursor")]
+        assert await refused(service, **(own | other)) == [("/cursor", "bad_cursor")]
+    assert await refused(service, cursor=cursor) == [("/cursor", "bad_cursor")]
 
 
 async def test_a_list_that_moves_while_it_is_paged_shows_what_stays_once(service: Service) -> None:

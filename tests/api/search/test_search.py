@@ -202,13 +202,13 @@ async def test_nobody_finds_anything_of_another_tenant(service: Service) -> None
 @pytest.mark.parametrize(
     ("params", "problems"),
     [
-        ({}, [("?q", "required")]),
-        ({"q": ""}, [("?q", "too_short")]),
-        ({"q": "x" * 201}, [("?q", "too_long")]),
-        ({"q": "x", "in": "conversations,files"}, [("?in", "not_allowed")]),
-        ({"q": "x", "in": ""}, [("?in", "not_allowed")]),
-        ({"q": "x", "limit": "51"}, [("?limit", "too_large")]),
-        ({"q": "x", "limit": "0", "page": "2"}, [("?limit", "too_small"), ("?page", "unknown_parameter")]),
+        ({}, [("/q", "required")]),
+        ({"q": ""}, [("/q", "too_short")]),
+        ({"q": "x" * 201}, [("/q", "too_long")]),
+        ({"q": "x", "in": "conversations,files"}, [("/in", "not_allowed")]),
+        ({"q": "x", "in": ""}, [("/in", "not_allowed")]),
+        ({"q": "x", "limit": "51"}, [("/limit", "too_large")]),
+        ({"q": "x", "limit": "0", "page": "2"}, [("/limit", "too_small"), ("/page", "unknown_parameter")]),
     ],
 )
 async def test_every_wrong_parameter_is_named(

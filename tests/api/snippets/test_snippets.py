@@ -182,7 +182,7 @@ async def test_everything_wrong_with_a_snippet_is_named(service: Service) -> Non
     refused = await service.dashboard.patch(path, json={**nulls, "language": None})
     assert {problem["pointer"] for problem in refused.json()["errors"]} == {f"/{name}" for name in nulls}
     listed = await service.dashboard.get("/snippets", params={"q": "x", "limit": "201"})
-    assert {problem["pointer"] for problem in listed.json()["errors"]} == {"?q", "?limit"}
+    assert {problem["pointer"] for problem in listed.json()["errors"]} == {"/q", "/limit"}
 
 
 @pytest.mark.parametrize("identifier", [UNKNOWN, "hi", "snp_"])

@@ -60,6 +60,18 @@ async def test_a_hidden_conversation_is_authorized_as_it_is_fetched(service: Ser
     assert (await authorize(service, f"private-conversation-{hidden['id']}")).status_code == 200
 
 
+async def test_a_contact_whose_user_id_no_channel_name_can_have_is_named_by_its_own_id(
+    service: Service,
+) -> None:
+    contact = (await service.http.put("/s2s/contacts/auth0%7Cada", json={"name": "Ada"})).json()
+    refused = await authorize(service, "private-contact-auth0|ada")
+    assert (refused.status_code, refused.json()["code"]) == (403, "unknown_channel")
+    assert "private-contact-<contact id>" in refused.json()["detail"]
+    assert (await authorize(service, f"private-contact-{contact['id']}")).status_code == 200
+    foreign = await authorize(service, f"private-contact-{contact['id']}", await foreign_key(service))
+    assert (foreign.status_code, foreign.json()["code"]) == (404, "contact_not_found")
+
+
 async def test_a_channel_of_what_was_deleted_is_404(service: Service) -> None:
     """Contract 6.4.8: whoever meets a 404 removes it from its mirror."""
     conversation = await service.create("u1")

@@ -118,7 +118,7 @@ async def test_a_period_and_a_zone_choose_the_responses(service: Service) -> Non
     path = f"/engagement/surveys/{made['id']}/figures"
     wrong = await service.dashboard.get(path, params={"timezone": "Mars/Base", "bucket": "hour", "from": "x"})
     assert wrong.status_code == 400
-    assert {each["pointer"] for each in wrong.json()["errors"]} == {"?timezone", "?bucket", "?from"}
+    assert {each["pointer"] for each in wrong.json()["errors"]} == {"/timezone", "/bucket", "/from"}
 
 
 async def test_a_survey_of_another_project_is_not_found(tmp_path: Path) -> None:

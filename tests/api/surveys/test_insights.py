@@ -81,7 +81,7 @@ async def test_with_a_version_only_the_themes_counts_are_that_versions(service: 
 async def test_a_version_must_be_a_positive_integer(service: Service, version: str) -> None:
     _, path = await with_two_versions(service)
     refused = await service.dashboard.get(path, params={"version": version})
-    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "?version")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/version")
 
 
 async def test_a_version_must_be_one_that_the_survey_has(service: Service) -> None:

@@ -154,4 +154,4 @@ async def test_what_is_changed_is_found_by_its_new_words_only(service: Service) 
 async def test_parameters_that_are_not_right_are_named(service: Service, params: dict[str, str]) -> None:
     answer = await service.dashboard.get("/tickets", params=params)
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_query")
-    assert [each["pointer"] for each in answer.json()["errors"]] == [f"?{name}" for name in params]
+    assert [each["pointer"] for each in answer.json()["errors"]] == [f"/{name}" for name in params]

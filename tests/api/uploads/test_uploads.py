@@ -130,6 +130,19 @@ async def test_an_altered_or_expired_url_is_refused(service: Service, anybody: h
     assert (await anybody.get(url)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "added", ["utm_source=mail&utm_medium=x", "fbclid=IwAR", "=", "a&a&a", "gclid=%ff", "Expires=1&q=%00"]
+)
+async def test_parameters_that_other_programs_add_to_a_signed_url_are_ignored(
+    service: Service, anybody: httpx.AsyncClient, added: str
+) -> None:
+    url = (await send(service))["url"]
+    assert (await anybody.get(f"{url}&{added}")).status_code == 200
+    assert (await anybody.get(url.replace("?", f"?{added}&"))).status_code == 200
+    twice = await anybody.get(f"{url}&signature=x")
+    assert (twice.status_code, twice.json()["code"]) == (400, "bad_query")
+
+
 async def test_a_url_is_good_for_as_long_as_is_set(tmp_path: Path, anybody: httpx.AsyncClient) -> None:
     async with running(tmp_path, upload_url_s=0.0) as service:
         answer = await anybody.get((await send(service))["url"])
@@ -205,7 +218,7 @@ async def test_every_problem_of_a_form_is_named(service: Service) -> None:
     ]
     empty = await service.http.post("/uploads", files={"file": ("a.txt", b"")})
     assert empty.json()["errors"] == [
-        {"pointer": "/file", "code": "too_short", "message": "The file is empty."}
+        {"in": "body", "pointer": "/file", "code": "too_short", "message": "The file is empty."}
     ]
     assert on_disk(service) == []
 

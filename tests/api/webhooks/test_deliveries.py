@@ -170,7 +170,7 @@ async def test_a_bad_filter_is_named(service: Service, nobody: str, params: dict
     endpoint = await register(service, nobody)
     answer = await service.http.get(f"/s2s/webhooks/{endpoint['id']}/deliveries", params=params)
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_query")
-    assert [each["pointer"] for each in answer.json()["errors"]] == [f"?{name}" for name in params]
+    assert [each["pointer"] for each in answer.json()["errors"]] == [f"/{name}" for name in params]
 
 
 async def test_an_erased_conversation_leaves_only_its_deletion_in_the_log(

@@ -40,7 +40,7 @@ async def test_a_call_goes_below_v3_with_the_key_and_its_parameters() -> None:
 
 
 async def test_a_refusal_says_what_the_problem_says() -> None:
-    flaws = [{"pointer": "?type", "code": "x", "message": "There is no such type."}]
+    flaws = [{"pointer": "/type", "code": "x", "message": "There is no such type."}]
     async with (
         receiving(problem("400 Bad Request", "bad_query", errors=flaws)) as receiver,
         service(receiver) as called,
@@ -48,7 +48,7 @@ async def test_a_refusal_says_what_the_problem_says() -> None:
         with pytest.raises(Refused) as caught:
             await called.get("/s2s/x")
     assert (caught.value.status, caught.value.code) == (400, "bad_query")
-    assert str(caught.value) == "HTTP 400 bad_query: ?type: There is no such type."
+    assert str(caught.value) == "HTTP 400 bad_query: /type: There is no such type."
 
 
 async def test_a_key_that_is_not_accepted_says_where_to_look_and_is_not_shown() -> None:

@@ -92,6 +92,25 @@ async def test_unknown_key_ids_cost_the_provider_one_fetch_in_half_a_minute(
         assert min(pauses) >= RETRY_S
 
 
+async def test_a_key_that_was_replaced_under_its_id_is_fetched_at_most_once_in_half_a_minute(
+    autojump_clock: MockClock,
+) -> None:
+    provider = Provider(jwks(OLD))
+    replaced = Signer("ES256", "old")
+    async with fetched(provider) as keys:
+        known = await keys.find("old", "ES256")
+        assert known is not None
+        for _ in range(60):
+            assert await keys.find_replaced(known) is None
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert len(provider.asked) <= 60 / RETRY_S + 1
+        provider.answer = jwks(replaced)
+        await trio.sleep(RETRY_S)  # virtual time: the mock clock jumps
+        found = await keys.find_replaced(known)
+        assert found is not None
+        assert found.key == replaced.key.public_key()
+
+
 async def test_the_last_good_keys_are_used_while_the_url_fails_and_no_longer_than_is_set(
     autojump_clock: MockClock,
 ) -> None:

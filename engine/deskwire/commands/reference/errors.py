@@ -50,6 +50,7 @@ CODES: Final = (
     ),
     Code(400, "nul_character", "An identifier in the path has U+0000."),
     Code(400, "missing_project", "The call needs the header `project`."),
+    Code(400, "repeated_header", "A header that may come once was given more than once; `errors` names it."),
     Code(400, "tls_required", "A plain HTTP request was sent to a TLS port; use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` is not of the form `Bearer …`."),
     Code(401, "bad_session_cookie", "The session's cookie is malformed, or there are two that differ."),
@@ -58,7 +59,11 @@ CODES: Final = (
     Code(401, "invalid_machine_credential", "The machine credential does not exist."),
     Code(401, "invalid_metrics_token", "The token is not the one of `DESKWIRE_METRICS_TOKEN`."),
     Code(401, "invalid_server_key", "The server key does not exist."),
-    Code(401, "invalid_token", "The access token is altered or incomplete, or its user is unknown."),
+    Code(
+        401,
+        "invalid_token",
+        "The access token proves nothing here: altered, incomplete, for another audience, or of an unknown user. `detail` and the log say which.",
+    ),
     Code(401, "missing_credential", "The header `Authorization` is missing."),
     Code(401, "revoked_machine_credential", "The machine credential has been revoked."),
     Code(401, "revoked_server_key", "The server key has been revoked."),
@@ -120,6 +125,16 @@ CODES: Final = (
     Code(404, "key_not_found", "The project has no such server key."),
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
+    Code(
+        404,
+        "draft_not_found",
+        "A conversation has two drafts of yours, `reply` and `note`; there is no other one.",
+    ),
+    Code(
+        404,
+        "held_message_not_found",
+        "You have no such held message: it was taken back, it is another user's, or it never was.",
+    ),
     Code(404, "message_not_found", "The conversation has no such message."),
     Code(404, "not_found", "There is no such path. Send a slash within an id as `%2F`."),
     Code(404, "organisation_not_found", "There is no such organisation, or the user is not a member of it."),
@@ -176,6 +191,23 @@ CODES: Final = (
         "conversation_moved_on",
         "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
         "`sequence` is the present one, and `since` has the messages that came, at most 50.",
+    ),
+    Code(409, "already_sent", "The message was sent before you took it back; the customer has it."),
+    Code(409, "attachment_gone", "A file that is attached to the held message was removed meanwhile."),
+    Code(
+        409,
+        "draft_limit_reached",
+        "You have 1,000 drafts in the project, or 4,000,000 characters in all of them; send or empty some first.",
+    ),
+    Code(
+        409,
+        "draft_too_long",
+        "A newer version of the draft is stored, and both together are too long to be kept. Nothing was changed.",
+    ),
+    Code(
+        409,
+        "held_message_limit_reached",
+        "You have 100 held messages in the project; take back or send those that were refused.",
     ),
     Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; remove that link first."),
@@ -252,7 +284,8 @@ CODES: Final = (
     Code(
         415,
         "unsupported_media_type",
-        "The body must be `application/json`; that of an upload `multipart/form-data`, that of an import NDJSON.",
+        "The body must be `application/json`; that of an upload `multipart/form-data`, that of an import NDJSON. It must not be "
+        "packed (`Content-Encoding`).",
     ),
     Code(416, "range_not_satisfiable", "The header `Range` matches no part of the file."),
     Code(422, "idempotency_mismatch", "The `Idempotency-Key` was used before with another body."),
@@ -462,13 +495,14 @@ An error is a problem document (RFC 9457), `application/problem+json`:
   "detail": "1 problem found in the request body.",
   "code": "invalid_input",
   "requestId": "req_01KZ0000000000000000000000",
-  "errors": [{{"pointer": "/text", "code": "required", "message": "This field is required."}}]
+  "errors": [{{"in": "body", "pointer": "/text", "code": "required", "message": "This field is required."}}]
 }}
 ```
 
 `code` is stable: act on it. `type` is a reference relative to the URL of the request, and leads to the entry of the code on a page that the
 service itself has, `/docs/errors`. `detail` and `message` are for people and may change. Only 400 and 422 have `errors`, which
-names every problem found; `pointer` is a JSON pointer into the body, `?name` for a query parameter, or `header:Name`.
+names every problem found; `in` is `body`, `query` or `header`, and `pointer` a JSON pointer (RFC 6901) into the body, or `/`
+and the name of the parameter or header.
 401 comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
 
 ## Codes

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import argon2
 import jwt
 from msgspec import Struct
 
-from deskwire.engine.accounts.identity.claims import UnsoundClaims, claims_of
+from deskwire.engine.accounts.identity.claims import audiences_of, claims_of, reason_of
 from deskwire.engine.accounts.people import User
 from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.core.secret import Secrets
 
 HS256: Final = "HS256"
+STREAM_AUDIENCE: Final = "stream"  # `aud` of the realtime stream's authorizations
 TOKEN_S: Final = 3_600
 """The lifetime of a token from `POST /v3/auth/token`, in seconds."""
 
@@ -61,14 +62,33 @@ class Tokens:
         current, *others = self._secrets.accepted
         try:
             return self._claims_under(current, token)
-        except Unauthenticated as refusal:
-            for secret in others if refusal.reason == "invalid_token" else ():
-                with suppress(Unauthenticated):
+        except BadSignature:
+            for secret in others:
+                with suppress(BadSignature):
                     return self._claims_under(secret, token)
             raise
 
     def _claims_under(self, secret: str, token: str) -> dict[str, Any]:
-        return checked_claims(token, secret.encode(), HS256, self._marks.get("iss"), self._marks.get("aud"))
+        audience = self._marks.get("aud")
+        claims = checked_claims(token, secret.encode(), HS256, self._marks.get("iss"), audience)
+        # The same secret signs the stream's authorizations, which must open nothing else (RFC 8725 3.9).
+        if audience is None and STREAM_AUDIENCE in audiences_of(claims):
+            raise InvalidToken("Its audience (`aud`) is the realtime stream.")
+        return claims
+
+
+class InvalidToken(Unauthenticated):
+    """An access token that proves nothing; the detail says why."""
+
+    code: ClassVar[str] = "invalid_token"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The access token is not valid. {reason}")
+        self.why: Final = reason
+
+
+class BadSignature(InvalidToken):
+    """A token whose signature does not fit the key: an altered one, or a key that was replaced under its id."""
 
 
 def checked_claims(
@@ -76,25 +96,29 @@ def checked_claims(
 ) -> dict[str, Any]:
     """Return the claims of a valid token.
 
-    Raises Unauthenticated if it is expired, altered, unsigned, signed in any other way, lacks `sub` or
-    `exp`, or holds what can't be used. A token for another audience, such as the stream's, is refused, too.
+    `iss` and `aud` are checked only if they are given (decisions 2): providers put an `aud` into every token.
+
+    Raises:
+        BadSignature: the key has not signed it.
+        InvalidToken: it lacks `sub` or `exp`, is for another audience or from another issuer, or holds what can't be used.
+        Unauthenticated: it has expired (`token_expired`).
     """
+    # PyJWT refuses a token with an `aud` if it is given none; and a clock set back must refuse no token by its `iat`.
+    options: jwt.types.Options = {
+        "require": ["exp", "sub"],
+        "verify_iat": False,
+        "verify_aud": audience is not None,
+    }
     try:
         return claims_of(
-            token,
-            key,
-            algorithm,
-            issuer=issuer,
-            audience=audience,
-            leeway=leeway_s,
-            options={"require": ["exp", "sub"], "verify_iat": False},  # a clock set back refuses nobody
+            token, key, algorithm, issuer=issuer, audience=audience, leeway=leeway_s, options=options
         )
     except jwt.ExpiredSignatureError:
         raise Unauthenticated("The access token has expired.", code="token_expired") from None
-    except UnsoundClaims as unsound:
-        raise Unauthenticated(f"The access token is not valid. {unsound}", code="invalid_token") from None
-    except jwt.PyJWTError:
-        raise Unauthenticated("The access token is not valid.", code="invalid_token") from None
+    except jwt.InvalidSignatureError as error:
+        raise BadSignature(reason_of(error)) from None
+    except jwt.PyJWTError as error:
+        raise InvalidToken(reason_of(error)) from None
 
 
 class Passwords:

@@ -11,10 +11,14 @@ PROBLEMS_MAX: Final = 50
 """Problems of an input that are named; whoever sends more has sent something else than was meant (ADR 43)."""
 
 
+HEADER: Final = "header:"
+"""The beginning of the pointer of a problem with a header."""
+
+
 class Problem(Struct, frozen=True):
     """One thing wrong with an input.
 
-    `pointer` is a JSON pointer (RFC 6901) into the body, or `?name` for a query parameter.
+    `pointer` is a JSON pointer (RFC 6901) into the body, `?name` for a query parameter, or `header:Name`.
     """
 
     pointer: str

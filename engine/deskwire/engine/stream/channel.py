@@ -8,8 +8,10 @@ from typing import Final, Literal, assert_never
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.contacts.merged import ContactFinder, found_contact
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import Source
 from deskwire.engine.events.types import EphemeralEvent, Topic
 
@@ -19,18 +21,24 @@ _NAME: Final = re.compile(r"private-(project|conversation|contact)-([A-Za-z0-9_\
 _NAME_LIMIT: Final = 164
 
 
-class Channel(Struct, frozen=True):
-    """A channel of one project, which one consumer at a time holds.
+class Channel(Struct, frozen=True, eq=False):
+    """A channel of one project, which one consumer at a time holds. Its project and name identify it.
 
     Args:
         project: storage key.
-        subject: the id of its project or conversation, or the `userId` of its contact.
+        subject: the id of its project or conversation, or the `userId` of its contact; see `with_user_id`.
     """
 
     project: int
     name: str
     kind: Kind
     subject: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Channel) and (self.project, self.name) == (other.project, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.project, self.name))
 
     @property
     def source(self) -> Source:
@@ -51,7 +59,8 @@ def open_channel(project: Project, name: str) -> Channel:
         return channel
     raise Forbidden(
         "There is no such channel. A project has private-project-<project id>, "
-        "private-conversation-<conversation id> and private-contact-<userId>.",
+        "private-conversation-<conversation id>, private-contact-<userId> and private-contact-<contact id>. The last "
+        "is for a userId with characters that a channel name can't have (it has A-Z a-z 0-9 _ - = @ , . ;).",
         code="unknown_channel",
     )
 
@@ -66,6 +75,20 @@ def named_channel(project: int, name: str) -> Channel | None:
     if kind == "conversation" and not is_id(subject, "cnv"):
         return None
     return Channel(project, name, kind, subject)
+
+
+def with_user_id(reader: ContactFinder, channel: Channel) -> Channel:
+    """Return the channel with the contact's `userId` as its subject if its name has the contact's `con_` id.
+
+    A `userId` that looks like such an id counts first. Raises NotFound (`contact_not_found`, `contact_merged`).
+    """
+    if channel.kind != "contact" or not is_id(channel.subject, "con"):
+        return channel
+    if reader.contact(channel.project, channel.subject) is not None:
+        return channel
+    return replace(
+        channel, subject=found_contact(reader, channel.project, channel.subject, by_id=True).user_id
+    )
 
 
 def carries(channel: Channel, event: EphemeralEvent) -> bool:

@@ -126,6 +126,7 @@ class Hub:
         """
         lease = await self._lease(channel)
         async with lease.lock:
+            lease.channel = channel  # one that was found by its name alone may not know its contact's userId
             give_up_at = trio.current_time() + PATIENCE_S
             while (holder := await self._subscribe(lease, grant, lost, give_up_at)) is None:
                 await trio.lowlevel.checkpoint()

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Final
 import jwt
 from msgspec import Struct
 
+from deskwire.engine.accounts.credentials import STREAM_AUDIENCE
 from deskwire.engine.accounts.identity.claims import claims_of
 from deskwire.engine.core.errors import Unauthenticated
 
-AUDIENCE: Final = "stream"
 TOKEN_S: Final = 300
 LEEWAY_S: Final = 60
 _ALGORITHM: Final = "HS256"
@@ -59,7 +59,7 @@ def issue(key: bytes, grant: Grant, *, now_ms: int, token_s: float = TOKEN_S) ->
     """
     issued = now_ms // 1000
     claims = {
-        "aud": AUDIENCE,
+        "aud": STREAM_AUDIENCE,
         "prj": grant.project_id,
         "key": grant.key_id,
         "sid": grant.socket_id,
@@ -101,8 +101,8 @@ def _claims(keys: Sequence[bytes], token: str) -> dict[str, Any]:
     *first, last = keys
     for key in first:
         with suppress(jwt.InvalidSignatureError):
-            return claims_of(token, key, _ALGORITHM, audience=AUDIENCE, options=options)
-    return claims_of(token, last, _ALGORITHM, audience=AUDIENCE, options=options)
+            return claims_of(token, key, _ALGORITHM, audience=STREAM_AUDIENCE, options=options)
+    return claims_of(token, last, _ALGORITHM, audience=STREAM_AUDIENCE, options=options)
 
 
 def _read(keys: Sequence[bytes], token: str) -> tuple[Grant, int]:

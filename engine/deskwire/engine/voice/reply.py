@@ -39,6 +39,7 @@ class VoiceReply(Struct, frozen=True):
 
     reply: str
     transcript: str
+    mode: Mode
 
 
 _Context = tuple[Ticket | None, Sequence[Message]]
@@ -168,15 +169,15 @@ async def _ask(model: ChatModel, mode: Mode, messages: list[dict[str, Any]]) -> 
 
 
 def _checked_reply(response: Mapping[str, Any], mode: Mode) -> VoiceReply:
-    """Return the checked reply. Raises ModelError if the response is not what was asked for."""
-    match mode, dict(response):
-        case "dictate", {"transcript": str(transcript), **others} if not others:
+    """Return the checked reply. Raises ModelError if the response lacks what was asked for; what it has besides is left."""
+    match mode, response:
+        case "dictate", {"transcript": str(transcript)}:
             reply = transcript
-        case "smart", {"transcript": str(transcript), "reply": str(reply), **others} if not others:
+        case "smart", {"transcript": str(transcript), "reply": str(reply)}:
             if not reply.strip():
                 raise ModelError("Its reply is empty.")
         case _:
             raise ModelError("Its answer has not the fields that were asked for.")
     if max(len(reply), len(transcript)) > REPLY_MAX:
         raise ModelError(f"Its answer is longer than {REPLY_MAX:,} characters.")
-    return VoiceReply(reply, transcript)
+    return VoiceReply(reply, transcript, mode)

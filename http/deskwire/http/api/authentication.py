@@ -18,15 +18,17 @@ from deskwire.engine.core.errors import (
     BadRequest,
     NotFound,
     PersonRequired,
+    Problem,
     Unauthenticated,
     Unavailable,
 )
+from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader
 from deskwire.http.api.calls import Caller
 from deskwire.http.api.credential_kinds import check_kind, server_key_required
-from deskwire.http.api.input.headers import Fields
+from deskwire.http.api.input.headers import Fields, single
 from deskwire.http.api.routing import Access
 from deskwire.http.api.services import Services
 from deskwire.http.metrics.scraper import Scraping
@@ -64,7 +66,7 @@ async def admit(services: Services, access: Access, request: Asking) -> Caller:
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
-        BadRequest: no `project` header where one is needed (`missing_project`).
+        BadRequest: no `project` header where one is needed (`missing_project`), or a second one (`repeated_header`).
         NotFound: a project or organisation that does not exist, or that the user is no member of.
         Forbidden: a scraper is not local; a cookie would change something for no page of ours (`cross_site_request`).
         Unavailable: the token can't be verified at the moment.
@@ -146,10 +148,14 @@ async def _user(
 
 def _named_project(access: Access, request: Asking) -> str | None:
     """Return the id in the header `project`, or in the parameter where that is taken; None for neither."""
-    named = request.headers.get("project")
-    if access.by_parameter and not named:
-        return next(iter(request.arguments().get("project", ())), None)
-    return named
+    named = single(request.headers, "project")
+    if not access.by_parameter:
+        return named
+    given = request.arguments().get("project", ())
+    if named and any(each != named for each in given if is_id(each, "prj")):
+        message = "The header and the parameter `project` name different projects."
+        raise BadRequest(message, code="bad_query", problems=(Problem("?project", "repeated", message),))
+    return named or next(iter(given), None)
 
 
 def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
@@ -182,7 +188,7 @@ def _admit_scraper(scraping: Scraping, headers: Fields, peer: str | None) -> Non
 
 
 def _bearer(headers: Fields) -> str:
-    header = headers.get("authorization")
+    header = single(headers, "authorization")
     if header is None:
         raise Unauthenticated(
             "This call needs the header `Authorization: Bearer …`.", code="missing_credential"

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.core import errors
 from deskwire.engine.core.errors import (
     AlreadyAnswered,
     AnswerErased,
@@ -39,7 +40,7 @@ def key_of(route: Route, headers: Fields) -> str | None:
         return None
     if len(given) > 1 or not _KEY.fullmatch(given[0]):
         message = "An Idempotency-Key is given once, and has 1 to 255 printable ASCII characters."
-        problem = Problem(f"header:{HEADER}", "invalid", message)
+        problem = Problem(f"{errors.HEADER}{HEADER}", "invalid", message)
         raise BadRequest(message, code="bad_idempotency_key", problems=(problem,))
     return given[0]
 

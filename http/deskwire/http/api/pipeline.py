@@ -47,7 +47,7 @@ from deskwire.http.api.calls import (
 from deskwire.http.api.idempotency import REPLAYED, answered, key_of
 from deskwire.http.api.input.client_address import client_address
 from deskwire.http.api.input.decoding import decoded
-from deskwire.http.api.input.headers import Fields
+from deskwire.http.api.input.headers import Fields, single
 from deskwire.http.api.input.partial import refusal_with_all, what_fits
 from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_body, parse_query
 from deskwire.http.api.output.lines import line_of
@@ -242,6 +242,8 @@ class _Exchange:
         key = key_of(route, request.headers)
         try:
             raw = await self._read()
+            if raw and route.json_only:
+                single(request.headers, "content-type")
             if raw and route.json_only and request.mimetype != JSON:
                 raise UnsupportedMediaType(
                     f"The body must be {JSON}, not {request.mimetype or 'of no type'}."
@@ -304,7 +306,14 @@ class _Exchange:
         request, limits = self._request, self._services.limits
         route = request.route
         limit = route.body_max(limits)
-        if (route.body is None and route.json_only) or limit is None:
+        if route.body is None and route.json_only:
+            return b""
+        coding = (request.headers.get("content-encoding") or "identity").strip().lower()
+        if coding != "identity":
+            raise UnsupportedMediaType(
+                f"The body must not be packed, and it is {coding[:20]}: unpack it first."
+            )
+        if limit is None:
             return b""
         if request.length is not None and request.length > limit:
             raise _too_large(limit)

@@ -7,8 +7,9 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from deskwire.engine.core import errors
-from deskwire.engine.core.errors import PROBLEMS_MAX, DomainError, Problem
+from deskwire.engine.core.errors import HEADER, PROBLEMS_MAX, DomainError, Problem
 from deskwire.engine.core.http1 import phrase
+from deskwire.http.api.input.decoding import escaped
 from deskwire.http.api.output.headers import missing
 from deskwire.http.api.output.lines import line_of
 
@@ -63,14 +64,30 @@ def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[s
 
 def named(problems: Sequence[Problem]) -> list[dict[str, str]]:
     """The first of the problems as they are shown."""
-    return [
-        {
-            "pointer": cut(each.pointer, _POINTER_MAX),
-            "code": each.code,
-            "message": cut(each.message, _MESSAGE_MAX),
-        }
-        for each in problems[:PROBLEMS_MAX]
-    ]
+    return [_named(each) for each in problems[:PROBLEMS_MAX]]
+
+
+def _named(problem: Problem) -> dict[str, str]:
+    part, pointer = _located(problem.pointer)
+    return {
+        "in": part,
+        "pointer": cut(pointer, _POINTER_MAX),
+        "code": problem.code,
+        "message": cut(problem.message, _MESSAGE_MAX),
+    }
+
+
+def _located(pointer: str) -> tuple[str, str]:
+    """Return the part of the request that a `Problem.pointer` is about, and the JSON pointer within it (RFC 6901)."""
+    if pointer.startswith("?"):
+        return "query", _of_name(pointer[1:])
+    if pointer.startswith(HEADER):
+        return "header", _of_name(pointer.removeprefix(HEADER))
+    return "body", pointer
+
+
+def _of_name(name: str) -> str:
+    return f"/{escaped(name)}" if name else ""
 
 
 def cut(text: str, most: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -34,6 +36,18 @@ def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _web_url(text: str) -> str:
+    """The text itself, if it is an absolute http or https URL; a page that shows it must meet no `javascript:` or `data:`."""
+    try:
+        url = urlsplit(text)
+        fine = url.scheme in ("http", "https") and bool(url.hostname) and not re.search(r"\s", text)
+    except ValueError:
+        fine = False
+    if not fine:
+        raise PydanticCustomError("url", "This must be an http or https URL.")
+    return text
+
+
 def _time(text: str) -> str:
     milliseconds(text)
     return text
@@ -42,6 +56,7 @@ def _time(text: str) -> str:
 Name = Annotated[str, Field(min_length=1, max_length=200), SHOWING]
 Title = Annotated[str, Field(min_length=1, max_length=500), SHOWING]
 UserId = Annotated[str, Field(min_length=1, max_length=255), SHOWING]
+WebUrl = Annotated[str, Field(min_length=1, max_length=2_048), SHOWING, AfterValidator(_web_url)]
 Attributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
     Field(max_length=ATTRIBUTES_MAX),

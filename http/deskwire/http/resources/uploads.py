@@ -30,7 +30,9 @@ _SEND: Final = either("conversations.reply")
 
 
 class LinkQuery(Query):
-    """The parameters of a signed URL, which only the service makes."""
+    """The parameters of a signed URL, which only the service makes. Others are ignored, such as `utm_source`."""
+
+    lenient = True
 
     expires: str | None = None
     signature: str | None = None

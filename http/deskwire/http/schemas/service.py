@@ -13,10 +13,14 @@ from deskwire.http.schemas.base import Shape
 class InputProblem(Shape):
     """A problem with the input."""
 
+    in_: Annotated[
+        Literal["body", "query", "header"],
+        Field(alias="in", description="The part of the request that `pointer` is about.", examples=["body"]),
+    ]
     pointer: Annotated[
         str,
         Field(
-            description="A JSON pointer into the body, `?name` for a query parameter, or `header:Name`.",
+            description="A JSON pointer (RFC 6901) into the body; of a query parameter or header `/` and its name.",
             examples=["/title"],
         ),
     ]

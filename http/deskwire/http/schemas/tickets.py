@@ -8,6 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.tickets.activity import Action
 from deskwire.engine.tickets.ticket import Priority, Status
+from deskwire.engine.voice.prompts import Mode
 from deskwire.http.schemas.base import (
     ActivityId,
     ContactId,
@@ -109,7 +110,8 @@ class Upload(Shape):
 
 
 class VoiceReply(Shape):
-    """The reply and the transcript of a recording (contract 2.2)."""
+    """The reply and the transcript of a recording (contract 2.2), and the mode that was used."""
 
     reply: Annotated[str, Field(examples=["Your parcel left us today."])]
     transcript: Annotated[str, Field(examples=["parcel left today"])]
+    mode: Annotated[Mode, Field(examples=["smart"])]

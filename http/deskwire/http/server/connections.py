@@ -8,7 +8,7 @@ wait for clients that do not read, those end that hold most for longest.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Literal
 
 import structlog
@@ -35,11 +35,16 @@ def _nothing() -> None:
     """Do nothing."""
 
 
+async def _nothing_to_send() -> None:
+    """Do nothing."""
+
+
 class Place:
     """One connection's place among all.
 
     `owner` is the project or user whose credential it has shown, if any, and `known` is called when it has. `expect_reader`
-    has the system notice a peer that is gone without a word.
+    has the system notice a peer that is gone without a word. `continue_body` asks the client for the body of the request
+    under way, if it waits to be asked (`Expect: 100-continue`, RFC 9110 10.1.1).
     """
 
     __slots__ = (
@@ -52,6 +57,7 @@ class Place:
         "_kept",
         "_since",
         "_unsent",
+        "continue_body",
         "end",
         "expect_reader",
         "known",
@@ -65,6 +71,7 @@ class Place:
         self.owner = ""
         self.known: Callable[[], None] = _nothing
         self.expect_reader: Callable[[], None] = _nothing
+        self.continue_body: Callable[[], Awaitable[None]] = _nothing_to_send
         self._among = among
         self._client = network
         self._holders: tuple[str, ...] = ()

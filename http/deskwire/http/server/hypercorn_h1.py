@@ -10,6 +10,8 @@
   Hypercorn would answer 400 to the request before it, which is carried out all the same.
 * An answer behind which the connection ends says so (RFC 9112 9.6): that to a request whose body was not read, and
   the last one before a stop. Hypercorn would just close.
+* A client that waits for `100 (Continue)` is sent it once the body is read, so not for a large one that is refused by its
+  head (RFC 9110 10.1.1). Hypercorn would ask for each body.
 * An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
 * A request for the stream ends what Hypercorn serves: the connection is the stream's from there on (ADR 7). So does a
   later request that the fast path takes (ADR 28). Any other websocket's upgrade is refused here, as none is served behind this.
@@ -43,6 +45,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.http.api.output.headers import STRICT_TRANSPORT, missing
 from deskwire.http.api.problems import raw_problem
 from deskwire.http.server.connection import STREAM, FrontStream
+from deskwire.http.server.connections import PLACE
 
 log: Final = structlog.get_logger(__name__)
 
@@ -83,7 +86,6 @@ class StrictH11(H11Protocol):
 
     async def _handle_events(self) -> None:
         while self.connection.their_state not in _LAST:
-            await self._let_go_on()
             try:
                 event = self.connection.next_event()
             except h11.RemoteProtocolError as error:
@@ -103,7 +105,7 @@ class StrictH11(H11Protocol):
             elif isinstance(event, h11.EndOfMessage):
                 await self.stream.handle(EndBody(stream_id=STREAM_ID))
 
-    async def _let_go_on(self) -> None:
+    async def _continue_body(self) -> None:
         if self.connection.they_are_waiting_for_100_continue:
             headers = self.config.response_headers("h11")
             await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=headers))
@@ -144,6 +146,7 @@ class StrictH11(H11Protocol):
         elif _asks_for_websocket(request):
             await self._refuse(404, *_NOWHERE)
         else:
+            self.connection_state[PLACE].continue_body = self._continue_body
             await super()._create_stream(request)
             return
         await self.send(Closed())

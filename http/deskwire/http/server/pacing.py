@@ -9,6 +9,7 @@ Where that would be too much, or takes too long, the answer says that the connec
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
@@ -20,6 +21,7 @@ from quart_trio.wrappers.request import TrioBody, TrioRequest
 
 from deskwire.engine.core.tasks.failure import contained
 from deskwire.http.server.connection import UNREAD_MAX, UNREAD_S
+from deskwire.http.server.connections import PLACE
 
 log: Final = structlog.get_logger(__name__)
 
@@ -37,9 +39,14 @@ class PacedBody(TrioBody):
         self._abandoned = False
         self._left = expected_content_length  # None: nobody knows
         self._unread = 0
+        self.ask: Callable[[], Awaitable[None]] | None = None
+        """Asks the client for the body, while it waits to be asked."""
 
     async def __anext__(self) -> bytes:
-        """The bytes that have come since the last call."""
+        """The bytes that have come since the last call. The first call asks a client for them that waits to be asked."""
+        if self.ask is not None:
+            ask, self.ask = self.ask, None
+            await ask()
         data = await super().__anext__()
         self._taken.set()
         return data
@@ -52,6 +59,7 @@ class PacedBody(TrioBody):
 
     def append(self, data: bytes) -> None:
         """Hold what has come, for as long as somebody may read it."""
+        self.ask = None
         if self._left is not None:
             self._left -= len(data)
         if not self._abandoned:
@@ -73,6 +81,10 @@ class PacedBody(TrioBody):
         """
         self._abandoned = True
         self._taken.set()
+        if self.ask is not None and self._left is not None and self._left <= UNREAD_MAX:
+            await self.ask()  # a small body, after which the connection can have another request
+        elif self.ask is not None:
+            return
         if self._left is None or self._left <= UNREAD_MAX:
             with trio.move_on_after(UNREAD_S):
                 await self._over.wait()
@@ -91,7 +103,11 @@ class PacedConnection(TrioASGIHTTPConnection):
         self.scope["path"] = (
             "/"  # Quart's own, which can't be read from every target; the table takes the raw one
         )
-        return super()._create_request_from_scope(send)
+        request = super()._create_request_from_scope(send)
+        if request.headers.get("expect", "").lower() == "100-continue":
+            assert isinstance(request.body, PacedBody)
+            request.body.ask = request.scope["state"][PLACE].continue_body
+        return request
 
     async def handle_messages(  # type: ignore[override]  # as in quart-trio
         self, nursery: trio.Nursery, request: Request, receive: ASGIReceiveCallable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from sys import intern
 from typing import Final, assert_never
@@ -10,11 +11,11 @@ from typing import Final, assert_never
 from deskwire.engine.accounts.machines import good_until, is_machine
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import Clock
-from deskwire.engine.core.errors import DomainError, Forbidden, Unavailable
+from deskwire.engine.core.errors import DomainError, Forbidden, NotFound, Unavailable
 from deskwire.engine.core.secret import Keyring
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Store
-from deskwire.engine.stream.channel import Channel, open_channel
+from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
 from deskwire.engine.stream.subscription import Loss
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
@@ -126,6 +127,8 @@ class PusherProtocol:
         try:
             channel = open_channel(project, name)
             grant = await self._granted(project, name, auth)
+            if channel.kind == "contact":
+                channel = await self._store.read(Inline(partial(with_user_id, channel=channel)))
             await self._subscribe_as(project, channel, grant)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
@@ -137,6 +140,8 @@ class PusherProtocol:
             await self._refuse(name, "AuthError", refusal, 401)
         except Forbidden as refusal:
             await self._refuse(name, "AuthError", refusal, 403)
+        except NotFound as refusal:
+            await self._refuse(name, "AuthError", refusal, 404)
         except Unavailable:
             self.session.end(pusher.OVER_CAPACITY)  # the client comes back and subscribes anew
 

@@ -21,6 +21,7 @@ _KEY: Final = (
     "invalid_server_key",
     "revoked_server_key",
     "wrong_credential_kind",
+    "repeated_header",
 )
 _SESSION: Final = ("session_ended", "bad_session_cookie", "cross_site_request")
 _TOKEN: Final = (
@@ -31,6 +32,7 @@ _TOKEN: Final = (
     "token_expired",
     "signing_keys_unavailable",
     "wrong_credential_kind",
+    "repeated_header",
 )
 _MACHINE: Final = (
     "expired_machine_credential",
@@ -49,7 +51,13 @@ _ACCESS: Final[Mapping[str, tuple[str, ...]]] = {
     "project": (*_TOKEN, "project_not_found"),
     "dashboard": (*_TOKEN, "missing_project", "project_not_found"),
     "either": (*_KEY, *_TOKEN, "missing_project", "project_not_found"),
-    "metrics": ("missing_credential", "bad_credential", "invalid_metrics_token", "metrics_local_only"),
+    "metrics": (
+        "missing_credential",
+        "bad_credential",
+        "repeated_header",
+        "invalid_metrics_token",
+        "metrics_local_only",
+    ),
 }
 """The codes that each kind of access may refuse with."""
 
@@ -105,11 +113,17 @@ RULES: Final = (
 
 _DETAIL: Final[Mapping[str, Any]] = {
     "bad_query": {
-        "pointer": "?limit",
+        "in": "query",
+        "pointer": "/limit",
         "code": "too_large",
         "message": "This must be at most 200.",
     },
-    "invalid_input": {"pointer": "/title", "code": "unknown_field", "message": "There is no such field."},
+    "invalid_input": {
+        "in": "body",
+        "pointer": "/title",
+        "code": "unknown_field",
+        "message": "There is no such field.",
+    },
 }
 """The content of `errors` in the examples of the codes that have it."""
 

@@ -8,13 +8,33 @@ nesting without end.
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import jwt
 
 
 class UnsoundClaims(jwt.InvalidTokenError):
     """A signed token holds what can't be used."""
+
+
+_REASONS: Final[tuple[tuple[type[jwt.PyJWTError], str], ...]] = (
+    (jwt.InvalidSignatureError, "Its signature was not made with the key that it names."),
+    (jwt.InvalidAudienceError, "Its audience (`aud`) is not the one that is accepted here."),
+    (jwt.InvalidIssuerError, "Its issuer (`iss`) is not the one that is accepted here."),
+    (jwt.ImmatureSignatureError, "It is not valid yet (`nbf`)."),
+    (jwt.exceptions.InvalidSubjectError, "Its subject (`sub`) is not a string."),
+    (jwt.exceptions.InvalidJTIError, "Its id (`jti`) is not a string."),
+)
+
+
+def reason_of(error: jwt.PyJWTError) -> str:
+    """Return a sentence that says why a token was refused; none of the token's own words are in it."""
+    if isinstance(error, jwt.MissingRequiredClaimError):
+        return f"It has no claim `{error.claim}`."
+    if isinstance(error, UnsoundClaims):
+        return str(error)
+    return next((text for kind, text in _REASONS if isinstance(error, kind)), "It can't be read as a JWT.")
 
 
 def claims_of(token: str, key: Any, algorithm: str, **checks: Any) -> dict[str, Any]:
@@ -27,3 +47,9 @@ def claims_of(token: str, key: Any, algorithm: str, **checks: Any) -> dict[str, 
     except (OverflowError, RecursionError, ValueError) as error:
         raise UnsoundClaims(f"A claim holds what JSON can't: {error}.") from None
     return claims
+
+
+def audiences_of(claims: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return the audiences in `aud`, which is one of them or a list (RFC 7519 4.1.3)."""
+    audience = claims.get("aud")
+    return tuple(audience) if isinstance(audience, list) else (audience,)

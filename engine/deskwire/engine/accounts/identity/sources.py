@@ -41,6 +41,12 @@ class KeySource(Protocol):
         Raises Unavailable (`signing_keys_unavailable`) while there are no keys at all.
         """
 
+    async def find_replaced(self, key: VerifyingKey) -> VerifyingKey | None:
+        """Return the key that has taken the place of one whose signature did not fit; None if it is unchanged.
+
+        Reads the source again, but not more often than for unknown key ids.
+        """
+
     async def run(self) -> None:
         """Keep the keys fresh until cancelled."""
 
@@ -66,6 +72,10 @@ class FileKeys:
             except BadKeys as error:
                 log.warning("identity.keys_not_read", file=str(self._path), reason=str(error))
         return self._keys.find(kid, algorithm)
+
+    async def find_replaced(self, key: VerifyingKey) -> VerifyingKey | None:
+        """See `KeySource.find_replaced`."""
+        return _if_replaced(key, await self.find(key.kid, key.algorithm))
 
     async def run(self) -> None:
         """Wait until cancelled: `find` keeps the keys fresh."""
@@ -111,11 +121,8 @@ class UrlKeys:
     async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
         """See `KeySource.find`. Waits for a key that is not there yet, for as long as one fetch may take."""
         key = self._in_force().find(kid, algorithm)
-        if key is None and self._may_fetch():
-            self._wanted.set()
-            done = self._done
-            with trio.move_on_after(FETCH_S):
-                await done.wait()
+        if key is None:
+            await self._fetched_again()
             key = self._in_force().find(kid, algorithm)
         if key is None and not self._in_force().keys:
             raise Unavailable(
@@ -125,8 +132,22 @@ class UrlKeys:
             )
         return key
 
+    async def find_replaced(self, key: VerifyingKey) -> VerifyingKey | None:
+        """See `KeySource.find_replaced`. Waits as `find` does."""
+        await self._fetched_again()
+        return _if_replaced(key, self._in_force().find(key.kid, key.algorithm))
+
+    async def _fetched_again(self) -> None:
+        """Fetch the set, if the last fetch is long enough ago; wait for as long as one may take."""
+        if not self._may_fetch():
+            return
+        self._wanted.set()
+        done = self._done
+        with trio.move_on_after(FETCH_S):
+            await done.wait()
+
     async def run(self) -> None:
-        """Fetch at the start, when the set gets old, and when a token names a key that is not in it."""
+        """Fetch at the start, when the set gets old, when a token names a key that is not in it, or is not signed by its own."""
         async with self._client:
             while True:
                 with contained(lambda failure: log.error("identity.keys_not_fetched", exc_info=failure)):
@@ -174,3 +195,7 @@ class UrlKeys:
         if len(content) > JWKS_BYTES_MAX:
             raise BadKeys(f"it has more than {JWKS_BYTES_MAX:,} bytes")
         return bytes(content)
+
+
+def _if_replaced(key: VerifyingKey, found: VerifyingKey | None) -> VerifyingKey | None:
+    return found if found is not None and found.key != key.key else None

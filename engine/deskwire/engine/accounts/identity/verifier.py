@@ -5,16 +5,29 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 import jwt
+import structlog
 from msgspec import Struct
 
-from deskwire.engine.accounts.credentials import HS256, Identity, Tokens, checked_claims
+from deskwire.engine.accounts.credentials import (
+    HS256,
+    BadSignature,
+    Identity,
+    InvalidToken,
+    Tokens,
+    checked_claims,
+)
+from deskwire.engine.accounts.identity.claims import reason_of
+from deskwire.engine.accounts.identity.keys import VerifyingKey
 from deskwire.engine.accounts.identity.sources import KeySource
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.core.errors import Unauthenticated
 
+log: Final = structlog.get_logger(__name__)
+
 LEEWAY_S: Final = 30.0
 """The seconds by which an identity provider's clock may be off."""
+_SHOWN_MAX: Final = 80  # characters of a header's value in the log
 
 
 class Provider(Struct, frozen=True):
@@ -35,14 +48,23 @@ class Provider(Struct, frozen=True):
     async def identity(self, token: str, algorithm: str, kid: str | None) -> Identity:
         """Return the identity that the token proves. Raises Unauthenticated, or Unavailable while there are no keys."""
         if algorithm not in self.algorithms:
-            raise _invalid()
+            raise InvalidToken("Its algorithm is not accepted here.")
         key = await self.keys.find(kid, algorithm)
         if key is None:
-            raise _invalid()
-        claims = checked_claims(token, key.key, key.algorithm, self.issuer, self.audience, LEEWAY_S)
+            raise InvalidToken("No key of the identity provider has the id and algorithm that it names.")
+        try:
+            claims = self._claims(token, key)
+        except BadSignature:
+            replaced = await self.keys.find_replaced(key)
+            if replaced is None:
+                raise
+            claims = self._claims(token, replaced)
         if self.user_claim == "sub":
             return Identity("id", claims["sub"])
         return Identity("email", _verified_email(claims))
+
+    def _claims(self, token: str, key: VerifyingKey) -> dict[str, Any]:
+        return checked_claims(token, key.key, key.algorithm, self.issuer, self.audience, LEEWAY_S)
 
 
 class Verifier:
@@ -62,18 +84,26 @@ class Verifier:
 
         The algorithm in its header only selects who checks it: an HMAC is never checked with a public key.
 
+        The log has the reason of each refusal, with algorithm and key id as the token names them.
+
         Raises Unauthenticated, or Unavailable (`signing_keys_unavailable`).
         """
+        header: dict[str, Any] = {}
         try:
-            header = jwt.get_unverified_header(token)
-        except jwt.PyJWTError:
-            raise _invalid() from None
+            header = _header(token)
+            return await self._identity(token, header)
+        except InvalidToken as refusal:
+            named = {name: _shown(header.get(name)) for name in ("alg", "kid")}
+            log.info("identity.token_refused", reason=refusal.why, **named)
+            raise
+
+    async def _identity(self, token: str, header: dict[str, Any]) -> Identity:
         algorithm = header.get("alg")
         if algorithm == HS256 and self._tokens is not None:
             return self._tokens.identity(token)
         if isinstance(algorithm, str) and self._provider is not None:
             return await self._provider.identity(token, algorithm, header.get("kid"))
-        raise _invalid()
+        raise InvalidToken("Its algorithm is not accepted here.")
 
 
 def user_of(reader: AccountReader, identity: Identity) -> User:
@@ -87,13 +117,23 @@ def user_of(reader: AccountReader, identity: Identity) -> User:
     return user
 
 
+def _header(token: str) -> dict[str, Any]:
+    try:
+        return jwt.get_unverified_header(token)
+    except jwt.PyJWTError as error:
+        raise InvalidToken(reason_of(error)) from None
+
+
 def _verified_email(claims: dict[str, Any]) -> str:
     """Return the address that the provider vouches for. Raises Unauthenticated if there is none."""
     email = claims.get("email")
-    if not isinstance(email, str) or claims.get("email_verified") is not True:
-        raise _invalid()
+    if not isinstance(email, str):
+        raise InvalidToken("It has no claim `email`.")
+    if claims.get("email_verified") is not True:
+        raise InvalidToken("Its `email_verified` is not true.")
     return email
 
 
-def _invalid() -> Unauthenticated:
-    return Unauthenticated("The access token is not valid.", code="invalid_token")
+def _shown(value: object) -> str | None:
+    """Return a value of an unverified header for the log, which strangers must not fill."""
+    return value[:_SHOWN_MAX] if isinstance(value, str) else None

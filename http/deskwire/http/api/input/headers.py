@@ -8,6 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from deskwire.engine.core.errors import HEADER, BadRequest, Problem
+
 
 class Fields(Protocol):
     """The headers of a request by their names in small letters; they came in whatever case (RFC 9110 5.1)."""
@@ -36,6 +38,25 @@ class PlainFields(Struct):
     def getlist(self, key: str, /) -> Sequence[str]:
         """See `Fields`."""
         return self.values.get(key, ())
+
+
+def single(headers: Fields, name: str) -> str | None:
+    """Return the value of a header that may come once; None without it.
+
+    Of two, a proxy may have checked the one and the service would take the other (CWE-444), so both are refused.
+
+    Args:
+        name: in small letters.
+
+    Raises BadRequest (`repeated_header`).
+    """
+    values = headers.getlist(name)
+    if len(values) < 2:
+        return values[0] if values else None
+    message = f"The header `{name.title()}` is given more than once."
+    raise BadRequest(
+        message, code="repeated_header", problems=(Problem(f"{HEADER}{name.title()}", "repeated", message),)
+    )
 
 
 @lru_cache(maxsize=256)  # clients write the same one or two all the time

@@ -6,13 +6,13 @@ route's further checks can look at it. They run for refused requests alone, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from deskwire.engine.core.errors import DomainError, Invalid, Problem
+from deskwire.engine.core.errors import PROBLEMS_MAX, DomainError, Invalid, Problem
 from deskwire.http.api.calls import Call
 from deskwire.http.api.input.unknown_fields import Unknown, without_null, without_unknown
 from deskwire.http.api.routing import Route
@@ -77,7 +77,24 @@ def _fields(model: type[BaseModel], given: Mapping[str, Any]) -> Iterator[tuple[
         try:
             yield name, _adapter(model, name).validate_python(given[alias], strict=True)
         except ValidationError:
-            continue
+            if _is_texts(inner) and isinstance(given[alias], list) and len(given[alias]) <= PROBLEMS_MAX:
+                yield name, _texts(given[alias])
+
+
+def _is_texts(annotation: Any) -> bool:
+    """Return whether an annotation is that of a list of texts, whatever marks its items have."""
+    if get_origin(annotation) is not list:
+        return False
+    (item,) = get_args(annotation)
+    return without_null(item) is str
+
+
+def _texts(items: Sequence[Any]) -> list[str]:
+    """Return the items of a list, so that its texts can be checked. The others are texts that nothing is named by.
+
+    Their own problems are known already, and count for more than what is found about these.
+    """
+    return [each if isinstance(each, str) else f"?{index}" for index, each in enumerate(items)]
 
 
 @cache

@@ -50,6 +50,8 @@ class Query(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, defer_build=True)
     anything: ClassVar[bool] = False
     """Whether any parameters may be given, which mean nothing to the service: the address of a page is its own."""
+    lenient: ClassVar[bool] = False
+    """Whether unknown parameters are ignored: mail and chat programs add theirs to a link that is clicked."""
 
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
@@ -238,6 +240,8 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
     if model.anything or (not pairs and not _required(model)):
         default: Q = _default(model)
         return default
+    if model.lenient:
+        pairs = {name: pairs[name] for name in _parameters(model) if name in pairs}
     unknown = Unknown("unknown_parameter", UNKNOWN_PARAMETER, mark="?")
     known: dict[str, list[str]] = without_unknown(model, dict(pairs), unknown)
     nul = nul_parameters(known)
@@ -265,6 +269,11 @@ def _further(model: type[Query], given: Mapping[str, str]) -> Sequence[Problem]:
     except BadRequest as refused:
         return refused.problems
     return ()
+
+
+@cache
+def _parameters(model: type[Query]) -> Sequence[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 @cache

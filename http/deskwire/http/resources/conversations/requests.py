@@ -11,7 +11,9 @@ from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
-from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Title
+from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Title, WebUrl
+
+IfSequence = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class Content(Body):
@@ -34,7 +36,7 @@ class Identity(Body):
     name: Name | None = None
     email: Annotated[str, Field(min_length=3, max_length=320), SHOWING] | None = None
     phone: Annotated[str, Field(min_length=1, max_length=50), SHOWING] | None = None
-    avatar: Annotated[str, Field(min_length=1, max_length=2_048), SHOWING] | None = None
+    avatar: WebUrl | None = None
 
 
 class AssigneeRef(Body):

@@ -246,13 +246,10 @@ def _goes(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
 
 
 def _check(headers: Fields) -> None:
-    """Check the headers of a body. Raises UnsupportedMediaType if it is not NDJSON, or is compressed."""
+    """Check the headers of a body. Raises UnsupportedMediaType if it is not NDJSON."""
     kind = mimetype_of(headers.get("content-type"))
     if kind not in TYPES:
         raise UnsupportedMediaType(f"The body must be {TYPES[0]}, not {kind or 'of no type'}.")
-    coding = (headers.get("content-encoding") or "identity").strip().lower()
-    if coding != "identity":
-        raise UnsupportedMediaType(f"The body must not be packed, and it is {coding}: unpack it first.")
 
 
 def _find(reader: Reader, project: Project, external_id: str) -> tuple[Conversation, Contact]:

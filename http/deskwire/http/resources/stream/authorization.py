@@ -17,6 +17,7 @@ from deskwire.engine.core.errors import BadRequest, Invalid, Problem
 from deskwire.engine.core.nul import CODE, NUL, SENTENCE
 from deskwire.engine.stream.resume import is_resume
 from deskwire.http.api.input.decoding import decoded, escaped
+from deskwire.http.api.input.texts import is_blank
 
 CONSUMER_ID_LIMIT: Final = 128
 _FIELDS: Final = ("socket_id", "channel_name", "consumerId", "typingEvents", "resume")
@@ -111,6 +112,8 @@ class _Check:
             self._wrong("consumerId", "too_long", f"May have at most {CONSUMER_ID_LIMIT} characters.")
         elif not text.isprintable():
             self._wrong("consumerId", "invalid_value", "May have printable characters only.")
+        elif is_blank(text):
+            self._wrong("consumerId", "blank", "Must have a character that shows.")
         return text
 
     def _typing_events(self) -> bool:

@@ -11,7 +11,7 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader
 from deskwire.engine.stream import token
-from deskwire.engine.stream.channel import Channel, open_channel
+from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import Routes, Tag, s2s
@@ -86,7 +86,7 @@ def _check_subject(reader: Reader, project: Project, channel: Channel) -> None:
     if channel.kind == "conversation":
         find_conversation(reader, project, channel.subject)
     elif channel.kind == "contact":
-        find_contact(reader, project, channel.subject)
+        find_contact(reader, project, with_user_id(reader, channel).subject)
 
 
 @routes.add(

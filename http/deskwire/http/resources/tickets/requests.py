@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
@@ -87,6 +88,13 @@ class BulkPayload(Body):
     processing_team: Id | None = None
     priority: Priority | None = None
     duration: Annotated[float, Field(ge=0, le=SNOOZE_MAX_S, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _changes_something(cls, value: Any) -> Any:
+        if value == {}:
+            raise PydanticCustomError("missing", "Give at least one field to change.")
+        return value
 
 
 class BulkBody(Body):

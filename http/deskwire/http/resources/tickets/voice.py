@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from deskwire.engine.voice.prompts import Mode
+from deskwire.engine.voice.reply import VoiceReply as Draft
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import MEDIUM, Routes, Tag, dashboard
@@ -54,7 +55,7 @@ async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
     draft = await call.services.voice.reply_to_ticket(
         call.project, call.path["ticket_id"], body.audio_url, body.mode
     )
-    return {"reply": draft.reply, "transcript": draft.transcript}
+    return _view(draft)
 
 
 @routes.add(
@@ -78,4 +79,8 @@ async def make_voice_reply_in_conversation(call: Call[VoiceReplyBody, Query]) ->
     draft = await call.services.voice.reply_in_conversation(
         call.project, call.path["conversation_id"], body.audio_url, body.mode
     )
-    return {"reply": draft.reply, "transcript": draft.transcript}
+    return _view(draft)
+
+
+def _view(draft: Draft) -> Answer:
+    return {"reply": draft.reply, "transcript": draft.transcript, "mode": draft.mode}

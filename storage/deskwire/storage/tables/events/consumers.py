@@ -20,7 +20,8 @@ _SAME_HOLDER: Final = "project = ? AND channel = ? AND generation = ? AND incarn
 _FORGET: Final = json.dumps(astuple(Wish("forget")))
 _CHANNEL_OF_CONTACT: Final = (
     "(project, channel) IN (SELECT k.project, 'private-contact-' || k.user_id FROM contacts k WHERE k.rowid = ? "
-    "AND NOT EXISTS (SELECT 1 FROM contacts o WHERE o.project = k.project AND o.user_id = k.user_id AND o.erasing = 0))"
+    "AND NOT EXISTS (SELECT 1 FROM contacts o WHERE o.project = k.project AND o.user_id = k.user_id AND o.erasing = 0) "
+    "UNION ALL SELECT k.project, 'private-contact-' || k.id FROM contacts k WHERE k.rowid = ?)"
 )
 
 
@@ -157,9 +158,11 @@ class ConsumerWrites(ConsumerReads, Changes):
         """
         self.conn.execute(
             f"DELETE FROM consumers WHERE (incarnation = 0 OR connected = 0) AND {_CHANNEL_OF_CONTACT}",
-            (contact,),
+            (contact, contact),
         )
-        self.conn.execute(f"UPDATE consumers SET wanted = ? WHERE {_CHANNEL_OF_CONTACT}", (_FORGET, contact))
+        self.conn.execute(
+            f"UPDATE consumers SET wanted = ? WHERE {_CHANNEL_OF_CONTACT}", (_FORGET, contact, contact)
+        )
 
     def forget_consumers(self, before: int, kept: Collection[tuple[int, str]]) -> None:
         rows = self.conn.execute(

@@ -10,7 +10,7 @@ import { Problem } from "../api.js";
 const Problems = createContext(/** @type {FieldProblem[]} */ ([]));
 
 /** Whether a problem is about the field of this name, or about something in it. @param {FieldProblem} problem @param {string} name */
-const about = ({ pointer }, name) => pointer === `/${name}` || pointer === `?${name}` || pointer.startsWith(`/${name}/`);
+const about = ({ pointer }, name) => pointer === `/${name}` || pointer.startsWith(`/${name}/`);
 
 /** The field that had the focus in a form that has just gone, "" for its button; null for none. @type {string|null} */
 let left = null;
@@ -119,7 +119,7 @@ export function Field({ name, label, hint, initial, type = "text", rows, options
       : html`<input ...${common} type=${type} autocomplete=${more.autocomplete ?? "off"} defaultValue=${String(value)} />`;
   return html`<div class="label"><label for=${id}>${label}</label>${input}
     ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
-    ${problems.length > 0 && html`<p class="wrong" id=${`${id}-wrong`}>${problems.map((each) => (each.pointer === `/${name}` || each.pointer === `?${name}` ? each.message : `${each.pointer.slice(name.length + 2)}: ${each.message}`)).join(" ")}</p>`}
+    ${problems.length > 0 && html`<p class="wrong" id=${`${id}-wrong`}>${problems.map((each) => (each.pointer === `/${name}` ? each.message : `${each.pointer.slice(name.length + 2)}: ${each.message}`)).join(" ")}</p>`}
   </div>`;
 }
 
