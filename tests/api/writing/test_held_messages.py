@@ -96,6 +96,29 @@ async def test_a_held_message_whose_conversation_moved_on_is_kept_with_the_reaso
     assert await texts(service, conversation) == ["Hello", "No, wait", "Yes"]
 
 
+async def test_two_held_replies_of_one_author_are_both_sent(service: Service) -> None:
+    conversation = await service.create(message={"text": "Hello"})
+    seen = (await view(service, conversation))["sequence"]
+    async with opened(service.dashboard) as page:
+        await hold(service.dashboard, conversation, "First", seconds=1, ifSequence=seen)
+        await hold(service.dashboard, conversation, "Second", seconds=1, ifSequence=seen)
+        await ended(page, "sent")
+        await ended(page, "sent")
+    assert await texts(service, conversation) == ["Hello", "First", "Second"]
+
+
+async def test_own_messages_hide_no_message_of_the_contact(service: Service) -> None:
+    conversation = await service.create(message={"text": "Hello"})
+    seen = (await view(service, conversation))["sequence"]
+    async with opened(service.dashboard) as page:
+        await hold(service.dashboard, conversation, "First", seconds=1, ifSequence=seen)
+        await hold(service.dashboard, conversation, "Second", seconds=2, ifSequence=seen)
+        await ended(page, "sent")
+        await service.say(conversation, "No, wait")
+        await ended(page, "refused")
+    assert await texts(service, conversation) == ["Hello", "First", "No, wait"]
+
+
 async def test_what_follows_a_held_message_comes_in_its_commit(service: Service) -> None:
     conversation = await service.create()
     until = later(3_600)

@@ -31,6 +31,7 @@ log: Final = structlog.get_logger(__name__)
 
 REPLY: Final = "conversations.reply"
 MANAGE: Final = "conversations.manage"
+_OWN_MAX: Final = 100  # a user's held messages in a project; more of the author's own can't have come within the time of one
 
 
 class Ready(Struct, frozen=True):
@@ -52,8 +53,24 @@ def ready(reader: SendingReader, held: HeldMessage, now: int, *, if_sequence: in
     author = Author("agent", held.author_id, held.author_name)
     message = PostMessage(held.id, author, held.text, held.internal, held.attachments)
     then = following(reader, project, held.then or {}, now)
+    if if_sequence is not None:
+        if_sequence = seen_by_author(reader, held, if_sequence)
     plain = if_sequence is None and not then
     return Ready(held, project, message if plain else Reply(message, if_sequence, then))
+
+
+def seen_by_author(reader: SendingReader, held: HeldMessage, sequence: int) -> int:
+    """Return the sequence up to which nothing came since `sequence` that is news to the author.
+
+    An author who sends two replies within the time of the first has seen the first one, and no page may be left to say so.
+    """
+    place = reader.message_before(held.conversation, sequence)
+    since = reader.thread(held.conversation, after=place, before=None, newest_first=False, limit=_OWN_MAX)
+    for each in since:
+        if not (each.message.internal or each.message.author.id == held.author_id) or each.sequence is None:
+            break
+        sequence = max(sequence, each.sequence)
+    return sequence
 
 
 def following(
