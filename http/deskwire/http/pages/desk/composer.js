@@ -243,6 +243,7 @@ function Box({ id }) {
     { label: t.composer.sendClose, icon: "done", pick: () => submit({ close: true }) },
     { label: t.composer.sendPending, icon: "pause", pick: () => submit({ status: "PENDING" }) },
     { label: t.composer.sendSnooze, icon: "moon", pick: () => submit({ snoozedUntil: tomorrow().toISOString() }) },
+    { label: t.composer.useAsNote, icon: "lock", pick: swap },
   ];
   const left = MOST - text.length;
   const about = tooLong ? html`<span class="bad">${t.composer.over(-left)}</span>` : left < 1000 ? t.composer.left(left) : offline && text ? html`<span class="warn">${t.composer.offline}</span>` : uploading ? t.composer.waitFiles : one?.status === "CLOSED" && !internal && text ? t.composer.reopens : "";
@@ -260,7 +261,7 @@ function Box({ id }) {
       <div class=${cx("card", over && "over")} onDragOver=${(/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
         <div class="modes" role="group" aria-label=${t.composer.label}>
           ${button("reply", "chat", "r")}${button("note", "lock", "n")}
-          ${!empty && html`<${Button} class="small" kind="quiet" label=${internal ? t.composer.useAsReply : t.composer.useAsNote} press=${swap} />`}
+          ${internal && !empty && html`<${Button} class="small" kind="quiet" label=${t.composer.useAsReply} press=${swap} />`}
           <span class="audience">${internal && html`<${Icon} name="lock" />`}${over ? t.composer.dropHere : internal ? t.composer.onlyAgents : t.composer.toCustomer}</span>
         </div>
         <${Field} key=${mode} text=${text} change=${typed} hook=${box} placeholder=${label} aria-label=${label} aria-controls=${snippet ? "snippets" : undefined} aria-autocomplete=${snippet ? "list" : undefined}
