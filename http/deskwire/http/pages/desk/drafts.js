@@ -11,7 +11,7 @@ import { Problem, all, call, get, signedOut } from "./api.js";
 import * as kept from "./kept.js";
 import { EMPTY, NONE, differs, empty, filesOf, fromServer, fromTab, ids, merge, saved } from "./draft-merge.js";
 import { entries, outgoing, unsaved } from "./outbox.js";
-import { lastWords, parting, project, user } from "./session.js";
+import { lastWords, may, parting, project, user } from "./session.js";
 import { connection } from "./feed.js";
 import { join } from "./store.js";
 /** @import { Draft, Mode, OutgoingFile } from "./types.js" */
@@ -213,7 +213,7 @@ async function check(id) {
 /** Ask the server for all drafts, and save what it does not have. */
 async function pull() {
   const mine = scope;
-  if (!mine || signedOut.peek()) return;
+  if (!mine || signedOut.peek() || !may("conversations.reply")) return;
   const items = await all("drafts");
   if (mine !== scope) return;
   const found = new Set();

@@ -10,7 +10,7 @@ import { Problem, call } from "./api.js";
 import { before, entries, undo } from "./outbox.js";
 import { connection } from "./feed.js";
 import { add, given } from "./drafts.js";
-import { go, open } from "./session.js";
+import { go, may, open } from "./session.js";
 import { join, row } from "./store.js";
 /** @import { HeldMessage, Mode, Outgoing } from "./types.js" */
 
@@ -62,6 +62,7 @@ function refused({ conversationId: id, problem }) {
 
 /** Ask the server which messages it holds. */
 export async function reload() {
+  if (!untracked(() => may("conversations.reply"))) return;
   let now = Date.now();
   const asked = new Set(held.peek().map((each) => each.id));
   const { items } = await call("GET", "held-messages", { answered: (headers) => (now = Date.parse(headers.get("date") ?? "") || now) });
