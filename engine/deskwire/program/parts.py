@@ -13,6 +13,7 @@ from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.sealing import Sealing
@@ -87,6 +88,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     dispatcher: Dispatcher
     couriers: Couriers | None
     news: DeliveryNews
+    writing: WritingEvents
     snooze_timer: SnoozeTimer
     uploads: UploadService
     indexer: Indexer
@@ -168,6 +170,7 @@ async def assemble(
         dispatcher=dispatcher,
         couriers=couriers,
         news=news,
+        writing=wiring.writing_events(here, agents, uploads.links, commits),
         snooze_timer=snooze_timer,
         uploads=uploads,
         indexer=indexer,

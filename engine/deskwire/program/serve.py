@@ -23,6 +23,7 @@ from deskwire.commands.admin.socket import serve_orders
 from deskwire.config.settings import Config
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
+from deskwire.engine.conversations.held.sender import HeldSender
 from deskwire.engine.conversations.waking import Wakings
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
@@ -192,6 +193,7 @@ async def serve(
             outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
             outgoing.start_soon(kept_running, "agents.streams", parts.agents.run)
             outgoing.start_soon(kept_running, "deliveries.news", parts.news.run)
+            outgoing.start_soon(kept_running, "agents.writing", parts.writing.run)
             outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
             outgoing.start_soon(kept_running, "tickets.upkeep", partial(on_duty, parts.snooze_timer.run))
             outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
@@ -220,6 +222,8 @@ async def serve(
                 timers.follow(commits, "runs_due")
                 wakings = Wakings(store, wall_clock, registry)
                 wakings.follow(commits, "wakings_due")
+                held = HeldSender(store, wall_clock, registry)
+                held.follow(commits, "held_due")
                 services = services_of(parts, actors, registry)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
                 retain = partial(retention.run, interval_s)
@@ -228,6 +232,7 @@ async def serve(
                 actors.start_soon(kept_running, "surveys.removal", partial(on_duty, clear))
                 actors.start_soon(kept_running, "workflows.waits", partial(on_duty, timers.run))
                 actors.start_soon(kept_running, "conversations.wakings", partial(on_duty, wakings.run))
+                actors.start_soon(kept_running, "conversations.held_messages", partial(on_duty, held.run))
                 nodes.share_out(here, services)
                 if here.membership is None:
                     await services.merges.resume()
@@ -241,7 +246,7 @@ async def serve(
                     resume = services.erasures.keep_resuming
                     actors.start_soon(kept_running, "privacy.erasures", partial(on_duty, resume))
                 if here.heads is not None:
-                    wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings))
+                    wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings, held))
                 if config.database_url is None:
                     await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
                 await _front(

@@ -20,6 +20,7 @@ from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
@@ -187,7 +188,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
     for task in tasks:
         task.expect_others()
     bus.receive("due", hinted)
-    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "wakings_due")
+    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "wakings_due", "held_due")
 
 
 def dispatcher(
@@ -232,6 +233,16 @@ def news(store: Store, agents: AgentStreams) -> DeliveryNews:
         agents.pass_on(project, event, viewing=conversation)
 
     return DeliveryNews(store, wall_clock, agents, tell)
+
+
+def writing_events(
+    here: Opened, agents: AgentStreams, links: Links, commits: Subscribers[Commit]
+) -> WritingEvents:
+    """Return the events of drafts and held messages, which follow the commits."""
+    bus = None if here.heads is None else here.bus
+    made = WritingEvents(here.store, agents, links, wall_clock, bus)
+    made.follow(commits)
+    return made
 
 
 def webhook_policy(config: Config) -> Policy:

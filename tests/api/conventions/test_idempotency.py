@@ -33,6 +33,7 @@ NOT_IDEMPOTENT: Final = {
     "revoke": "a second one changes nothing more",
     "merge": "a second one changes nothing more, and is answered as the first one was",
     "token, session, password": "give a new token each time, or a new cookie",
+    "send": "a second one sends nothing more, and is answered with the message",
     "auth": "makes nothing",
     "voice-reply": "stores nothing",
     "import": "knows each of its records again by the id that it has elsewhere",

@@ -140,7 +140,8 @@ async def test_a_missing_database_beside_the_rest_refuses_the_start(
 async def test_an_empty_directory_and_what_a_killed_first_start_leaves_are_no_lost_parts(
     tmp_path: Path,
 ) -> None:
-    await started(tmp_path / "new")
+    async with running(tmp_path / "new"):
+        pass
     remove(tmp_path / "new", "secret")
     forget_id(tmp_path / "new")  # the kill came between the database and its secret
     await started(tmp_path / "new")

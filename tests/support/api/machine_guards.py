@@ -13,6 +13,13 @@ POST /v3/conversations
 POST /v3/conversations/{conversationId}/messages
 POST /v3/conversations/{conversationId}/typing
 PUT /v3/conversations/{conversationId}/seen
+GET /v3/conversations/{conversationId}/drafts
+PUT /v3/conversations/{conversationId}/drafts/{mode}
+GET /v3/conversations/{conversationId}/held-messages
+GET /v3/drafts
+GET /v3/held-messages
+DELETE /v3/held-messages/{heldMessageId}
+POST /v3/held-messages/{heldMessageId}/send
 GET /v3/conversations/{conversationId}/context
 GET /v3/inbox/counters
 GET /v3/stream
@@ -92,6 +99,16 @@ READS_USER: Final = frozenset(
         "conversations/own.get_counters",
         "conversations/own.put_seen",
         "conversations/starting._parts",
+        "conversations/drafts.get_drafts",
+        "conversations/drafts.list_drafts",
+        "conversations/drafts.put_draft",
+        "conversations/held_messages._ready",
+        "conversations/held_messages._sent",
+        "conversations/held_messages.list_held",
+        "conversations/held_messages.list_of_conversation",
+        "conversations/held_messages.take_back_message",
+        "conversations/writing._draft_sent",
+        "conversations/writing._hold",
         "conversations/writing.post_message",
         "search/search.find",
         "snippets.create_snippet",

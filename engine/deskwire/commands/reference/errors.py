@@ -125,6 +125,16 @@ CODES: Final = (
     Code(404, "key_not_found", "The project has no such server key."),
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
+    Code(
+        404,
+        "draft_not_found",
+        "A conversation has two drafts of yours, `reply` and `note`; there is no other one.",
+    ),
+    Code(
+        404,
+        "held_message_not_found",
+        "You have no such held message: it was taken back, it is another user's, or it never was.",
+    ),
     Code(404, "message_not_found", "The conversation has no such message."),
     Code(404, "not_found", "There is no such path. Send a slash within an id as `%2F`."),
     Code(404, "organisation_not_found", "There is no such organisation, or the user is not a member of it."),
@@ -181,6 +191,23 @@ CODES: Final = (
         "conversation_moved_on",
         "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
         "`sequence` is the present one, and `since` has the messages that came, at most 50.",
+    ),
+    Code(409, "already_sent", "The message was sent before you took it back; the customer has it."),
+    Code(409, "attachment_gone", "A file that is attached to the held message was removed meanwhile."),
+    Code(
+        409,
+        "draft_limit_reached",
+        "You have 1,000 drafts in the project, or 4,000,000 characters in all of them; send or empty some first.",
+    ),
+    Code(
+        409,
+        "draft_too_long",
+        "A newer version of the draft is stored, and both together are too long to be kept. Nothing was changed.",
+    ),
+    Code(
+        409,
+        "held_message_limit_reached",
+        "You have 100 held messages in the project; take back or send those that were refused.",
     ),
     Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; remove that link first."),

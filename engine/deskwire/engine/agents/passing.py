@@ -9,7 +9,16 @@ import orjson
 from msgspec import Struct
 
 PASSING: Final = frozenset(
-    {"presence", "me.seen", "delivery.changed", "contact.typing.started", "contact.typing.stopped"}
+    {
+        "presence",
+        "me.seen",
+        "delivery.changed",
+        "contact.typing.started",
+        "contact.typing.stopped",
+        "draft.updated",
+        "message.held",
+        "message.held_ended",
+    }
 )
 """The types of passing events that there are, beside those of typing that others may have, too."""
 

@@ -78,7 +78,7 @@ class AgentStreams:
         self._ours_changed: dict[tuple[int, Agent], None] = {}
         self._alone = bus is None
         self._elsewhere = Elsewhere(
-            bus or NoBus(), node, new_id("str", clock()), self._note_agent, self._pass_here
+            bus or NoBus(), node, new_id("str", clock()), self._note_agent, self.pass_here
         )
         self._presence_due = trio.Event()
         self._rights_due = trio.Event()
@@ -187,14 +187,19 @@ class AgentStreams:
             to_user: storage key of the one user who is told, on all their streams.
             viewing: the `cnv_` id of the conversation that those who are told look at.
         """
-        self._pass_here(project, event, to_user, viewing)
+        self.pass_here(project, event, to_user, viewing)
         self._elsewhere.pass_on(project, event, to_user, viewing)
 
-    def _pass_here(
+    def pass_here(
         self, project: int, event: Passing, to_user: int | None = None, viewing: str | None = None
     ) -> None:
+        """Pass an event on as `pass_on` does, but to no other node."""
         for stream in self._told(project, to_user, viewing):
             stream.offer(event)
+
+    def is_there(self, user: int, project: int) -> bool:
+        """Return whether a user has a stream of a project open on this node; both by their storage keys."""
+        return any(stream.viewer.project.rowid == project for stream in self._by_user.get(user, ()))
 
     @property
     def projects(self) -> Collection[int]:
@@ -208,7 +213,7 @@ class AgentStreams:
 
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
         """Pass a typing event on to all agents of its project on this node."""
-        self._pass_here(event.project, event)
+        self.pass_here(event.project, event)
 
     def viewed(self, project: int, conversation: str) -> bool:
         """Return whether any page shows the conversation now; nobody else is passed on what is for its viewers."""

@@ -37,7 +37,14 @@ from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.contacts import lists as contact_lists
-from deskwire.http.resources.conversations import backend_messages, dashboard, own, s2s
+from deskwire.http.resources.conversations import (
+    backend_messages,
+    dashboard,
+    drafts,
+    held_messages,
+    own,
+    s2s,
+)
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
@@ -83,6 +90,8 @@ _MODULES: Final = (
     agents,
     dashboard,
     own,
+    drafts,
+    held_messages,
     conversation_deliveries,
     workflows,
     workflow_runs,

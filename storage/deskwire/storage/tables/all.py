@@ -24,7 +24,9 @@ from deskwire.storage.tables.contacts.profiles import ProfileReads, ProfileWrite
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
 from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
+from deskwire.storage.tables.conversations.drafts import DraftReads, DraftWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
+from deskwire.storage.tables.conversations.held import HeldReads, HeldWrites
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
@@ -55,6 +57,8 @@ class AllReads(
     ActivityReads,
     AgentViewReads,
     SeenReads,
+    DraftReads,
+    HeldReads,
     ContactReads,
     ContactListReads,
     ProfileReads,
@@ -105,6 +109,8 @@ class AllWrites(
     ReplayWrites,
     DeliveryWrites,
     OrganisationWrites,
+    HeldWrites,
+    DraftWrites,
     PeopleWrites,
     MachineWrites,
     SessionWrites,
@@ -135,7 +141,10 @@ class AllWrites(
         self.erase_conversation_rows(state.rowid)
 
     def detach_from_message(self, conversation: int, upload_ids: Collection[str]) -> None:
-        self.detach_these(conversation, set(upload_ids) - self.attached_in(conversation))
+        gone = set(upload_ids) - self.attached_in(conversation)
+        self.detach_these(conversation, gone)
+        self.strip_drafts(conversation, gone)
+        self.strip_held(conversation, gone)
 
     def rewrite_events(
         self, project: Project, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]

@@ -21,6 +21,7 @@ from deskwire.http.schemas import (
     tickets,
     webhooks,
     workflows,
+    writing,
 )
 from deskwire.http.schemas.base import Shape
 
@@ -51,6 +52,13 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "msg_01KZ00000000000000000000M1",
         "message_not_found",
         conversations.Message,
+    ),
+    "mode": PathParameter("The draft: `reply` or `note`.", "reply", "draft_not_found"),
+    "held_message_id": PathParameter(
+        "The id of the held message, which the message will have.",
+        "msg_01KZ00000000000000000000M1",
+        "held_message_not_found",
+        writing.HeldMessage,
     ),
     "conversation_id": PathParameter(
         "The id of the conversation.",

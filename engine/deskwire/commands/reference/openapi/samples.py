@@ -51,6 +51,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "CloseBody": {"closedBy": "bot"},
     "AgentMergeBody": {"from": "con_01KZ000000000000000000V1S1"},
     "ContactPatch": {"email": "ada@shop.example.org", "attributes": {"plan": "pro"}, "tags": ["vip"]},
+    "DraftBody": {"text": "It left us this", "version": 0, "baseSequence": 12},
+    "SendHeldBody": {},
     "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
     "CreateBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},

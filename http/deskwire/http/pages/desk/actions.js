@@ -6,11 +6,11 @@ import { clockTime, dialog, say, setting } from "./parts.js";
 import { row, settle } from "./store.js";
 import { thread } from "./conversation.js";
 import { go, may, open, user } from "./session.js";
-import { act, entries, undo, undoable } from "./outbox.js";
+import { act, entries, undo } from "./outbox.js";
 import { handle, run } from "./keys.js";
 import { filter, focusList, selection, shown, targets } from "./list.js";
 import { contextShown } from "./app.js";
-import { giveBack } from "./composer.js";
+import { undoSending, undoable } from "./held.js";
 /** @import { Row, Assignee } from "./types.js" */
 
 /** Whether this user may change conversations. */
@@ -125,7 +125,7 @@ const HANDLERS = {
   undo: () => {
     const held = undoable();
     if (!held) return false;
-    undo(held.key).then((out) => out?.kind === "message" && giveBack(out.conversationId ?? "", out));
+    void undoSending(held);
     return true;
   },
 };

@@ -1,6 +1,9 @@
 // @ts-check
-/** What is kept on this computer for the outbox, in IndexedDB: for all tabs the same, on the disk before it is told. */
-/** @import { Outgoing } from "./types.js" */
+/**
+ * All that this browser keeps of what is written: the outbox and its files in IndexedDB, on the disk before a call resolves, and drafts in
+ * localStorage, which a page can still write as it goes. Nothing else reads or writes them.
+ */
+/** @import { Draft, Outgoing } from "./types.js" */
 
 const STORED_MS = 60_000;
 const FILE_MS = 30 * 86_400_000;
@@ -187,3 +190,48 @@ const sweep = (name, which) =>
     },
   );
 
+
+// Drafts. The keys begin with the user and the project. A write is done when the function returns; the promise says whether there was room.
+
+/** @type {Map<string, Draft>} What there was no room for. */
+const unwritten = new Map();
+
+/** Return the drafts whose keys begin so. @param {string} prefix @returns {Promise<[key: string, draft: Draft][]>} */
+export async function texts(prefix) {
+  /** @type {Map<string, Draft>} */
+  const found = new Map();
+  try {
+    for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) found.set(key, JSON.parse(localStorage.getItem(key) ?? "null"));
+  } catch {
+    // what can't be read is not there
+  }
+  for (const [key, one] of unwritten) if (key.startsWith(prefix)) found.set(key, one);
+  return [...found].filter(([, one]) => one);
+}
+
+/** Keep a draft. @param {string} key @param {Draft} draft @returns {Promise<boolean>} False if this browser can't keep it beyond this page. */
+export async function putText(key, draft) {
+  try {
+    localStorage.setItem(key, JSON.stringify(draft));
+    unwritten.delete(key);
+    return true;
+  } catch {
+    unwritten.set(key, draft);
+    return false;
+  }
+}
+
+/** Remove a draft. @param {string} key */
+export async function removeText(key) {
+  unwritten.delete(key);
+  try {
+    localStorage.removeItem(key);
+  } catch {
+    // then it was not kept either
+  }
+}
+
+/** Remove the drafts whose keys begin so. @param {string} prefix */
+export async function removeTexts(prefix) {
+  for (const [key] of await texts(prefix)) await removeText(key);
+}

@@ -5,8 +5,8 @@ import { t } from "./later-texts.js";
 import { Avatar, Icon, Kbd, dialog } from "./parts.js";
 import { Dialog } from "./dialog.js";
 import { row } from "./store.js";
-import { go, people, signOut, user } from "./session.js";
-import { unsent } from "./app.js";
+import { go, people, user } from "./session.js";
+import { leave } from "./app.js";
 import { COMMANDS, run } from "./keys.js";
 import { show } from "./list.js";
 import { places as pages } from "./pages.js";
@@ -16,14 +16,12 @@ import { assign, mayAct, snooze, times } from "./actions.js";
 
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
-  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
+  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
   snooze: "moon", tag: "tag", unread: "mail", context: "info", timeline: "clock", undo: "reopen", select: "check",
 });
-const HERE = ["reply", "note", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "select", "context", "timeline"];
-const WRITES = new Set(["reply", "note", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "start"]);
+const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "select", "context", "timeline"];
+const WRITES = new Set(["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "start"]);
 const GO = ["viewMine", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
-
-const leave = () => void (unsent() ? (dialog.value = { name: "signOut" }) : signOut());
 
 /** @param {string[]} ids @returns {Choice[]} */
 function choices(ids) {

@@ -20,6 +20,7 @@ export const permissions = computed(() => new Set(project.value?.permissions ?? 
 export const may = (permission) => permissions.value.has(permission);
 
 const CHOSEN = "deskwire.project";
+const SETTLED_MS = 3_000;
 const others = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire session") : null;
 others?.addEventListener("message", ({ data }) => {
   if (data === "out") forget();
@@ -46,6 +47,11 @@ const partings = new Set();
 
 /** Registers what forgets a part of what is kept here when somebody signs out. @param {() => unknown} part */
 export const parting = (part) => partings.add(part);
+
+/** What is done while there is still a session, e.g. saving what is only here. @type {Set<() => Promise<unknown>>} */
+export const lastWords = new Set();
+/** Saves what can be saved before somebody is asked whether to sign out. */
+export const settled = () => Promise.race([Promise.allSettled([...lastWords].map((each) => each())), new Promise((done) => setTimeout(done, SETTLED_MS))]);
 
 /** The project that the address names though it is not among those of the user; null for none. */
 export const missing = signal(/** @type {string|null} */ (null));
@@ -127,6 +133,7 @@ export function choose(projectId) {
  * Throws Offline or Problem, and then nothing is forgotten. @returns {Promise<void>}
  */
 export async function signOut() {
+  await settled();
   await call("DELETE", "auth/session");
   await Promise.allSettled([...partings].map((part) => part()));
   others?.postMessage("out");

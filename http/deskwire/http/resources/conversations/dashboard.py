@@ -28,6 +28,7 @@ from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
+from deskwire.http.schemas.writing import HeldMessage
 
 FOR_AGENTS: Final = Tag(
     "Conversations for agents", "Read and answer conversations as an agent, signed in as a user."
@@ -144,8 +145,8 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     operation_id="dashboardPostMessage",
     body=writing.AgentMessageBody,
     limit=LARGE,
-    answer=shapes.AgentMessage,
-    errors=("conversation_closed", "conversation_moved_on"),
+    answer=shapes.AgentMessage | HeldMessage,
+    errors=("conversation_closed", "conversation_moved_on", "held_message_limit_reached"),
     idempotent=True,
     further=(writing.look_at_reply,),
 )

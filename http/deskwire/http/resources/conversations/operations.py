@@ -29,7 +29,7 @@ from deskwire.engine.conversations.ports import CommitReader, ConversationReader
 from deskwire.engine.core.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.core.wrapper import Wrapper
+from deskwire.engine.core.wrapper import Wrapper, Wrappers
 from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.workflow import Published
@@ -75,11 +75,13 @@ async def post(
     command: PostMessage | Reply,
     shown: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     by: Doer | None = None,
+    further: Wrapper[Receipt] | None = None,
 ) -> Answer:
     """Add a message to the conversation in the path; the response is what `shown` makes of the message object.
 
     Args:
         by: who changes what is to follow the message.
+        further: what else is done in its commit.
     """
 
     def response(receipt: Receipt) -> Mapping[str, Any]:
@@ -87,9 +89,9 @@ async def post(
         return shown(receipt.message)
 
     identifier, directory = conversation_id(call), call.services.actors
-    return response(
-        await directory.ask(call.project, identifier, command, call.keeping(response, identifier), by)
-    )
+    kept: Wrapper[Receipt] | None = call.keeping(response, identifier)
+    wrapper = kept if further is None else Wrappers(kept, further)
+    return response(await directory.ask(call.project, identifier, command, wrapper, by))
 
 
 async def carry_out(call: Call[Any, Any], command: ActorCommand) -> Answer:

@@ -13,6 +13,8 @@ from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
 from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Title, WebUrl
 
+IfSequence = Annotated[int, Field(ge=0, lt=1 << 63)]
+
 
 class Content(Body):
     """The content of a message: a text, ids of uploads of the same project, or both."""

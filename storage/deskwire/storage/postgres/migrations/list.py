@@ -21,6 +21,7 @@ from deskwire.storage.postgres.schema import (
     search,
     triggers,
     workflow_ends,
+    writing,
 )
 from deskwire.storage.postgres.schema.types import typed
 
@@ -101,6 +102,7 @@ MIGRATIONS: Final = (
     ),
     Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
+    Migration("m0019_drafts_and_held_messages", "m0011_where_workflows_wait", writing.SQL),
 )
 
 RECORDS: Final = "schema_migrations"

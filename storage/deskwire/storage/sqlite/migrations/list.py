@@ -58,6 +58,7 @@ from deskwire.storage.sqlite.migrations import (
     m0046_events_of_projects,
     m0047_times_out_of_order,
     m0048_the_end_of_what_was_pruned,
+    m0049_drafts_and_held_messages,
     m0056_the_installation_of_a_database,
 )
 
@@ -112,6 +113,7 @@ SCRIPTS: Final = {
         m0046_events_of_projects,
         m0047_times_out_of_order,
         m0048_the_end_of_what_was_pruned,
+        m0049_drafts_and_held_messages,
         m0056_the_installation_of_a_database,
     )
 }

@@ -22,6 +22,7 @@ from deskwire.storage.tables.accounts.people import (
     as_user,
 )
 from deskwire.storage.tables.base import Queries
+from deskwire.storage.tables.conversations.held import HeldWrites
 
 _ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
@@ -137,7 +138,7 @@ class OrganisationReads(Queries):
         )
 
 
-class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWrites):
+class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites):
     """Changes; the methods are those of `OrganisationTransaction`."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
@@ -192,7 +193,8 @@ class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWr
             self.record_member("member.role_changed", organisation, user, before, role)
 
     def delete_membership(self, organisation: int, user: int) -> None:
-        self.record_member("member.removed", organisation, user, self.role(organisation, user), None)
+        gone = self.forget_writing(user, organisation)
+        self.record_member("member.removed", organisation, user, self.role(organisation, user), None, gone)
         self.conn.execute(
             "DELETE FROM team_members WHERE team_members.user = ? AND team IN "
             "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",
@@ -222,6 +224,7 @@ class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWr
         self.record(Deed("account.deleted", user_id, account=user))
         self.forget_in_audit(user_id)
         self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
+        self.forget_writing(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project, ProjectSettings, Role, ServerKey, User
@@ -152,12 +152,25 @@ class PeopleWrites(AuditWrites):
         self.conn.execute("UPDATE server_keys SET last_used_at = ? WHERE rowid = ?", (at, key))
 
     def record_member(
-        self, action: str, organisation: int, user: int, before: Role | None, after: Role | None
+        self,
+        action: str,
+        organisation: int,
+        user: int,
+        before: Role | None,
+        after: Role | None,
+        details: Mapping[str, int] | None = None,
     ) -> None:
-        """Record what became of a user's role."""
+        """Record what became of a user's role; `details` are numbers of what went with it."""
         (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
         self.record(
-            Deed(action, user_id, organisation=organisation, account=user, changes={"role": (before, after)})
+            Deed(
+                action,
+                user_id,
+                organisation=organisation,
+                account=user,
+                changes={"role": (before, after)},
+                details=details or {},
+            )
         )
 
     def _insert(self, table: str, **values: Any) -> int:
