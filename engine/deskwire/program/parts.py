@@ -33,6 +33,7 @@ from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.news import DeliveryNews
+from deskwire.engine.webhooks.ownership import Lapses
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
@@ -85,6 +86,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
+    lapses: Lapses
     couriers: Couriers | None
     news: DeliveryNews
     snooze_timer: SnoozeTimer
@@ -127,6 +129,7 @@ async def assemble(
     news = wiring.news(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
     couriers = wiring.couriers(here, dispatcher)
+    lapses = wiring.lapses(store, dispatcher, commits)
     follower = wiring.follower(here, events, dispatcher, commits)
     if follower is not None:
         follower.when_replaced(hub.log_replaced)
@@ -167,6 +170,7 @@ async def assemble(
         stream=stream,
         dispatcher=dispatcher,
         couriers=couriers,
+        lapses=lapses,
         news=news,
         snooze_timer=snooze_timer,
         uploads=uploads,

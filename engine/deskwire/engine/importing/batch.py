@@ -32,21 +32,29 @@ from deskwire.engine.uploads.links import Shown
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
 _NOBODY: Final = (None, None)
+_NOT_AS_USER: Final = "A machine credential writes as a user only with the permission members.manage; without an id any name is taken."
 
 
 def import_batch(
-    tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, show: Shown | None
+    tx: BatchTransaction,
+    project: Project,
+    records: Sequence[Record],
+    at: int,
+    show: Shown | None,
+    *,
+    as_users: bool = True,
 ) -> Outcome:
     """Import records at time `at` (ms); return the outcome. A refused record does not keep the others out.
 
     Args:
         show: gives attachments their URLs in events; None for an import without events.
+        as_users: whether messages may name users of the project as their authors.
 
     Raises NotFound (`project_not_found`) if the project has been removed.
     """
     if tx.project(project.id) is None:
         raise NotFound("The project has been removed.", code="project_not_found")
-    batch = _Batch(tx, project, records, at)
+    batch = _Batch(tx, project, records, at, as_users)
     for record in records:
         if isinstance(record, MessageRecord):
             batch.take_message(record)
@@ -65,12 +73,15 @@ def import_batch(
 class _Batch:
     """A batch under way: `threads` are the conversations of its records, `outcome` is their outcome."""
 
-    def __init__(self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int) -> None:
+    def __init__(
+        self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, as_users: bool
+    ) -> None:
         self.outcome = Outcome()
         self.threads: dict[str, Thread] = {}
         self._tx = tx
         self._project = project
         self._at = at
+        self._as_users = as_users
         self._member: Callable[[str], str | None] = cache(partial(tx.member_name, project.organisation))
         self._team: Callable[[str], str | None] = cache(partial(tx.team_name, project.rowid))
         messages = [record for record in records if isinstance(record, MessageRecord)]
@@ -189,6 +200,8 @@ class _Batch:
             if name is None:
                 message = "There is no such user in this project; without an id any name is taken."
                 return _NOBODY, (Problem("/author/id", "unknown", message),)
+            if not self._as_users:
+                return _NOBODY, (Problem("/author/id", "not_allowed", _NOT_AS_USER),)
             return (record.author_id, record.author_name or name), ()
         return (record.author_id, record.author_name), ()
 

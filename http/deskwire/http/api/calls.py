@@ -199,10 +199,12 @@ class Caller(Struct, frozen=True):
             return self.machine.permissions
         return EVERY_PERMISSION if self.user is None else PERMISSIONS[self.role or "viewer"]
 
-    def require(self, permission: str) -> None:
-        """Raise Forbidden if the caller lacks this permission."""
-        if permission not in self.permissions:
-            raise Forbidden(f"This needs the permission {permission}.")
+    def require(self, *permissions: str) -> None:
+        """Raise Forbidden naming each of these permissions that the caller lacks."""
+        lacking = [each for each in permissions if each not in self.permissions]
+        if lacking:
+            noun = "permission" if len(lacking) == 1 else "permissions"
+            raise Forbidden(f"This needs the {noun} {', '.join(lacking)}.")
 
     def require_person(self, what: str) -> None:
         """Raise PersonRequired for a machine, if `what` was asked for."""

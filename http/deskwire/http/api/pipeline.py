@@ -50,6 +50,7 @@ from deskwire.http.api.input.decoding import decoded
 from deskwire.http.api.input.headers import Fields, single
 from deskwire.http.api.input.partial import refusal_with_all, what_fits
 from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_body, parse_query
+from deskwire.http.api.output.concealing import concealed
 from deskwire.http.api.output.lines import line_of
 from deskwire.http.api.output.packing import LEAST, PACKED, VARY, packed, takes_gzip
 from deskwire.http.api.problems import PROBLEM, problem, refusal
@@ -259,7 +260,8 @@ class _Exchange:
             load.begin(self._who)
             try:
                 answer = answered(route, call, key)
-                return await (self._relied_on(answer) if route.outdates else answer)
+                known = await (self._relied_on(answer) if route.outdates else answer)
+                return known if caller.machine is None else concealed(known, caller.permissions)
             finally:
                 load.end(self._who)
         except Invalid as refused:

@@ -49,6 +49,9 @@ from deskwire.http.resources.conversations.requests import (
 P = TypeVar("P", bound=Paged)
 M = TypeVar("M", bound=MessageList)
 
+WRITE_AS_USER: Final = "members.manage"
+"""The permission without which a machine credential can't write in the name of a user of the project."""
+
 NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 

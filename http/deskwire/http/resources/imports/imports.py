@@ -25,6 +25,7 @@ from deskwire.http.api.input.ndjson import Line, Lines
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.problems import cut, named
 from deskwire.http.api.routing import Routes, Tag, s2s
+from deskwire.http.resources.conversations.operations import WRITE_AS_USER
 from deskwire.http.resources.imports.lines import (
     LINE_BYTES,
     ExternalId,
@@ -38,7 +39,7 @@ from deskwire.http.server.steady_body import Steady
 
 routes = Routes(
     Tag("Imports", "Import conversations and their messages from another service, in bulk."),
-    s2s("projects.manage"),
+    s2s("projects.manage", "conversations.manage", "conversations.reply"),
 )
 
 TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -100,6 +101,8 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     A line that can't be imported is named in the response, and the other lines are imported all the same. Every
     conversation and message has an id of yours. An id that was imported before changes nothing, so after a broken
     connection you can send the same lines again.
+
+    A machine credential needs the permission `members.manage`, too, for messages whose author is a user of this service.
     """
     _check(call.incoming.headers)
     with call.services.admission.importing(call.project.rowid):
@@ -114,6 +117,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
 @routes.add(
     "GET",
     "/s2s/import/conversation",
+    s2s("projects.manage", "conversations.read"),
     operation_id="findImported",
     query=ExternalQuery,
     answer=conversation_shapes.Conversation,
@@ -133,6 +137,7 @@ class Intake:
 
     def __init__(self, call: Call[Any, ImportQuery]) -> None:
         self._project = call.project
+        self._as_users = call.access.machine is None or WRITE_AS_USER in call.access.permissions
         self._load = call.services.admission
         self._store = call.services.store
         self._clock = call.services.clock
@@ -171,9 +176,11 @@ class Intake:
         if not self._records:
             return
         records, self._records, self._bytes = self._records, [], 0
-        project, at, show = self._project, self._clock(), self._show
+        project, at, show, as_users = self._project, self._clock(), self._show, self._as_users
         began = trio.current_time()
-        outcome = await self._store.write(lambda tx: import_batch(tx, project, records, at, show))
+        outcome = await self._store.write(
+            lambda tx: import_batch(tx, project, records, at, show, as_users=as_users)
+        )
         if self._others:  # they get as much time
             await trio.sleep(trio.current_time() - began)
         self._imported += outcome.imported
