@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Final
 
+from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.audit.deeds import imported
 from deskwire.engine.contacts.contact import Contact
@@ -83,6 +84,9 @@ class _Batch:
         self._at = at
         self._as_users = as_users
         self._member: Callable[[str], str | None] = cache(partial(tx.member_name, project.organisation))
+        self._user_to_assign: Callable[[str], tuple[str | None, Problem | None]] = cache(
+            lambda user_id: user_to_assign(tx, project.organisation, user_id, "/assignee/id")
+        )
         self._team: Callable[[str], str | None] = cache(partial(tx.team_name, project.rowid))
         messages = [record for record in records if isinstance(record, MessageRecord)]
         self._ids = iter(fresh_ids("msg", at, len(messages)))
@@ -183,10 +187,14 @@ class _Batch:
         if record.assignee is None:
             return None, ()
         kind, assignee_id = record.assignee
-        name = self._member(assignee_id) if kind == "user" else self._team(assignee_id)
+        if kind == "user":
+            name, problem = self._user_to_assign(assignee_id)
+        else:
+            name = self._team(assignee_id)
+            problem = Problem("/assignee/id", "unknown", "There is no such team in this project.")
         if name is None:
-            message = f"There is no such {kind} in this project."
-            return None, (Problem("/assignee/id", "unknown", message),)
+            assert problem is not None
+            return None, (problem,)
         return Assignee(kind, assignee_id, name), ()
 
     def _author(
