@@ -212,6 +212,22 @@ def good_until(reader: StandingReader, name: str, now: int, permission: str | No
     return end if now < end else 0
 
 
+def check_still_good(reader: MachineReader, name: str, permissions: Iterable[str], now: int) -> None:
+    """Check the credential of a call that has gone on for a while.
+
+    Args:
+        name: the one that `check_good` has returned when the call began.
+        permissions: those that the call needs.
+
+    Raises Unauthenticated if the credential has ended, Forbidden if it has lost a permission.
+    """
+    machine = machine_of(reader, name.partition(_GENERATION)[0], None)
+    check_in_force(machine, now)
+    lacking = sorted({*permissions} - machine.permissions)
+    if lacking:
+        raise Forbidden(f"The machine credential no longer has the permission {', '.join(lacking)}.")
+
+
 def is_machine(name: str) -> bool:
     """Tell whether a name that authorizes something is a machine credential's, and not a server key's."""
     return _GENERATION in name

@@ -18,9 +18,10 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
 from deskwire.engine.idempotency.once import Keeping, Once
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Store, Transaction
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.machines import WhileGood
 from deskwire.http.api.services import Services
 
 T = TypeVar("T")
@@ -132,6 +133,17 @@ class Call(Struct, Generic[B, Q], frozen=True):
         """Return the same call, whose store writes in its name; or in that of a user who has just proved to be one."""
         by = self.by if user is None else replace(self.by, actor=Actor("user", user.id))
         return replace(self, services=self.services.signed(by))
+
+    @property
+    def while_good(self) -> Store:
+        """The store for reading what is sent piece by piece: it refuses to go on when a machine credential has ended.
+
+        Its reads raise Unauthenticated, and Forbidden if the credential has lost a permission that it had at first.
+        """
+        machine, services = self.access.machine, self.services
+        if machine is None:
+            return services.store
+        return WhileGood(services.store, self.access.authorizes_as, machine.permissions, services.clock)
 
     @property
     def project(self) -> Project:

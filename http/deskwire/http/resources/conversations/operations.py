@@ -49,6 +49,8 @@ from deskwire.http.resources.conversations.requests import (
 P = TypeVar("P", bound=Paged)
 M = TypeVar("M", bound=MessageList)
 
+_READ: Final = "conversations.read"
+
 WRITE_AS_USER: Final = "members.manage"
 """The permission without which a machine credential can't write in the name of a user of the project."""
 
@@ -148,12 +150,19 @@ async def list_conversations(call: Call[Any, P], criteria: ConversationFilter) -
 async def attached(
     call: Call[Any, Any], upload_ids: list[str], pointer: str
 ) -> tuple[tuple[Attachment, ...], list[Problem]]:
-    """Return the attachments of a message, and the problems with them: an unknown upload, one given twice."""
+    """Return the attachments of a message, and the problems with them: an unknown upload, one given twice.
+
+    Raises Forbidden for a file of another message, whose link the answer would have, if the caller may not read it there.
+    """
     if not upload_ids:
         return (), []
     uploads = await call.services.store.read(
         Inline(lambda reader: _uploads(reader, call.project, upload_ids))
     )
+    if _READ not in call.access.permissions:
+        known_ids = [each.id for each in uploads if each is not None]
+        if await call.services.store.read(Inline(lambda reader: any(map(reader.is_attached, known_ids)))):
+            call.access.require(_READ)
     problems: list[Problem] = []
     for index, (upload_id, upload) in enumerate(zip(upload_ids, uploads, strict=True)):
         place = f"{pointer}/attachments/{index}"

@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 import trio
 
+from deskwire.engine.accounts.machines import check_still_good
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
@@ -17,8 +18,8 @@ from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.core.errors import UnsupportedMediaType
 from deskwire.engine.core.store import Inline
 from deskwire.engine.importing.batch import import_batch
-from deskwire.engine.importing.records import Kind, Record, Refusal
-from deskwire.engine.ports import Reader
+from deskwire.engine.importing.records import Kind, Outcome, Record, Refusal
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.headers import Fields, mimetype_of
 from deskwire.http.api.input.ndjson import Line, Lines
@@ -37,9 +38,11 @@ from deskwire.http.schemas import conversations as conversation_shapes
 from deskwire.http.schemas import imports as shapes
 from deskwire.http.server.steady_body import Steady
 
+_NEEDED: Final = ("projects.manage", "conversations.manage", "conversations.reply")
+
 routes = Routes(
     Tag("Imports", "Import conversations and their messages from another service, in bulk."),
-    s2s("projects.manage", "conversations.manage", "conversations.reply"),
+    s2s(*_NEEDED),
 )
 
 TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -137,6 +140,7 @@ class Intake:
 
     def __init__(self, call: Call[Any, ImportQuery]) -> None:
         self._project = call.project
+        self._credential = None if call.access.machine is None else call.access.authorizes_as
         self._as_users = call.access.machine is None or WRITE_AS_USER in call.access.permissions
         self._load = call.services.admission
         self._store = call.services.store
@@ -172,15 +176,19 @@ class Intake:
                     await self.commit()
 
     async def commit(self) -> None:
-        """Commit the records read so far. Raises Unavailable and NotFound."""
+        """Commit the records read so far. Raises Unavailable, NotFound, and Unauthenticated or Forbidden."""
         if not self._records:
             return
         records, self._records, self._bytes = self._records, [], 0
         project, at, show, as_users = self._project, self._clock(), self._show, self._as_users
         began = trio.current_time()
-        outcome = await self._store.write(
-            lambda tx: import_batch(tx, project, records, at, show, as_users=as_users)
-        )
+
+        def job(tx: Transaction) -> Outcome:
+            if self._credential is not None:  # it may have ended since the import began
+                check_still_good(tx, self._credential, _NEEDED, at)
+            return import_batch(tx, project, records, at, show, as_users=as_users)
+
+        outcome = await self._store.write(job)
         if self._others:  # they get as much time
             await trio.sleep(trio.current_time() - began)
         self._imported += outcome.imported

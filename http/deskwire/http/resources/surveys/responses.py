@@ -149,7 +149,7 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
 
     criteria = await _criteria(call)
     survey, shown = await call.services.store.read(head)
-    pieces = _exported(call.services.store, survey.rowid, criteria, shown)
+    pieces = _exported(call.while_good, survey.rowid, criteria, shown)
     disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)
 
