@@ -93,7 +93,7 @@ class Access(Struct, frozen=True):
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """All permissions that are needed, `permission` first."""
+        """The permissions that are needed, `permission` first."""
         return (*(() if self.permission is None else (self.permission,)), *self.also)
 
 
