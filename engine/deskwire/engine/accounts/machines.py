@@ -324,6 +324,7 @@ def revoke_machine(
 
 def settle(tx: MachineTransaction, at: int) -> int:
     """Bring credentials that older programs let others make within what these have; return the number of changed ones."""
+    tx.one_node_at_a_time()
     changed = 0
     for child, parent in _strays(tx):
         changed += 1

@@ -72,6 +72,7 @@ def lapsed_reason(endpoint: Endpoint, machine: Machine | None, now: int) -> str 
 
 def disable_lapsed(tx: OwnedTransaction, project: int | None, now: int) -> list[Endpoint]:
     """Disable the endpoints of a project, or of all, whose credentials no longer let them deliver; return them."""
+    tx.one_node_at_a_time()  # else two nodes would both see it enabled, and tell of it twice
     lapsed: list[Endpoint] = []
     for endpoint in tx.endpoints(project):
         reason = _reason(tx, endpoint, now) if endpoint.status == "enabled" else None
