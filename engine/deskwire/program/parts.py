@@ -34,6 +34,7 @@ from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.news import DeliveryNews
+from deskwire.engine.webhooks.ownership import Lapses
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
@@ -86,6 +87,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
+    lapses: Lapses
     couriers: Couriers | None
     news: DeliveryNews
     writing: WritingEvents
@@ -129,6 +131,7 @@ async def assemble(
     news = wiring.news(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
     couriers = wiring.couriers(here, dispatcher)
+    lapses = wiring.lapses(store, dispatcher, commits)
     follower = wiring.follower(here, events, dispatcher, commits)
     if follower is not None:
         follower.when_replaced(hub.log_replaced)
@@ -169,6 +172,7 @@ async def assemble(
         stream=stream,
         dispatcher=dispatcher,
         couriers=couriers,
+        lapses=lapses,
         news=news,
         writing=wiring.writing_events(here, agents, uploads.links, commits),
         snooze_timer=snooze_timer,

@@ -181,7 +181,9 @@ async def serve(
         on_duty = here.cluster.on_duty
         nodes.forget_with_others(parts)
         async with leased(here.membership), trio.open_nursery() as outgoing:
+            await parts.lapses.begin()
             await outgoing.start(parts.dispatcher.run)
+            outgoing.start_soon(kept_running, "webhooks.lapses", parts.lapses.run)
             if parts.couriers is not None:
                 outgoing.start_soon(kept_running, "webhooks.couriers", parts.couriers.run)
                 outgoing.start_soon(kept_running, "webhooks.clearing", partial(on_duty, parts.couriers.clear))

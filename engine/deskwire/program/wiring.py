@@ -16,6 +16,8 @@ from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.sessions import Life
 from deskwire.engine.agents.passing import passing
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -53,6 +55,7 @@ from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
 from deskwire.engine.webhooks.http.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.webhooks.news import DeliveryNews
+from deskwire.engine.webhooks.ownership import Lapses
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.admission import Admission
@@ -213,6 +216,18 @@ def dispatcher(
         note=news.note,
         cluster=cluster,
     )
+
+
+def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -> Lapses:
+    """Return the task that disables endpoints whose machine credentials have ended."""
+
+    def stop(endpoint: int) -> None:
+        if dispatcher.delivers_to(endpoint):
+            dispatcher.remove(endpoint)
+
+    made = Lapses(lambda at: InNameOf(By(Actor("system"), at), store), wall_clock, stop)
+    made.follow(commits)
+    return made
 
 
 def couriers(here: Opened, dispatcher: Dispatcher) -> Couriers | None:

@@ -72,6 +72,23 @@ ANY: Final = frozenset(
 )
 """What a machine without any permission may read: its project, and that it has none."""
 
+_EXPORT: Final = ("contacts.read", "conversations.read", "memory.read", "surveys.read", "tickets.read")
+_WORKFLOW: Final = ("conversations.manage", "conversations.reply")
+
+ALSO: Final = {
+    "GET /v3/contacts/{contactId}/export": _EXPORT,
+    "GET /v3/s2s/contacts/{userId}/export": _EXPORT,
+    "GET /v3/s2s/import/conversation": ("conversations.read",),
+    "POST /v3/s2s/import": ("conversations.manage", "conversations.reply"),
+    "POST /v3/conversations/{conversationId}/messages/{messageId}/redact": ("conversations.read",),
+    "POST /v3/s2s/conversations/{conversationId}/messages/{messageId}/redact": ("conversations.read",),
+    "POST /v3/conversations/{conversationId}/voice-reply": ("conversations.read",),
+    "POST /v3/tickets/{ticketId}/voice-reply": ("conversations.read", "tickets.read"),
+    "POST /v3/workflows": _WORKFLOW,
+    "PATCH /v3/workflows/{workflowId}": _WORKFLOW,
+}
+"""Routes that reach what another permission is about, and need that, too; of people as of machines."""
+
 READS_USER: Final = frozenset(
     {
         "accounts/credentials._maker",

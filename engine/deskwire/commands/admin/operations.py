@@ -12,7 +12,7 @@ from deskwire.commands.admin.looks import account_view, organisation_view
 from deskwire.commands.admin.naming import organisation_named, project_named, user_named
 from deskwire.engine.accounts import machines, members, organisations, projects
 from deskwire.engine.accounts.identity.guessable import hash_chosen
-from deskwire.engine.accounts.machines import machine_view, new_secret
+from deskwire.engine.accounts.machines import Machine, machine_view, new_secret
 from deskwire.engine.accounts.members import Newcomer, member_view, user_view, with_password
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.projects import key_view, project_view
@@ -23,6 +23,7 @@ from deskwire.engine.core.errors import BadRequest, DomainError, Forbidden, Inva
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
+from deskwire.engine.webhooks.ownership import disable_lapsed
 from deskwire.http.api.input.validation import parse_body
 from deskwire.http.resources.accounts.credentials import check_end, new_machine
 from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
@@ -227,8 +228,13 @@ async def rotate_credential(context: AdminContext, order: orders.CredentialRotat
 async def revoke_credential(context: AdminContext, order: orders.CredentialName) -> Result:
     """Let a machine credential be used no more."""
     now = context.clock()
-    machine = await context.store.write(lambda tx: machines.revoke_machine(tx, order.credential, None, now))
-    return machine_view(machine, now)
+
+    def revoke(tx: Transaction) -> Machine:
+        revoked = machines.revoke_machine(tx, order.credential, None, now)
+        disable_lapsed(tx, revoked[0].project.rowid, now)
+        return revoked[0]
+
+    return machine_view(await context.store.write(revoke), now)
 
 
 @operation("secret.rotate", orders.SecretRotation)

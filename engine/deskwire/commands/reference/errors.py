@@ -457,6 +457,8 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "unchanged": "The new password is the present one.",
     "merged": "The contact was merged into another one before.",
     "same": "A contact can't be merged into itself.",
+    "viewer": "The user is a viewer, who can't be given conversations and tickets.",
+    "beyond_maker": "The credential that has created this one lacks a permission that it would get.",
     "unknown": "The project has no object, or the organisation no user, with this id.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",

@@ -42,6 +42,9 @@ class AccountReader(Protocol):
     def member_name(self, organisation: int, user_id: str) -> str | None:
         """Return the name of a user of the organisation."""
 
+    def assignee_name(self, organisation: int, user_id: str) -> str | None:
+        """Return the name of a user of the organisation who can be given conversations and tickets: no viewer's."""
+
 
 class AccountTransaction(AccountReader, Protocol):
     """Changes of projects, server keys and users."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Final
 
+from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.audit.deeds import imported
 from deskwire.engine.contacts.contact import Contact
@@ -32,21 +33,29 @@ from deskwire.engine.uploads.links import Shown
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
 _NOBODY: Final = (None, None)
+_NOT_AS_USER: Final = "A machine credential writes as a user only with the permission members.manage; without an id any name is taken."
 
 
 def import_batch(
-    tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, show: Shown | None
+    tx: BatchTransaction,
+    project: Project,
+    records: Sequence[Record],
+    at: int,
+    show: Shown | None,
+    *,
+    as_users: bool = True,
 ) -> Outcome:
     """Import records at time `at` (ms); return the outcome. A refused record does not keep the others out.
 
     Args:
         show: gives attachments their URLs in events; None for an import without events.
+        as_users: whether messages may name users of the project as their authors.
 
     Raises NotFound (`project_not_found`) if the project has been removed.
     """
     if tx.project(project.id) is None:
         raise NotFound("The project has been removed.", code="project_not_found")
-    batch = _Batch(tx, project, records, at)
+    batch = _Batch(tx, project, records, at, as_users)
     for record in records:
         if isinstance(record, MessageRecord):
             batch.take_message(record)
@@ -65,13 +74,19 @@ def import_batch(
 class _Batch:
     """A batch under way: `threads` are the conversations of its records, `outcome` is their outcome."""
 
-    def __init__(self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int) -> None:
+    def __init__(
+        self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, as_users: bool
+    ) -> None:
         self.outcome = Outcome()
         self.threads: dict[str, Thread] = {}
         self._tx = tx
         self._project = project
         self._at = at
+        self._as_users = as_users
         self._member: Callable[[str], str | None] = cache(partial(tx.member_name, project.organisation))
+        self._user_to_assign: Callable[[str], tuple[str | None, Problem | None]] = cache(
+            lambda user_id: user_to_assign(tx, project.organisation, user_id, "/assignee/id")
+        )
         self._team: Callable[[str], str | None] = cache(partial(tx.team_name, project.rowid))
         messages = [record for record in records if isinstance(record, MessageRecord)]
         self._ids = iter(fresh_ids("msg", at, len(messages)))
@@ -172,10 +187,14 @@ class _Batch:
         if record.assignee is None:
             return None, ()
         kind, assignee_id = record.assignee
-        name = self._member(assignee_id) if kind == "user" else self._team(assignee_id)
+        if kind == "user":
+            name, problem = self._user_to_assign(assignee_id)
+        else:
+            name = self._team(assignee_id)
+            problem = Problem("/assignee/id", "unknown", "There is no such team in this project.")
         if name is None:
-            message = f"There is no such {kind} in this project."
-            return None, (Problem("/assignee/id", "unknown", message),)
+            assert problem is not None
+            return None, (problem,)
         return Assignee(kind, assignee_id, name), ()
 
     def _author(
@@ -189,6 +208,8 @@ class _Batch:
             if name is None:
                 message = "There is no such user in this project; without an id any name is taken."
                 return _NOBODY, (Problem("/author/id", "unknown", message),)
+            if not self._as_users:
+                return _NOBODY, (Problem("/author/id", "not_allowed", _NOT_AS_USER),)
             return (record.author_id, record.author_name or name), ()
         return (record.author_id, record.author_name), ()
 

@@ -23,7 +23,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.endpoint import NOT_ASKED, Endpoint, may_have
+from deskwire.engine.webhooks.endpoint import Endpoint, may_have, withheld_reason
 from deskwire.engine.webhooks.queue.outage import Outage
 from deskwire.engine.webhooks.queue.slots import AttemptSlots
 from deskwire.engine.webhooks.recorder import Recorder, Result
@@ -304,7 +304,7 @@ class EndpointWorker(Sender):
             partial(outbox.as_it_is, position), partial(self._withheld, delivery), probe=probe
         )
         if made is None:  # of what is erased the row is gone, so nothing is stored
-            reason = None if may_have(self.endpoint, delivery.event.type) else NOT_ASKED
+            reason = withheld_reason(self.endpoint, delivery.event.type)
             return Result(delivery, None, Ended("skipped", reason), self._context.clock())
         attempt, follows = made
         outbox.backlog.answered(position, trio.current_time(), well=attempt.error is None)

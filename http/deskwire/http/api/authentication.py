@@ -95,11 +95,11 @@ async def admit(services: Services, access: Access, request: Asking) -> Caller:
 
 
 def require_permission(access: Access, caller: Caller) -> None:
-    """Raise Forbidden if the caller's role or credential lacks the route's permission, or a machine is none for the route."""
+    """Raise Forbidden if the caller lacks a permission of the route, or is a machine where only people are callers."""
     if caller.machine is not None and not access.machines:
         raise server_key_required() if access.kind == "server_key" else PersonRequired
     if access.permission is not None:
-        caller.require(access.permission)
+        caller.require(*access.permissions)
 
 
 async def _machine(services: Services, access: Access, request: Asking, secret: str) -> Caller:

@@ -18,9 +18,10 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
 from deskwire.engine.idempotency.once import Keeping, Once
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Store, Transaction
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.machines import WhileGood
 from deskwire.http.api.services import Services
 
 T = TypeVar("T")
@@ -134,6 +135,17 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return replace(self, services=self.services.signed(by))
 
     @property
+    def while_good(self) -> Store:
+        """The store for reading what is sent piece by piece: it refuses to go on when a machine credential has ended.
+
+        Its reads raise Unauthenticated, and Forbidden if the credential has lost a permission that it had at first.
+        """
+        machine, services = self.access.machine, self.services
+        if machine is None:
+            return services.store
+        return WhileGood(services.store, self.access.authorizes_as, machine.permissions, services.clock)
+
+    @property
     def project(self) -> Project:
         """The project of the credential or the `project` header."""
         assert self.access.project is not None, "the route's access has no project"
@@ -199,10 +211,12 @@ class Caller(Struct, frozen=True):
             return self.machine.permissions
         return EVERY_PERMISSION if self.user is None else PERMISSIONS[self.role or "viewer"]
 
-    def require(self, permission: str) -> None:
-        """Raise Forbidden if the caller lacks this permission."""
-        if permission not in self.permissions:
-            raise Forbidden(f"This needs the permission {permission}.")
+    def require(self, *permissions: str) -> None:
+        """Raise Forbidden naming each of these permissions that the caller lacks."""
+        lacking = [each for each in permissions if each not in self.permissions]
+        if lacking:
+            noun = "permission" if len(lacking) == 1 else "permissions"
+            raise Forbidden(f"This needs the {noun} {', '.join(lacking)}.")
 
     def require_person(self, what: str) -> None:
         """Raise PersonRequired for a machine, if `what` was asked for."""

@@ -18,6 +18,7 @@ from deskwire.engine.core.errors import (
     BadRequest,
     Conflict,
     DomainError,
+    Forbidden,
     Invalid,
     NotFound,
     Problem,
@@ -50,6 +51,7 @@ from deskwire.http.api.input.decoding import decoded
 from deskwire.http.api.input.headers import Fields, single
 from deskwire.http.api.input.partial import refusal_with_all, what_fits
 from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_body, parse_query
+from deskwire.http.api.output.concealing import concealed
 from deskwire.http.api.output.lines import line_of
 from deskwire.http.api.output.packing import LEAST, PACKED, VARY, packed, takes_gzip
 from deskwire.http.api.problems import PROBLEM, problem, refusal
@@ -259,7 +261,8 @@ class _Exchange:
             load.begin(self._who)
             try:
                 answer = answered(route, call, key)
-                return await (self._relied_on(answer) if route.outdates else answer)
+                known = await (self._relied_on(answer) if route.outdates else answer)
+                return known if caller.machine is None else self._guarded(known, caller)
             finally:
                 load.end(self._who)
         except Invalid as refused:
@@ -272,6 +275,21 @@ class _Exchange:
             tenant.waiting = False
             if self._taken:
                 load.leave(self._who, self._taken, stranger=self._stranger)
+
+    def _guarded(self, answer: Answer, caller: Caller) -> Answer:
+        """Return the answer without what a machine may not see; one that is streamed ends when the credential does."""
+        if isinstance(answer, Streamed):
+            return replace(answer, pieces=self._until_refused(answer.pieces))
+        return concealed(answer, caller.permissions)
+
+    async def _until_refused(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the pieces; if the caller loses its right in between, end the connection, so that the rest is seen to be missing."""
+        try:
+            async for piece in pieces:
+                yield piece
+        except (Forbidden, Unauthenticated) as ended:
+            log.info("http.cut_off", request_id=self._request.id, reason=ended.reason)
+            self._request.drop()
 
     async def _relied_on(self, answer: Awaitable[Answer]) -> Answer:
         """Return the answer once no node remembers anything else; so, too, the refusal of what an earlier call has done."""

@@ -109,7 +109,7 @@ def _exported(call: Call[Body, ExportQuery], kind: Kind) -> Answer:
     show = partial(services.uploads.links.shown, now=now)
     since = None if call.query.cursor is None else _mark(call.query.cursor, number)
     wanted = Wanted(project, kind, show, since, call.query.updated_since)
-    lines = ProjectExport(services.store, wanted, now).lines(
+    lines = ProjectExport(call.while_good, wanted, now).lines(
         lambda mark: encode_cursor(number, mark.at, as_of=mark.event_id)
     )
     disposition = {"Content-Disposition": f'attachment; filename="{project.id}-{kind}.ndjson"'}

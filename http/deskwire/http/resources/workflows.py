@@ -34,7 +34,9 @@ routes = Routes(
 )
 ONE: Final = "/workflows/<workflow_id>"
 READ: Final = dashboard("conversations.read")
-MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
+DELETE: Final = dashboard("projects.manage")
+MANAGE: Final = dashboard("projects.manage", "conversations.manage", "conversations.reply")
+"""Ours: a workflow speaks to every customer of the project (ADR 20), and it does what these permissions allow."""
 
 
 class WorkflowDraft(Body):
@@ -168,7 +170,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 @routes.add(
     "DELETE",
     ONE,
-    MANAGE,
+    DELETE,
     operation_id="deleteWorkflow",
     tells="workflows",
     answer=Deleted,

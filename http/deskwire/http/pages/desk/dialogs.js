@@ -6,7 +6,7 @@ import { Avatar, Button, Icon, cx, dialog, lazy } from "./parts.js";
 import { Dialog } from "./dialog.js";
 import { row } from "./store.js";
 import { tags } from "./conversation.js";
-import { people, user } from "./session.js";
+import { assignable, people, user } from "./session.js";
 import { assign, snooze, tag, times } from "./actions.js";
 
 const Palette = lazy(() => import("./palette.js"), "Palette");
@@ -41,7 +41,7 @@ function Chooser({ label, options, empty, q, type }) {
 /** @param {{ids: string[]}} props */
 function Assign({ ids }) {
   const [q, setQ] = useState("");
-  const { users, teams } = people();
+  const [users, { teams }] = [assignable(), people()];
   const now = row(ids[0] ?? "")?.assignee?.id;
   const give = (/** @type {any} */ to) => () => (close(), assign(ids, to));
   const all = [

@@ -5,7 +5,7 @@ import { t } from "./later-texts.js";
 import { Avatar, Icon, Kbd, dialog } from "./parts.js";
 import { Dialog } from "./dialog.js";
 import { row } from "./store.js";
-import { go, people, user } from "./session.js";
+import { assignable, go, people, user } from "./session.js";
 import { leave } from "./app.js";
 import { COMMANDS, run } from "./keys.js";
 import { show } from "./list.js";
@@ -32,7 +32,7 @@ function choices(ids) {
     list.filter((id) => writes || !WRITES.has(id)).filter((id) => !(one && ((id === "close" && one.status === "CLOSED") || (id === "reopen" && one.status === "OPEN"))))
       .map((id) => ({ group, label: names[id] ?? id, icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void run(id) }));
   const here = ids.length ? from(HERE, ids.length > 1 ? t.palette.selection(ids.length) : t.palette.here) : [];
-  const { users, teams } = people();
+  const [users, { teams }] = [assignable(), people()];
   const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => (show({ key: "team", team: each.id }), go("")) }));
   const beside = pages().map((each) => ({ group: t.palette.go, label: each.title, icon: each.icon, press: () => go(each.path) }));
   const whom = !ids.length || !writes ? [] : [

@@ -27,18 +27,20 @@ others?.addEventListener("message", ({ data }) => {
   else void begin().catch(() => {});
 });
 
-/** @typedef {{users: {id: string, name: string}[], teams: {id: string, name: string}[]}} People */
+/** @typedef {{users: {id: string, name: string, role?: string}[], teams: {id: string, name: string}[]}} People */
 /** @type {Resource<People>} */
 const everybody = new Resource(async () => {
   const chosen = project.peek();
   if (!chosen) return { users: [], teams: [] };
   const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), all("teams")]);
-  const named = (/** @type {any} */ { id, name, user }) => ({ id: user?.id ?? id, name: user?.name ?? name });
+  const named = (/** @type {any} */ { id, name, user, role }) => ({ id: user?.id ?? id, name: user?.name ?? name, role });
   return { users: users.map(named), teams: teams.map(named) };
 }, { users: [], teams: [] });
 
-/** The members of the organisation and the teams, to assign to; the first read loads them. Reads a signal. @returns {People} */
+/** The members of the organisation and the teams; the first read loads them. Reads a signal. @returns {People} */
 export const people = () => everybody.value;
+/** The users that conversations and tickets can be given to: viewers can't work on them. */
+export const assignable = () => everybody.value.users.filter((each) => each.role !== "viewer");
 /** Loads them anew. */
 export const reloadPeople = () => everybody.load();
 

@@ -158,7 +158,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/messages/<message_id>/redact",
-    _MANAGE,
+    dashboard("conversations.manage", "conversations.read"),
     operation_id="dashboardRedactMessage",
     body=RedactBody,
     limit=MEDIUM,

@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 import trio
 
+from deskwire.engine.accounts.machines import check_still_good
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
@@ -17,14 +18,15 @@ from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.core.errors import UnsupportedMediaType
 from deskwire.engine.core.store import Inline
 from deskwire.engine.importing.batch import import_batch
-from deskwire.engine.importing.records import Kind, Record, Refusal
-from deskwire.engine.ports import Reader
+from deskwire.engine.importing.records import Kind, Outcome, Record, Refusal
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.headers import Fields, mimetype_of
 from deskwire.http.api.input.ndjson import Line, Lines
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.problems import cut, named
 from deskwire.http.api.routing import Routes, Tag, s2s
+from deskwire.http.resources.conversations.operations import WRITE_AS_USER
 from deskwire.http.resources.imports.lines import (
     LINE_BYTES,
     ExternalId,
@@ -36,9 +38,11 @@ from deskwire.http.schemas import conversations as conversation_shapes
 from deskwire.http.schemas import imports as shapes
 from deskwire.http.server.steady_body import Steady
 
+_NEEDED: Final = ("projects.manage", "conversations.manage", "conversations.reply")
+
 routes = Routes(
     Tag("Imports", "Import conversations and their messages from another service, in bulk."),
-    s2s("projects.manage"),
+    s2s(*_NEEDED),
 )
 
 TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -100,6 +104,8 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     A line that can't be imported is named in the response, and the other lines are imported all the same. Every
     conversation and message has an id of yours. An id that was imported before changes nothing, so after a broken
     connection you can send the same lines again.
+
+    A machine credential needs the permission `members.manage`, too, for messages whose author is a user of this service.
     """
     _check(call.incoming.headers)
     with call.services.admission.importing(call.project.rowid):
@@ -114,6 +120,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
 @routes.add(
     "GET",
     "/s2s/import/conversation",
+    s2s("projects.manage", "conversations.read"),
     operation_id="findImported",
     query=ExternalQuery,
     answer=conversation_shapes.Conversation,
@@ -133,6 +140,8 @@ class Intake:
 
     def __init__(self, call: Call[Any, ImportQuery]) -> None:
         self._project = call.project
+        self._credential = None if call.access.machine is None else call.access.authorizes_as
+        self._as_users = call.access.machine is None or WRITE_AS_USER in call.access.permissions
         self._load = call.services.admission
         self._store = call.services.store
         self._clock = call.services.clock
@@ -167,13 +176,19 @@ class Intake:
                     await self.commit()
 
     async def commit(self) -> None:
-        """Commit the records read so far. Raises Unavailable and NotFound."""
+        """Commit the records read so far. Raises Unavailable, NotFound, and Unauthenticated or Forbidden."""
         if not self._records:
             return
         records, self._records, self._bytes = self._records, [], 0
-        project, at, show = self._project, self._clock(), self._show
+        project, at, show, as_users = self._project, self._clock(), self._show, self._as_users
         began = trio.current_time()
-        outcome = await self._store.write(lambda tx: import_batch(tx, project, records, at, show))
+
+        def job(tx: Transaction) -> Outcome:
+            if self._credential is not None:  # it may have ended since the import began
+                check_still_good(tx, self._credential, _NEEDED, at)
+            return import_batch(tx, project, records, at, show, as_users=as_users)
+
+        outcome = await self._store.write(job)
         if self._others:  # they get as much time
             await trio.sleep(trio.current_time() - began)
         self._imported += outcome.imported

@@ -28,6 +28,7 @@ from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s
+from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations.s2s import ContactBody
 from deskwire.http.resources.somebody import contact_named
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
@@ -148,7 +149,7 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
 
     criteria = await _criteria(call)
     survey, shown = await call.services.store.read(head)
-    pieces = _exported(call.services.store, survey.rowid, criteria, shown)
+    pieces = _exported(call.while_good, survey.rowid, criteria, shown)
     disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)
 
@@ -210,7 +211,12 @@ def _store(tx: Transaction, call: Call[SurveyResponseBody, Query], response: Res
     given = call.body.contact
     if given is not None:
         identity = {name: getattr(given, name) for name in given.model_fields_set - {"user_id"}}
-        contact = put_contact(tx, call.project, ContactRef(given.user_id, identity), response.created_at)
+        contact = put_contact(
+            tx,
+            call.project,
+            ContactRef(given.user_id, identity, may_change=may_change_contacts(call)),
+            response.created_at,
+        )
         response = replace(response, contact=contact.rowid, user_id=contact.user_id)
     view = response_view(survey, tx.insert_response(survey.rowid, response))
     draft, lane = response_created(survey.id, response.version, view), response_lane(response.id)

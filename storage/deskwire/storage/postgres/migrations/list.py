@@ -18,6 +18,7 @@ from deskwire.storage.postgres.schema import (
     named,
     order,
     redaction,
+    scopes,
     search,
     triggers,
     workflow_ends,
@@ -103,6 +104,7 @@ MIGRATIONS: Final = (
     Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
     Migration("m0019_drafts_and_held_messages", "m0011_where_workflows_wait", writing.SQL),
+    Migration("m0022_scopes_of_machine_credentials", "m0022_scopes_of_machine_credentials", scopes.SQL),
 )
 
 RECORDS: Final = "schema_migrations"

@@ -59,6 +59,7 @@ from deskwire.storage.sqlite.migrations import (
     m0047_times_out_of_order,
     m0048_the_end_of_what_was_pruned,
     m0049_drafts_and_held_messages,
+    m0053_scopes_of_machine_credentials,
     m0056_the_installation_of_a_database,
 )
 
@@ -114,6 +115,7 @@ SCRIPTS: Final = {
         m0047_times_out_of_order,
         m0048_the_end_of_what_was_pruned,
         m0049_drafts_and_held_messages,
+        m0053_scopes_of_machine_credentials,
         m0056_the_installation_of_a_database,
     )
 }

@@ -86,6 +86,14 @@ class PeopleReads(Queries):
         ).fetchone()
         return None if row is None else row[0]
 
+    def assignee_name(self, organisation: int, user_id: str) -> str | None:
+        row = self.conn.execute(
+            "SELECT u.name FROM users u JOIN memberships m ON m.user = u.rowid "
+            "WHERE m.organisation = ? AND u.id = ? AND m.role != 'viewer'",
+            (organisation, user_id),
+        ).fetchone()
+        return None if row is None else row[0]
+
     def _project(self, column: str, value: str | int) -> Project | None:
         row = self.conn.execute(
             f"SELECT {PROJECT} FROM projects p WHERE p.{column} = ? AND p.removed_at IS NULL", (value,)

@@ -19,7 +19,7 @@ from deskwire.storage.tables.base import Queries
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
     "description, last_delivery_at, last_delivery_status, last_success_at, held_upto, catch_up, old_secret, "
-    "old_secret_until, internal, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
+    "old_secret_until, internal, credential, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
 )
 _CIRCUIT_WIDTH: Final = 6
 _PENDING_MAX: Final = 100_000
@@ -72,7 +72,8 @@ class EndpointWrites(AuditWrites):
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         rowid = self.inserted(
             "INSERT INTO endpoints (id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, "
-            "status, status_reason, description, catch_up, internal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "status, status_reason, description, catch_up, internal, credential) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 endpoint.id,
                 endpoint.project,
@@ -87,6 +88,7 @@ class EndpointWrites(AuditWrites):
                 endpoint.description,
                 endpoint.catch_up,
                 int(endpoint.internal),
+                endpoint.credential,
             ),
         )
         self.forget_endpoints()
@@ -101,7 +103,8 @@ class EndpointWrites(AuditWrites):
         self.record(*endpoint_changed(_endpoint_of(row), endpoint, pending))
         self.conn.execute(
             "UPDATE endpoints SET url = ?, events = ?, sealed_secret = ?, secret_tail = ?, updated_at = ?, "
-            "status = ?, status_reason = ?, description = ?, catch_up = ?, internal = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
+            "status = ?, status_reason = ?, description = ?, catch_up = ?, internal = ?, credential = ?, old_secret = ?, "
+            "old_secret_until = ? WHERE rowid = ?",
             (
                 endpoint.url,
                 _listed(endpoint),
@@ -113,6 +116,7 @@ class EndpointWrites(AuditWrites):
                 endpoint.description,
                 endpoint.catch_up,
                 int(endpoint.internal),
+                endpoint.credential,
                 endpoint.old_secret,
                 endpoint.old_secret_until,
                 endpoint.rowid,
@@ -218,6 +222,6 @@ def _listed(endpoint: Endpoint) -> str:
 
 def _endpoint_of(row: Sequence[Any]) -> Endpoint:
     rowid, endpoint_id, project, url, events, *rest = row
-    internal, *circuit = rest[-_CIRCUIT_WIDTH - 1 :]
-    rest[-_CIRCUIT_WIDTH - 1 :] = [bool(internal), Circuit(*circuit)]
+    internal, credential, *circuit = rest[-_CIRCUIT_WIDTH - 2 :]
+    rest[-_CIRCUIT_WIDTH - 2 :] = [bool(internal), credential, Circuit(*circuit)]
     return Endpoint(rowid, endpoint_id, project, url, frozenset(orjson.loads(events)), *rest)

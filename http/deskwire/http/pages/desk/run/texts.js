@@ -98,6 +98,7 @@ export const t = {
     overlaps: { 0: "no longer", 3600: "for an hour", 86400: "for a day", 604800: "for a week" }, secretOf: (/** @type {string} */ name) => `The secret of ${name}`, secretText: "Keep it where the program reads it, never in a page or an app.",
     revoke: "Revoke", revoked: "The credential is revoked.", isRevoked: "revoked", isOver: "expired", losesCalls: (/** @type {string} */ name) => `Every call of ${name} is refused from now on, also with a former secret`,
     losesPermissions: (/** @type {number} */ n) => `Its ${many(n, "permission", "permissions")}`,
+    losesMade: "The credentials that it created are revoked, and its webhook endpoints are disabled", madeByMachine: "Created by another credential, and ends with it",
   },
 
   projects: {
