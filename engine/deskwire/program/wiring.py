@@ -23,7 +23,7 @@ from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.limits.rate_limit import Buckets
+from deskwire.engine.core.limits.rate_limit import Buckets, Rate
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
@@ -272,7 +272,11 @@ def rate_limits(config: Config) -> RateLimits:
     users = rate_of(_calls_of_a_user(config), config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
-    return RateLimits(Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures))
+    members = config.members_per_hour
+    added = Rate(members, members, minutes=60) if members else None
+    return RateLimits(
+        Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures), Buckets(added)
+    )
 
 
 def _calls_of_a_user(config: Config) -> int:

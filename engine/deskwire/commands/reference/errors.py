@@ -288,8 +288,13 @@ CODES: Final = (
     ),
     Code(
         429,
+        "too_many_members",
+        "The organisation has added `DESKWIRE_MEMBERS_PER_HOUR` members within an hour; wait for the time in `Retry-After`.",
+    ),
+    Code(
+        429,
         "too_many_streams",
-        "The user has 20 streams open, or all agents together have `DESKWIRE_AGENT_STREAMS`; wait for the time in `Retry-After`.",
+        "The user has 20 streams open, the organisation has its share of `DESKWIRE_AGENT_STREAMS`, or all of them are open; wait for the time in `Retry-After`.",
     ),
     Code(431, "header_too_large", "The request line and the headers have more than 16 KiB."),
     Code(

@@ -62,12 +62,17 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     tells="members",
     body=MemberBody,
     answer=shapes.AddedMember,
-    errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy"),
+    errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy", "too_many_members"),
     idempotent=True,
     records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
     """Create an account for an e-mail address and add it as a member. The response shows the one-time password, only once."""
+    with call.services.rate_limits.adding_member(call.organisation.rowid):
+        return await _add(call)
+
+
+async def _add(call: Call[MemberBody, Query]) -> Answer:
     services, body, now = call.services, call.body, call.services.clock()
     password = random_base62(ONE_TIME_BYTES) if services.sign_in else None
     password_hash = None if password is None else await hash_password(services, password)
