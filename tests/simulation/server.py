@@ -23,6 +23,7 @@ from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.audit.refusals import RefusedCalls
 from deskwire.engine.cluster.bus import NoBus
 from deskwire.engine.cluster.cluster import Alone
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
@@ -385,6 +386,7 @@ class Server:
             tokens=tokens,
             verifier=Verifier(tokens, None),
             passwords=_PASSWORDS,
+            refused_calls=RefusedCalls(self.disk),
             stand_ins=StandIns(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
             hub=self._hub,

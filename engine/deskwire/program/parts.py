@@ -12,6 +12,7 @@ from msgspec import Struct
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.audit.refusals import RefusedCalls
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
@@ -194,6 +195,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         verifier=parts.signing.verifier,
         passwords=passwords,
         stand_ins=wiring.stand_ins(store, passwords, secrets),
+        refused_calls=RefusedCalls(store),
         webhooks=wiring.webhooks(config, parts.sealing, parts.couriers or parts.dispatcher),
         hub=parts.hub,
         agents=parts.agents,

@@ -208,6 +208,7 @@ async def serve(
                 wakings = Wakings(store, wall_clock, registry)
                 wakings.follow(commits, "wakings_due")
                 services = services_of(parts, actors, registry)
+                actors.start_soon(kept_running, "audit.refusals", services.refused_calls.run)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
                 retain = partial(retention.run, interval_s)
                 actors.start_soon(kept_running, "retention", partial(on_duty, retain))

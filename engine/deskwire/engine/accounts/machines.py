@@ -18,7 +18,7 @@ from deskwire.engine.accounts.people import PERMISSIONS, Project
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.server_keys import key_in_force, random_base62
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.core.errors import Conflict, Forbidden, NotFound, Unauthenticated
+from deskwire.engine.core.errors import Conflict, Forbidden, NotFound, Shown, Unauthenticated
 from deskwire.engine.core.values import replace
 
 SECRET_PREFIX: Final = "mk_"
@@ -135,17 +135,20 @@ def check_good(machine: Machine, hashed: bytes, now: int) -> str:
 
     Raises Unauthenticated if the credential is revoked or has expired, or if the secret is a former one whose time is over.
     """
+    shown = Shown("machine", machine.id, machine.project.rowid)
     if machine.revoked_at is not None:
-        raise Unauthenticated("The machine credential has been revoked.", code="revoked_machine_credential")
+        detail = "The machine credential has been revoked."
+        raise Unauthenticated(detail, code="revoked_machine_credential").of(shown)
     if machine.expires_at is not None and machine.expires_at <= now:
-        raise Unauthenticated("The machine credential has expired.", code="expired_machine_credential")
+        detail = "The machine credential has expired."
+        raise Unauthenticated(detail, code="expired_machine_credential").of(shown)
     if hmac.compare_digest(machine.hash, hashed):
         return machine.authorizes_as
     if machine.previous_expires_at is None or machine.previous_expires_at <= now:
         raise Unauthenticated(
             "This secret of the machine credential was replaced by a rotation, and its overlap is over.",
             code="rotated_machine_credential",
-        )
+        ).of(shown)
     return replace(machine, generation=machine.generation - 1).authorizes_as
 
 

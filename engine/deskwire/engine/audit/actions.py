@@ -17,6 +17,17 @@ ObjectType = Literal[
     "contact",
     "message",
     "installation",
+    "conversation",
+    "ticket",
+    "survey",
+    "survey_response",
+    "workflow",
+    "upload",
+    "snippet",
+    "translation",
+    "team",
+    "stream_consumer",
+    "service",
 ]
 
 
@@ -132,6 +143,65 @@ _ALL: Final = (
     ),
     Action("message.deleted", "message", "A message or note was deleted.", ("conversation",)),
     Action(
+        "conversation.deleted",
+        "conversation",
+        "A conversation was deleted, with so many messages.",
+        ("messages",),
+    ),
+    Action(
+        "conversation.expired",
+        "project",
+        "So many conversations had passed their retention and were deleted.",
+        ("conversations",),
+        counted=True,
+    ),
+    Action("ticket.deleted", "ticket", "A ticket was deleted with its log."),
+    Action(
+        "survey.deleted",
+        "survey",
+        "A survey was deleted with its versions, insights and so many responses.",
+        ("responses",),
+    ),
+    Action("response.deleted", "survey_response", "A response to a survey was deleted.", ("survey",)),
+    Action("workflow.deleted", "workflow", "A workflow was deleted."),
+    Action("upload.deleted", "upload", "An upload that no message has was deleted.", ("bytes",)),
+    Action("memory.deleted", "contact", "So many memory entries of a contact were deleted.", ("entries",)),
+    Action("snippet.deleted", "snippet", "A snippet was deleted."),
+    Action(
+        "translation.deleted",
+        "translation",
+        "An entry was deleted in all its languages, or in the one that is named.",
+        ("language",),
+    ),
+    Action("team.deleted", "team", "A team was deleted."),
+    Action(
+        "consumer.ended",
+        "stream_consumer",
+        "A consumer was ended on so many channels of the stream.",
+        ("channels",),
+    ),
+    Action(
+        "project.exported",
+        "project",
+        "All objects of a kind were exported, or what had changed: so many lines.",
+        ("kind", "lines"),
+        counted=True,
+    ),
+    Action(
+        "survey.exported",
+        "survey",
+        "The responses to a survey were exported: so many lines.",
+        ("lines",),
+        counted=True,
+    ),
+    Action(
+        "report.exported",
+        "project",
+        "A report was exported, which may name agents.",
+        ("kind",),
+        counted=True,
+    ),
+    Action(
         "history.imported",
         "project",
         "So many conversations and messages were brought in from elsewhere.",
@@ -145,6 +215,14 @@ _ALL: Final = (
         ("overlapSeconds",),
     ),
     Action("audit.exported", "organisation", "The audit trail was exported.", counted=True),
+    Action(
+        "access.refused",
+        "service",
+        "Calls of a credential or, where that is not known, of a network were refused: `reason` is the code, and `route` "
+        "the operation that was called last.",
+        ("reason", "route"),
+        counted=True,
+    ),
 )
 
 ACTIONS: Final[Mapping[str, Action]] = {each.name: each for each in _ALL}

@@ -10,7 +10,7 @@ Each page is a short read of its own: a slow reader holds no transaction open, a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args
 
@@ -91,7 +91,7 @@ class ProjectExport:
         self._project = wanted.project
         self._now = now
 
-    async def lines(self, cursor: Callable[[Mark], str]) -> AsyncIterator[bytes]:
+    async def lines(self, cursor: Callable[[Mark], str]) -> AsyncGenerator[bytes, None]:
         """Yield the lines, a page of them at a time, and the last one with what `cursor` makes of this export's mark."""
         begun, upto, after = await self._store.read(self._beginning)
         if after is not None:

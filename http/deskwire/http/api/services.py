@@ -13,7 +13,7 @@ from deskwire.engine.accounts.identity.throttle import Throttle
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.refusals import Refusals
+from deskwire.engine.audit.refusals import Refusals, RefusedCalls
 from deskwire.engine.audit.trail import By
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -108,6 +108,7 @@ class Services(Struct, frozen=True):
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
         refusals: of sign-ins, those that the audit trail has.
+        refused_calls: those that the audit trail counts.
         cluster: this node among those that share the store.
         key_uses, machine_uses: when each server key's or machine credential's use was last noted, in milliseconds.
     """
@@ -146,6 +147,7 @@ class Services(Struct, frozen=True):
     desk: Desk
     readiness: Readiness
     stand_ins: StandIns
+    refused_calls: RefusedCalls
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=lambda: Throttle(trio.current_time))

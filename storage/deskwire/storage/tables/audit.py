@@ -31,6 +31,8 @@ from deskwire.storage.tables import base
 _ERASED: Final = "erased_"
 _NAMES: Final = frozenset({"name", "email"})
 """The changes that say who somebody is."""
+_TELLING_APART: Final = ("reason", "kind")
+"""The details that a counted record is found by; of others the last one counts, or their sum."""
 _RECORDS: Final = """
 SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,
     coalesce((SELECT email FROM users WHERE id = a.actor AND deleted_at IS NULL),
@@ -47,7 +49,7 @@ FROM audit a
 _INSERT: Final = """
 INSERT INTO audit (id, at, last_at, count, organisation, project, action, actor_type, actor, object, changes, details,
     address, request, slot, tally)
-VALUES (?1, ?2, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+VALUES (?1, ?2, ?2, ?15, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
 """
 
 
@@ -149,6 +151,9 @@ class AuditWrites(base.Changes):
         if deed.project is not None:
             sql = "SELECT organisation FROM projects WHERE rowid = ?"
             return [row[0] for row in self.conn.execute(sql, (deed.project,))] or [None]
+        if deed.organisation is None and self._by.actor.type == "user":
+            sql = 'SELECT m.organisation FROM memberships m JOIN users u ON u.rowid = m."user" WHERE u.id = ?'
+            return [row[0] for row in self.conn.execute(sql, (self._by.actor.id,))] or [None]
         return [deed.organisation]
 
     def _count(self, organisation: int | None, deed: Deed) -> None:
@@ -171,16 +176,16 @@ class AuditWrites(base.Changes):
             return False
         position, details = row
         self.conn.execute(
-            "UPDATE audit SET count = count + 1, last_at = CASE WHEN last_at < ?1 THEN ?1 ELSE last_at END, details = ?2 "
+            "UPDATE audit SET count = count + ?4, last_at = CASE WHEN last_at < ?1 THEN ?1 ELSE last_at END, details = ?2 "
             "WHERE position = ?3",
-            (by.at, _json(_summed(orjson.loads(details), deed.details)), position),
+            (by.at, _json(_summed(orjson.loads(details), deed.details)), position, deed.times),
         )
         return True
 
     def _has_room(self, slot: int, deed: Deed) -> bool:
         which = "object IS NULL" if deed.object is None else "object IS NOT NULL"
-        sql = f"SELECT count(*) FROM audit WHERE slot = ? AND {which}"
-        (taken,) = self.conn.execute(sql, (slot,)).fetchone()
+        sql = f"SELECT count(*) FROM audit WHERE slot = ? AND action = ? AND {which}"
+        (taken,) = self.conn.execute(sql, (slot, deed.action)).fetchone()
         return int(taken) < (PLACES_OF_NOBODY_MAX if deed.object is None else PLACES_MAX)
 
     def _insert_record(
@@ -209,16 +214,16 @@ class AuditWrites(base.Changes):
                 by.request_id,
                 slot,
                 tally,
+                max(1, deed.times),
             ),
         )
 
 
 def _key(organisation: int | None, deed: Deed, actor: Actor) -> str:
     """Return the key by which repetitions are counted, beside the network."""
-    reason = deed.details.get("reason")
-    return " ".join(
-        str(each or "-") for each in (deed.action, organisation, deed.object, actor.type, actor.id, reason)
-    )
+    told_apart = [deed.details[name] for name in _TELLING_APART if name in deed.details]
+    parts = (deed.action, organisation, deed.object, actor.type, actor.id, *(told_apart or [None]))
+    return " ".join(str(each or "-") for each in parts)
 
 
 def _shown(changes: Changes) -> Mapping[str, Any]:

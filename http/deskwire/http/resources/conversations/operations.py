@@ -9,6 +9,9 @@ from typing import Any, Final, TypeVar
 from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
+from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.naming import Recording
+from deskwire.engine.audit.trail import Deed
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import ActorCommand
@@ -299,8 +302,13 @@ def _team(project: Project, team_id: str) -> Callable[[TeamReader], str | None]:
 
 async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     """Delete a conversation; the response has its id."""
-    await ask(call, command)
+    await ask(call, command, Recording(call.by, _deleted))
     return {"id": conversation_id(call), "deleted": True}
+
+
+def _deleted(receipt: Receipt) -> Sequence[Deed]:
+    gone = receipt.after
+    return (deleted("conversation", gone.id, gone.project, messages=gone.messages),)
 
 
 async def list_tags(call: Call[Any, TagList]) -> Answer:
