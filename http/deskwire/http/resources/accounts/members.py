@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deskwire.engine.accounts import members
@@ -31,6 +31,7 @@ _ANY = in_organisation()
 _ALL = f"{ORGANISATION}/members"
 _ONE = f"{_ALL}/<user_id>"
 ONE_TIME_BYTES = 16
+_MASKED = "…"
 
 
 @routes.add("GET", _ALL, _ANY, operation_id="listMembers", query=AccountList, answer=page_of(shapes.Member))
@@ -67,7 +68,10 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
-    """Create an account for an e-mail address and add it as a member. The response shows the one-time password, only once."""
+    """Create an account for an e-mail address and add it as a member. The response shows the one-time password, only once.
+
+    The same request sent again under its `Idempotency-Key` is answered with `…` instead of the password.
+    """
     with call.services.rate_limits.adding_member(call.organisation.rowid):
         return await _add(call)
 
@@ -78,11 +82,15 @@ async def _add(call: Call[MemberBody, Query]) -> Answer:
     password_hash = None if password is None else await hash_password(services, password)
     newcomer = Newcomer(new_id("usr", now), body.email, body.name or body.email, password_hash)
     organisation, actor = call.organisation.rowid, _actor(call)
-    return await call.commit(
-        lambda tx: members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now),
-        lambda member: {**member_view(member), "password": password},
-        newcomer.id,
-    )
+
+    def add(tx: OrganisationTransaction) -> Member:
+        return members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now)
+
+    def kept(member: Member) -> Mapping[str, Any]:
+        return {**member_view(member), "password": None if password is None else _MASKED}
+
+    member = await services.store.write(call.around(add, kept, newcomer.id))
+    return {**member_view(member), "password": password}
 
 
 @routes.add(
