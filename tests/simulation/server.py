@@ -54,6 +54,7 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
+from deskwire.http.api.ended_tokens import EndedTokens
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.quart_app import make_app
@@ -378,6 +379,7 @@ class Server:
             keys=ServerKeys(self.disk),
             machines=Machines(self.disk),
             sessions=parts.sessions(config, self.disk),
+            ended_tokens=EndedTokens(self.disk),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             merges=Merges(nursery, self.disk, trio_ms, actors),

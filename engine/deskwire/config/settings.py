@@ -174,6 +174,11 @@ class Config:
         flag,
         "Whether users sign in with a password; if not, only tokens of the JWT keys below are accepted.",
     )
+    one_time_password_s: float = setting(  # ADR 44
+        3 * DAY_S,
+        number(60, 10 * YEAR_S),
+        "Seconds after which a one-time password that nobody has replaced ends.",
+    )
     session_idle_s: float = setting(  # ADR 50
         DAY_S / 2,
         number(300, YEAR_S),

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -65,6 +66,7 @@ class Reader(
     AuditReader,
     TeamReader,
     SessionReader,
+    AccessTokenReader,
     MachineReader,
     OrganisationReader,
     AccountReader,
@@ -98,6 +100,7 @@ class Transaction(
     AuditTransaction,
     TeamTransaction,
     SessionTransaction,
+    AccessTokenTransaction,
     MachineTransaction,
     OrganisationTransaction,
     AccountTransaction,

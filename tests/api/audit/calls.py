@@ -242,6 +242,37 @@ async def owners_session(stage: Stage) -> httpx.Cookies:
     return await session_of(stage, user["email"], user["password"])
 
 
+async def token_of(stage: Stage) -> tuple[str, str]:
+    """The id of an access token of a new agent, and that of the agent."""
+    hired = await hire(stage.service, "agent")
+    issued = (await sign_in(stage.service, hired["email"], hired["password"], PASSWORD)).json()
+    return issued["id"], hired["id"]
+
+
+async def end_token(stage: Stage) -> Any:
+    user = stage.service.demo["user"]
+    issued = (await sign_in(stage.service, user["email"], user["password"])).json()
+
+    async def end() -> httpx.Response:
+        async with client(stage.service, issued["token"]) as http:
+            return await http.post("/auth/token/revoke", headers={"X-Forwarded-For": CLIENT})
+
+    return done(end, "user", details={"token": issued["id"]})
+
+
+async def end_token_by_id(stage: Stage) -> Any:
+    user = stage.service.demo["user"]
+    issued = (await sign_in(stage.service, user["email"], user["password"])).json()
+    path = f"/users/me/tokens/{issued['id']}"
+    return done(lambda: stage.owner.delete(path), "user", details={"token": issued["id"]})
+
+
+async def end_member_token(stage: Stage) -> Any:
+    token, user = await token_of(stage)
+    path = f"{await stage.members()}/{user}/tokens/{token}"
+    return done(lambda: stage.owner.delete(path), "user", details={"token": token})
+
+
 async def start_session(stage: Stage) -> Any:
     user = stage.service.demo["user"]
 
@@ -565,6 +596,9 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteMe": (delete_me, "member.removed"),
     "setPassword": (set_password, "account.password_changed"),
     "issueToken": (issue_token, "sign_in.succeeded"),
+    "endToken": (end_token, "token.ended"),
+    "endTokenById": (end_token_by_id, "token.ended"),
+    "endMemberToken": (end_member_token, "token.ended"),
     "startSession": (start_session, "sign_in.succeeded"),
     "endSession": (end_session, "account.sessions_ended"),
     "endSessionById": (end_session_by_id, "account.sessions_ended"),

@@ -35,6 +35,11 @@ DELETE /v3/auth/session                                         | visitor      |
 GET /v3/auth/session                                            | visitor      | -                    | -
 POST /v3/auth/session                                           | none         | -                    | 8 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
+POST /v3/auth/token/revoke                                      | user         | -                    | 8 KiB
+GET /v3/users/me/tokens                                         | user         | -                    | -
+DELETE /v3/users/me/tokens/{tokenId}                            | user         | -                    | 8 KiB
+GET /v3/organisations/{organisationId}/members/{userId}/tokens  | organisation | members.manage       | -
+DELETE /v3/organisations/{organisationId}/members/{userId}/tokens/{tokenId} | organisation | members.manage       | 8 KiB
 GET /v3/contacts                                                | dashboard    | contacts.read        | -
 DELETE /v3/contacts/{contactId}                                 | dashboard    | conversations.delete | 8 KiB
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -

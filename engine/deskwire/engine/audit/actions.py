@@ -75,6 +75,7 @@ _ALL: Final = (
     Action(
         "token.issued", "account", "The operator issued an access token for a user.", ("lifetimeSeconds",)
     ),
+    Action("token.ended", "account", "An access token of a user was ended before its time.", ("token",)),
     Action("sign_in.succeeded", "account", "A user signed in with a password.", counted=True),
     Action(
         "sign_in.failed",

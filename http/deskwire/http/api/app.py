@@ -20,6 +20,7 @@ from deskwire.http.resources import (
     workflows,
 )
 from deskwire.http.resources.accounts import (
+    access_tokens,
     audit,
     credentials,
     members,
@@ -103,6 +104,7 @@ _MODULES: Final = (
     sessions,
     users,
     own_sessions,
+    access_tokens,
     organisations,
     members,
     projects,

@@ -34,6 +34,7 @@ from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.http.api.admission import Admission
+from deskwire.http.api.ended_tokens import EndedTokens
 from deskwire.http.api.input.client_address import Network
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once, Static
@@ -94,6 +95,7 @@ class Services(Struct, frozen=True):
         keys: the server keys, those that were looked up remembered.
         machines: the machine credentials, likewise.
         sessions: the sessions of browsers, likewise.
+        ended_tokens: the access tokens that were ended, likewise.
         uploads: the files.
         voice: makes voice replies.
         answers: those kept for requests that are sent again.
@@ -117,6 +119,7 @@ class Services(Struct, frozen=True):
     keys: ServerKeys
     machines: Machines
     sessions: Sessions
+    ended_tokens: EndedTokens
     actors: ActorRegistry
     erasures: Erasures
     merges: Merges

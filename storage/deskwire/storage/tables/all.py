@@ -9,6 +9,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.access_tokens import AccessTokenReads, AccessTokenWrites
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
@@ -70,6 +71,7 @@ class AllReads(
     PeopleReads,
     MachineReads,
     SessionReads,
+    AccessTokenReads,
     ConsumerReads,
     MemoryReads,
     TranslationReads,
@@ -108,6 +110,7 @@ class AllWrites(
     PeopleWrites,
     MachineWrites,
     SessionWrites,
+    AccessTokenWrites,
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,

@@ -11,6 +11,7 @@ from deskwire.engine.accounts.people import Member
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import MANAGE, Actor
 from deskwire.engine.accounts.server_keys import random_base62
+from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.core.errors import Forbidden, NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
@@ -81,16 +82,15 @@ async def _add(call: Call[MemberBody, Query]) -> Answer:
     password = random_base62(ONE_TIME_BYTES) if services.sign_in else None
     password_hash = None if password is None else await hash_password(services, password)
     newcomer = Newcomer(new_id("usr", now), body.email, body.name or body.email, password_hash)
-    organisation, actor = call.organisation.rowid, _actor(call)
+    organisation, actor = call.organisation.rowid, actor_of(call)
 
     def add(tx: OrganisationTransaction) -> Member:
         return members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now)
 
     def kept(member: Member) -> Mapping[str, Any]:
-        return {**member_view(member), "password": None if password is None else _MASKED}
+        return _with_password(call, member, None if password is None else _MASKED)
 
-    member = await services.store.write(call.around(add, kept, newcomer.id))
-    return {**member_view(member), "password": password}
+    return _with_password(call, await services.store.write(call.around(add, kept, newcomer.id)), password)
 
 
 @routes.add(
@@ -109,7 +109,7 @@ async def change_member(call: Call[RoleBody, Query]) -> Answer:
         call.organisation.rowid,
         call.path["user_id"],
         call.body.role,
-        _actor(call),
+        actor_of(call),
     )
     member = await call.services.store.write(
         lambda tx: members.change_role(tx, actor(tx), organisation, user_id, role)
@@ -132,7 +132,7 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
 
     The account remains.
     """
-    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], _actor(call)
+    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], actor_of(call)
     removed = await call.services.store.write(
         lambda tx: members.remove_member(tx, actor(tx), organisation, user_id)
     )
@@ -152,7 +152,7 @@ async def end_sessions(call: Call[Body, Query]) -> Answer:
 
     Access tokens stay until they expire.
     """
-    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], _actor(call)
+    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], actor_of(call)
     ended = await call.services.store.write(
         lambda tx: members.end_sessions(tx, actor(tx), organisation, user_id)
     )
@@ -176,19 +176,26 @@ async def renew_password(call: Call[Body, Query]) -> Answer:
         call.services,
         call.organisation.rowid,
         call.path["user_id"],
-        _actor(call),
+        actor_of(call),
     )
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+    now = services.clock()
     password = random_base62(ONE_TIME_BYTES)
     password_hash = await hash_password(services, password)
     member = await services.store.write(
-        lambda tx: members.renew_password(tx, actor(tx), organisation, user_id, password_hash)
+        lambda tx: members.renew_password(tx, actor(tx), organisation, user_id, password_hash, now)
     )
-    return {**member_view(member), "password": password}
+    return _with_password(call, member, password)
 
 
-def _actor(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:
+def _with_password(call: Call[Any, Any], member: Member, password: str | None) -> Mapping[str, Any]:
+    """Return the member object with a one-time password and its end."""
+    ends_at = call.services.passwords.ends_at(member.user)
+    return {**member_view(member), "password": password, "passwordEndsAt": iso_or_none(ends_at)}
+
+
+def actor_of(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:
     """Return the query for the acting member with their present role, which may have changed since the call was checked."""
 
     def find(tx: OrganisationTransaction) -> Actor:

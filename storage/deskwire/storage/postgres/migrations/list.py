@@ -19,6 +19,7 @@ from deskwire.storage.postgres.schema import (
     order,
     redaction,
     search,
+    tokens,
     triggers,
     workflow_ends,
 )
@@ -101,6 +102,7 @@ MIGRATIONS: Final = (
     ),
     Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
+    Migration("m0023_tokens_one_by_one", "m0011_where_workflows_wait", tokens.SQL),
 )
 
 RECORDS: Final = "schema_migrations"
