@@ -22,6 +22,7 @@ from deskwire.engine.accounts.ports import (
 from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
+from deskwire.engine.audit.push import PushReader, PushTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
@@ -64,6 +65,7 @@ class Reader(
     MemoryReader,
     ContactReader,
     AuditReader,
+    PushReader,
     TeamReader,
     SessionReader,
     AccessTokenReader,
@@ -98,6 +100,7 @@ class Transaction(
     MemoryTransaction,
     ContactTransaction,
     AuditTransaction,
+    PushTransaction,
     TeamTransaction,
     SessionTransaction,
     AccessTokenTransaction,

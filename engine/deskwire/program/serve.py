@@ -185,6 +185,8 @@ async def serve(
             outgoing.start_soon(
                 kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
             )
+            pusher = wiring.pusher(config, store, parts.sealing)
+            outgoing.start_soon(kept_running, "audit.pushes", partial(on_duty, pusher.run))
             outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
             outgoing.start_soon(kept_running, "search.index", partial(on_duty, parts.indexer.run))
             if config.database_url is None:

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
+import httpx
 import structlog
 import trio
 
@@ -16,6 +17,7 @@ from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.sessions import Life
 from deskwire.engine.agents.passing import passing
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.audit.push import Pusher
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -49,7 +51,9 @@ from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.following import DeliveryFollower
 from deskwire.engine.webhooks.http.address import Policy
-from deskwire.engine.webhooks.http.proxy import Proxy
+from deskwire.engine.webhooks.http.client import Client
+from deskwire.engine.webhooks.http.dialer import Dialer, Route
+from deskwire.engine.webhooks.http.proxy import Proxy, ProxyDialer
 from deskwire.engine.webhooks.http.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.webhooks.news import DeliveryNews
 from deskwire.engine.webhooks.retry.circuit import Rule
@@ -237,6 +241,21 @@ def news(store: Store, agents: AgentStreams) -> DeliveryNews:
 def webhook_policy(config: Config) -> Policy:
     """Return the rule for addresses that webhooks may go to."""
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
+
+
+def pusher(config: Config, store: Store, sealing: Sealing) -> Pusher:
+    """Return the task that pushes audit trails; its requests go the way of webhooks."""
+    policy, trusted = webhook_policy(config), httpx.create_ssl_context()
+    proxy = Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None
+
+    def client(url: str) -> Client:
+        resolver = SystemResolver()
+        route: Route = (
+            Dialer(policy, resolver) if proxy is None else ProxyDialer(proxy, policy, resolver, trusted)
+        )
+        return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
+
+    return Pusher(store, wall_clock, sealing, client)
 
 
 def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher | Couriers) -> Webhooks:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import httpx
 
+from deskwire.engine.audit.deeds import shown_url
 from tests.api.events.test_channels_agree import register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.browsers import PAGE, browser, enter, staff
@@ -240,6 +241,29 @@ async def session_of(stage: Stage, email: str, password: str = PASSWORD) -> http
 async def owners_session(stage: Stage) -> httpx.Cookies:
     user = stage.service.demo["user"]
     return await session_of(stage, user["email"], user["password"])
+
+
+async def pushed(stage: Stage) -> str:
+    """The path of the push of the trail, which is set up."""
+    path = f"/organisations/{await organisation_of(stage.service)}/audit/push"
+    plant((await stage.owner.put(path, json={"url": stage.receiver})).json()["secret"])
+    return path
+
+
+async def put_push(stage: Stage) -> Any:
+    path, url = await pushed(stage), "https://127.0.0.1:9443/siem"
+    changes = {"url": {"before": shown_url(stage.receiver), "after": url}}
+    return done(lambda: stage.owner.put(path, json={"url": url}), "user", changes=changes)
+
+
+async def rotate_push_secret(stage: Stage) -> Any:
+    path = await pushed(stage)
+    return done(lambda: stage.owner.post(f"{path}/rotate-secret"), "user", changes={})
+
+
+async def delete_push(stage: Stage) -> Any:
+    path = await pushed(stage)
+    return done(lambda: stage.owner.delete(path), "user")
 
 
 async def token_of(stage: Stage) -> tuple[str, str]:
@@ -596,6 +620,9 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteMe": (delete_me, "member.removed"),
     "setPassword": (set_password, "account.password_changed"),
     "issueToken": (issue_token, "sign_in.succeeded"),
+    "putAuditPush": (put_push, "audit.push_changed"),
+    "rotateAuditPushSecret": (rotate_push_secret, "audit.push_secret_rotated"),
+    "deleteAuditPush": (delete_push, "audit.push_deleted"),
     "endToken": (end_token, "token.ended"),
     "endTokenById": (end_token_by_id, "token.ended"),
     "endMemberToken": (end_member_token, "token.ended"),

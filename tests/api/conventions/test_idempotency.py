@@ -75,6 +75,7 @@ async def requests(service: Service) -> Requests:
     asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": ASKING}
     begin = {"workflowId": (await agent.post("/workflows", json=asking)).json()["id"]}
     second, machine = await service.create("u1"), await make(service)
+    await agent.put(f"/organisations/{organisation}/audit/push", json={"url": "https://127.0.0.1:9446/"})
     cards = [(await service.say(second, "Card 4111"))["id"] for _ in range(2)]
     messages = f"/conversations/{second['id']}/messages"
     return {
@@ -119,6 +120,9 @@ async def requests(service: Service) -> Requests:
         "/s2s/surveys/<survey_id>/responses": (backend, f"/s2s/surveys/{made['id']}/responses", {"answers": {"score": 9, "plan": "pro"}}),
         "/organisations/<organisation_id>/members": (
             agent, f"/organisations/{organisation}/members", {"email": "new@example.com", "role": "agent"},
+        ),
+        "/organisations/<organisation_id>/audit/push/rotate-secret": (
+            agent, f"/organisations/{organisation}/audit/push/rotate-secret", {},
         ),
         "/organisations/<organisation_id>/projects": (agent, f"/organisations/{organisation}/projects", {"name": "P"}),
         "/projects/<project_id>/keys": (agent, f"/projects/{service.demo['projectId']}/keys", {"label": "L"}),

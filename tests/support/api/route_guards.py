@@ -99,6 +99,10 @@ GET /v3/organisations/{organisationId}                          | organisation |
 PATCH /v3/organisations/{organisationId}                        | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/audit                    | organisation | members.manage       | -
 GET /v3/organisations/{organisationId}/audit.ndjson             | organisation | members.manage       | -
+GET /v3/organisations/{organisationId}/audit/push              | organisation | members.manage       | -
+PUT /v3/organisations/{organisationId}/audit/push              | organisation | members.manage       | 64 KiB
+DELETE /v3/organisations/{organisationId}/audit/push           | organisation | members.manage       | 8 KiB
+POST /v3/organisations/{organisationId}/audit/push/rotate-secret | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB

@@ -139,6 +139,7 @@ CODES: Final = (
     ),
     Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
+    Code(404, "push_not_found", "The audit trail of the organisation is not pushed."),
     Code(404, "token_not_found", "The user has no such access token in force."),
     Code(404, "ticket_not_found", "There is no such ticket."),
     Code(404, "refresh_not_found", "The insights of the survey have never been refreshed."),

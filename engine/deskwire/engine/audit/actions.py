@@ -27,6 +27,7 @@ ObjectType = Literal[
     "translation",
     "team",
     "stream_consumer",
+    "audit_push",
     "service",
 ]
 
@@ -215,6 +216,14 @@ _ALL: Final = (
         "The installation's secret was replaced; what the old one signed is accepted for so long.",
         ("overlapSeconds",),
     ),
+    Action("audit.push_created", "audit_push", "From here on the trail is pushed to a URL."),
+    Action("audit.push_changed", "audit_push", "It is pushed to another URL."),
+    Action(
+        "audit.push_secret_rotated",
+        "audit_push",
+        "Pushes are signed with another secret; for a day the old one signs, too.",
+    ),
+    Action("audit.push_deleted", "audit_push", "The trail is pushed no longer."),
     Action("audit.exported", "organisation", "The audit trail was exported.", counted=True),
     Action(
         "access.refused",

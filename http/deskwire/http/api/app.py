@@ -22,6 +22,7 @@ from deskwire.http.resources import (
 from deskwire.http.resources.accounts import (
     access_tokens,
     audit,
+    audit_push,
     credentials,
     members,
     organisations,
@@ -111,6 +112,7 @@ _MODULES: Final = (
     project_health,
     credentials,
     audit,
+    audit_push,
     health,
     metrics,
     description,

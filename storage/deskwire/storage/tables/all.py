@@ -16,6 +16,7 @@ from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
+from deskwire.storage.tables.audit_pushes import PushReads, PushWrites
 from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
 from deskwire.storage.tables.contacts.lists import ContactListReads
@@ -87,6 +88,7 @@ class AllReads(
     WorkflowReads,
     ImportReads,
     AuditReads,
+    PushReads,
     SearchSourceReads,
     ReportReads,
     ClusterReads,
@@ -123,6 +125,7 @@ class AllWrites(
     AnswerWrites,
     WorkflowWrites,
     ImportWrites,
+    PushWrites,
     AuditWrites,
     SearchSourceWrites,
     ClusterWrites,

@@ -33,7 +33,7 @@ _NAMES: Final = frozenset({"name", "email"})
 """The changes that say who somebody is."""
 _TELLING_APART: Final = ("reason", "kind")
 """The details that a counted record is found by; of others the last one counts, or their sum."""
-_RECORDS: Final = """
+RECORDS: Final = """
 SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,
     coalesce((SELECT email FROM users WHERE id = a.actor AND deleted_at IS NULL),
         (SELECT label FROM server_keys WHERE id = a.actor), (SELECT name FROM machine_credentials WHERE id = a.actor)),
@@ -50,6 +50,7 @@ _INSERT: Final = """
 INSERT INTO audit (id, at, last_at, count, organisation, project, action, actor_type, actor, object, changes, details,
     address, request, slot, tally)
 VALUES (?1, ?2, ?2, ?15, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+RETURNING position
 """
 
 
@@ -85,8 +86,10 @@ class AuditReads(base.Queries):
         ]
         conditions = [each for each in terms if each[1] is not None] + ([bound] if bound else [])
         where = f"WHERE {' AND '.join(condition for condition, _ in conditions)}" if conditions else ""
-        sql = f"{_RECORDS} {where} ORDER BY a.position {order} LIMIT ?"
-        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in conditions), limit))]
+        sql = f"{RECORDS} {where} ORDER BY a.position {order} LIMIT ?"
+        return [
+            as_record(row) for row in self.conn.execute(sql, (*(value for _, value in conditions), limit))
+        ]
 
 
 class AuditWrites(base.Changes):
@@ -117,6 +120,14 @@ class AuditWrites(base.Changes):
             (older_than, limit),
         ).rowcount
         if pruned:
+            gone = "NOT EXISTS (SELECT 1 FROM audit a WHERE a.position = u.record)"
+            self.conn.execute(
+                "UPDATE audit_pushes SET missed = missed + "
+                f"(SELECT count(*) FROM audit_unpushed u WHERE u.push = audit_pushes.rowid AND {gone})"
+            )
+            self.conn.execute(
+                f"DELETE FROM audit_unpushed WHERE rowid IN (SELECT u.rowid FROM audit_unpushed u WHERE {gone})"
+            )
             self.conn.execute("UPDATE audit_window SET since = ?1 WHERE since < ?1", (older_than,))
         return pruned
 
@@ -161,13 +172,13 @@ class AuditWrites(base.Changes):
         by = self._by
         slot, key = by.at // COUNTED_MS, _key(organisation, deed, by.actor)
         for place, address in ((f"{key} {network_of(by.address)}", by.address), (key, None)):
-            if self._add(slot, place, deed, by):
+            if self._add(slot, place, organisation, deed, by):
                 return
             if address is None or self._has_room(slot, deed):
                 self._insert_record(organisation, deed, address, slot, place)
                 return
 
-    def _add(self, slot: int, tally: str, deed: Deed, by: By) -> bool:
+    def _add(self, slot: int, tally: str, organisation: int | None, deed: Deed, by: By) -> bool:
         """Count a repetition in the record of its slot; False if there is no such record."""
         row = self.conn.execute(
             "SELECT position, details FROM audit WHERE slot = ? AND tally = ?", (slot, tally)
@@ -180,6 +191,7 @@ class AuditWrites(base.Changes):
             "WHERE position = ?3",
             (by.at, _json(_summed(orjson.loads(details), deed.details)), position, deed.times),
         )
+        self._note_unpushed(organisation, position)
         return True
 
     def _has_room(self, slot: int, deed: Deed) -> bool:
@@ -197,7 +209,7 @@ class AuditWrites(base.Changes):
         tally: str | None = None,
     ) -> None:
         by = self._by
-        self.conn.execute(
+        (position,) = self.conn.execute(
             _INSERT,
             (
                 new_id("aud", by.at),
@@ -216,7 +228,19 @@ class AuditWrites(base.Changes):
                 tally,
                 max(1, deed.times),
             ),
-        )
+        ).fetchone()
+        self._note_unpushed(organisation, position)
+
+    def _note_unpushed(self, organisation: int | None, position: int) -> None:
+        """Note that a record is to be pushed, if those of its organisation are; see `audit_pushes`."""
+        if organisation is None:
+            return
+        for (push,) in self.conn.execute(
+            "SELECT rowid FROM audit_pushes WHERE organisation = ?", (organisation,)
+        ).fetchall():
+            # A record that is counted on gets a new note, so that the end of a push that had the old count leaves it.
+            self.conn.execute("DELETE FROM audit_unpushed WHERE push = ? AND record = ?", (push, position))
+            self.conn.execute("INSERT INTO audit_unpushed (push, record) VALUES (?, ?)", (push, position))
 
 
 def _key(organisation: int | None, deed: Deed, actor: Actor) -> str:
@@ -243,7 +267,7 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _record(row: Sequence[Any]) -> AuditRecord:
+def as_record(row: Sequence[Any]) -> AuditRecord:
     *head, actor_type, actor, actor_name, target, target_name, organisation, project = row[:-4]
     changes, details, address, request_id = row[-4:]
     names = [actor_name, target, target_name, organisation, project]
