@@ -21,7 +21,7 @@ from tests.support.api.staff import client, code, organisation_of, person
 from tests.support.log_leaks import plant
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.receivers import Receiver, Request
-from tests.support.stores import beside, stored
+from tests.support.stores import beside, chosen, stored
 
 WITHIN_S: Final = 30.0
 
@@ -257,6 +257,7 @@ async def test_records_that_retention_removes_first_are_counted_as_missed(
         assert answer["pending"] == 0
 
 
+@pytest.mark.skipif(chosen() == "postgres", reason="nodes get the new secret by a restart")
 async def test_a_rotated_installation_secret_still_signs_pushes(service: Service) -> None:
     async with receiving() as receiver:
         push = await set_up(service, receiver)

@@ -24,6 +24,11 @@ class Code(Struct, frozen=True):
 
 
 CODES: Final = (
+    Code(
+        400,
+        "chunks_too_small",
+        "The body came in more than 512 chunks of less than 64 bytes; send larger ones.",
+    ),
     Code(400, "bad_idempotency_key", "An `Idempotency-Key` must have 1 to 255 printable ASCII characters."),
     Code(400, "bad_path", "The path is not percent-encoded UTF-8; `detail` has the reason."),
     Code(

@@ -204,7 +204,7 @@ class Pusher:
             await self._store.write(arrived)
             return len(found) == BATCH
         failed = push.attempts + 1
-        pause_ms = max(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000, attempt.wait_ms or 0)
+        pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), attempt.wait_ms or 0)
         if push.failing_since is None:
             log.warning("audit.push_failed", push=push.id, error=attempt.error)
         due_at = self._clock() + pause_ms
@@ -221,7 +221,7 @@ class Pusher:
                 self._clock(),
                 0,
                 None,
-                "the signing secret was sealed under another installation's secret; rotate it",
+                "the signing secret does not open under this installation's secret; rotate it",
                 b"",
             )
         return await client.post(_Batch(records[0].id, _Content(EVENT, body), push.attempts), secrets)

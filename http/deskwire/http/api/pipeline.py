@@ -48,7 +48,7 @@ from deskwire.http.api.calls import (
 from deskwire.http.api.idempotency import REPLAYED, answered, key_of
 from deskwire.http.api.input.client_address import client_address
 from deskwire.http.api.input.decoding import decoded
-from deskwire.http.api.input.headers import Fields, single
+from deskwire.http.api.input.headers import Fields, foreign_charset, single
 from deskwire.http.api.input.partial import refusal_with_all, what_fits
 from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_body, parse_query
 from deskwire.http.api.output.lines import line_of
@@ -76,6 +76,10 @@ REFUSED_S: Final = 0.1
 Whoever sends nothing but such requests, and waits for their answers, sends few.
 """
 
+_TEXTS: Final = frozenset({JSON, "application/x-ndjson", "application/x-www-form-urlencoded"})
+"""The types of bodies that are read as text."""
+_CHARSET_MAX: Final = 40
+"""Characters of a charset that a refusal repeats."""
 _PARAMETERS_MAX: Final = 100
 """Parameters of a query that are read at all; no call has a tenth of them."""
 
@@ -264,6 +268,7 @@ class _Exchange:
         TENANT.set(tenant)
         query = parse_query(route.query, request.arguments())
         key = key_of(route, request.headers)
+        self._check_charset()
         try:
             raw = await self._read()
             if raw and route.json_only:
@@ -296,6 +301,15 @@ class _Exchange:
             tenant.waiting = False
             if self._taken:
                 load.leave(self._who, self._taken, stranger=self._stranger)
+
+    def _check_charset(self) -> None:
+        """Raise UnsupportedMediaType for a body of text in another encoding than UTF-8."""
+        route, content_type = self._request.route, self._request.headers.get("content-type")
+        if content_type is None or ";" not in content_type or (route.body is None and route.json_only):
+            return
+        charset = foreign_charset(content_type) if self._request.mimetype in _TEXTS else None
+        if charset is not None:
+            raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[:_CHARSET_MAX]}.")
 
     async def _relied_on(self, answer: Awaitable[Answer]) -> Answer:
         """Return the answer once no node remembers anything else; so, too, the refusal of what an earlier call has done."""

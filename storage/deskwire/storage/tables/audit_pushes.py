@@ -111,10 +111,14 @@ class PushWrites(PushReads, AuditWrites):
     def note_push(self, push: int, attempt: Attempt, attempts: int, due_at: int | None) -> None:
         error = None if attempt.error is None else attempt.error[:_ERROR_MAX]
         self.conn.execute(
-            "UPDATE audit_pushes SET attempts = ?1, due_at = ?2, last_at = ?3, last_status = ?4, last_error = ?5, "
-            "failing_since = CASE WHEN ?1 = 0 THEN NULL ELSE coalesce(failing_since, ?3) END WHERE rowid = ?6",
+            "UPDATE audit_pushes SET attempts = ?, due_at = ?, last_at = ?, last_status = ?, last_error = ? WHERE rowid = ?",
             (attempts, due_at, attempt.at, attempt.status, error, push),
         )
+        if attempts == 0:
+            self.conn.execute("UPDATE audit_pushes SET failing_since = NULL WHERE rowid = ?", (push,))
+        else:
+            sql = "UPDATE audit_pushes SET failing_since = ? WHERE rowid = ? AND failing_since IS NULL"
+            self.conn.execute(sql, (attempt.at, push))
 
     def forget_pushed(self, notes: Sequence[int]) -> None:
         marks = ", ".join("?" * len(notes))

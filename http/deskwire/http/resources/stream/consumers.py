@@ -49,6 +49,7 @@ class AuthorizationQuery(Query):
     json_only=False,
     answer=shapes.StreamAuthorization,
     errors=(
+        "unsupported_media_type",
         "malformed_body",
         "unknown_channel",
         "conversation_not_found",
