@@ -1,4 +1,4 @@
-"""When one-time passwords were made, the access tokens that were issued, and the pushes of the audit trail."""
+"""One-time passwords with an end, access tokens one by one, and the pushes of the audit trail."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""When one-time passwords were made, the access tokens that were issued, and the pushes of the audit trail.
+"""One-time passwords with an end, access tokens one by one, and the pushes of the audit trail.
 
 A one-time password of an older file counts as made now, so that it ends some time after the upgrade. Kept answers about
 server keys and accounts may show what is shown once, and are emptied.
