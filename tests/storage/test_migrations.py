@@ -100,6 +100,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0048_the_end_of_what_was_pruned",
         "m0049_drafts_and_held_messages",
         "m0053_scopes_of_machine_credentials",
+        "m0054_tokens_one_by_one_and_a_pushed_trail",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

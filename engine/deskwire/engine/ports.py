@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -21,6 +22,7 @@ from deskwire.engine.accounts.ports import (
 from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
+from deskwire.engine.audit.push import PushReader, PushTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
@@ -68,8 +70,10 @@ class Reader(
     MemoryReader,
     ContactReader,
     AuditReader,
+    PushReader,
     TeamReader,
     SessionReader,
+    AccessTokenReader,
     MachineReader,
     OrganisationReader,
     AccountReader,
@@ -103,8 +107,10 @@ class Transaction(
     MemoryTransaction,
     ContactTransaction,
     AuditTransaction,
+    PushTransaction,
     TeamTransaction,
     SessionTransaction,
+    AccessTokenTransaction,
     MachineTransaction,
     OrganisationTransaction,
     AccountTransaction,

@@ -202,6 +202,8 @@ async def serve(
             outgoing.start_soon(
                 kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
             )
+            pusher = wiring.pusher(config, store, parts.sealing)
+            outgoing.start_soon(kept_running, "audit.pushes", partial(on_duty, pusher.run))
             outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
             outgoing.start_soon(kept_running, "search.index", partial(on_duty, parts.indexer.run))
             if config.database_url is None:
@@ -227,6 +229,7 @@ async def serve(
                 held = HeldSender(store, wall_clock, registry)
                 held.follow(commits, "held_due")
                 services = services_of(parts, actors, registry)
+                actors.start_soon(kept_running, "audit.refusals", services.refused_calls.run)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
                 retain = partial(retention.run, interval_s)
                 actors.start_soon(kept_running, "retention", partial(on_duty, retain))

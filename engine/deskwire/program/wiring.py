@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
+import httpx
 import structlog
 import trio
 
@@ -17,6 +18,7 @@ from deskwire.engine.accounts.sessions import Life
 from deskwire.engine.agents.passing import passing
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.push import Pusher
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
@@ -26,7 +28,7 @@ from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.limits.rate_limit import Buckets
+from deskwire.engine.core.limits.rate_limit import Buckets, Rate
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
@@ -52,7 +54,9 @@ from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.following import DeliveryFollower
 from deskwire.engine.webhooks.http.address import Policy
-from deskwire.engine.webhooks.http.proxy import Proxy
+from deskwire.engine.webhooks.http.client import Client
+from deskwire.engine.webhooks.http.dialer import Dialer, Route
+from deskwire.engine.webhooks.http.proxy import Proxy, ProxyDialer
 from deskwire.engine.webhooks.http.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.webhooks.news import DeliveryNews
 from deskwire.engine.webhooks.ownership import Lapses
@@ -265,6 +269,21 @@ def webhook_policy(config: Config) -> Policy:
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
+def pusher(config: Config, store: Store, sealing: Sealing) -> Pusher:
+    """Return the task that pushes audit trails; its requests go the way of webhooks."""
+    policy, trusted = webhook_policy(config), httpx.create_ssl_context()
+    proxy = Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None
+
+    def client(url: str) -> Client:
+        resolver = SystemResolver()
+        route: Route = (
+            Dialer(policy, resolver) if proxy is None else ProxyDialer(proxy, policy, resolver, trusted)
+        )
+        return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
+
+    return Pusher(store, wall_clock, sealing, client)
+
+
 def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher | Couriers) -> Webhooks:
     """Return the functions of the deliveries that the endpoints' routes need."""
     policy = webhook_policy(config)
@@ -298,7 +317,11 @@ def rate_limits(config: Config) -> RateLimits:
     users = rate_of(_calls_of_a_user(config), config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
-    return RateLimits(Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures))
+    members = config.members_per_hour
+    added = Rate(members, members, minutes=60) if members else None
+    return RateLimits(
+        Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures), Buckets(added)
+    )
 
 
 def _calls_of_a_user(config: Config) -> int:

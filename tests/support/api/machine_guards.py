@@ -34,6 +34,11 @@ POST /v3/users/me/password
 GET /v3/users/me/sessions
 DELETE /v3/users/me/sessions
 DELETE /v3/users/me/sessions/{browserSessionId}
+POST /v3/auth/token/revoke
+GET /v3/users/me/tokens
+DELETE /v3/users/me/tokens/{tokenId}
+GET /v3/organisations/{organisationId}/members/{userId}/tokens
+DELETE /v3/organisations/{organisationId}/members/{userId}/tokens/{tokenId}
 GET /v3/organisations
 GET /v3/organisations/{organisationId}
 PATCH /v3/organisations/{organisationId}
@@ -46,6 +51,10 @@ POST /v3/organisations/{organisationId}/members/{userId}/password
 DELETE /v3/organisations/{organisationId}/members/{userId}/sessions
 GET /v3/organisations/{organisationId}/audit
 GET /v3/organisations/{organisationId}/audit.ndjson
+GET /v3/organisations/{organisationId}/audit/push
+PUT /v3/organisations/{organisationId}/audit/push
+DELETE /v3/organisations/{organisationId}/audit/push
+POST /v3/organisations/{organisationId}/audit/push/rotate-secret
 GET /v3/organisations/{organisationId}/projects
 POST /v3/organisations/{organisationId}/projects
 GET /v3/projects
@@ -92,7 +101,10 @@ ALSO: Final = {
 READS_USER: Final = frozenset(
     {
         "accounts/credentials._maker",
-        "accounts/members._actor",
+        "accounts/access_tokens.end_own",
+        "accounts/access_tokens.end_this",
+        "accounts/access_tokens.list_tokens",
+        "accounts/members.actor_of",
         "accounts/organisations.list_organisations",
         "accounts/organisations.get_organisation",
         "accounts/organisations.change_organisation",

@@ -35,6 +35,11 @@ DELETE /v3/auth/session                                         | visitor      |
 GET /v3/auth/session                                            | visitor      | -                    | -
 POST /v3/auth/session                                           | none         | -                    | 8 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
+POST /v3/auth/token/revoke                                      | user         | -                    | 8 KiB
+GET /v3/users/me/tokens                                         | user         | -                    | -
+DELETE /v3/users/me/tokens/{tokenId}                            | user         | -                    | 8 KiB
+GET /v3/organisations/{organisationId}/members/{userId}/tokens  | organisation | members.manage       | -
+DELETE /v3/organisations/{organisationId}/members/{userId}/tokens/{tokenId} | organisation | members.manage       | 8 KiB
 GET /v3/contacts                                                | dashboard    | contacts.read        | -
 DELETE /v3/contacts/{contactId}                                 | dashboard    | conversations.delete | 8 KiB
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
@@ -101,6 +106,10 @@ GET /v3/organisations/{organisationId}                          | organisation |
 PATCH /v3/organisations/{organisationId}                        | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/audit                    | organisation | members.manage       | -
 GET /v3/organisations/{organisationId}/audit.ndjson             | organisation | members.manage       | -
+GET /v3/organisations/{organisationId}/audit/push              | organisation | members.manage       | -
+PUT /v3/organisations/{organisationId}/audit/push              | organisation | members.manage       | 64 KiB
+DELETE /v3/organisations/{organisationId}/audit/push           | organisation | members.manage       | 8 KiB
+POST /v3/organisations/{organisationId}/audit/push/rotate-secret | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB

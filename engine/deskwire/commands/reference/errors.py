@@ -24,6 +24,11 @@ class Code(Struct, frozen=True):
 
 
 CODES: Final = (
+    Code(
+        400,
+        "chunks_too_small",
+        "The body came in more than 512 chunks of less than 64 bytes; send larger ones.",
+    ),
     Code(400, "bad_idempotency_key", "An `Idempotency-Key` must have 1 to 255 printable ASCII characters."),
     Code(400, "bad_path", "The path is not percent-encoded UTF-8; `detail` has the reason."),
     Code(
@@ -73,6 +78,7 @@ CODES: Final = (
         "The machine credential has another secret since a rotation, and the overlap is over.",
     ),
     Code(401, "session_ended", "The browser's session has ended; sign in again."),
+    Code(401, "token_ended", "The access token was ended before its time; sign in again."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
     Code(
         401,
@@ -112,6 +118,11 @@ CODES: Final = (
         "password_change_required",
         "The password is a one-time password; sign in with it and a `newPassword`.",
     ),
+    Code(
+        403,
+        "one_time_password_ended",
+        "The one-time password was not replaced within `DESKWIRE_ONE_TIME_PASSWORD_S` (72 hours) and has ended; ask for another one.",
+    ),
     Code(403, "sign_in_disabled", "Users of this installation sign in with an identity provider."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
     Code(404, "consumer_not_found", "The consumer is on no channel, or not on the channel given."),
@@ -143,6 +154,8 @@ CODES: Final = (
     ),
     Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
+    Code(404, "push_not_found", "The audit trail of the organisation is not pushed."),
+    Code(404, "token_not_found", "The user has no such access token in force."),
     Code(404, "ticket_not_found", "There is no such ticket."),
     Code(404, "refresh_not_found", "The insights of the survey have never been refreshed."),
     Code(404, "response_not_found", "The survey has no such response."),
@@ -180,6 +193,7 @@ CODES: Final = (
         "method_not_allowed",
         "The path does not support this method; the header `Allow` lists those it supports.",
     ),
+    Code(409, "no_access_token", "A browser's session made the call, which has no access token to end."),
     Code(409, "already_member", "The user is already a member."),
     Code(
         409,
@@ -315,8 +329,18 @@ CODES: Final = (
     ),
     Code(
         429,
+        "too_many_ended_tokens",
+        "1,000 access tokens of the user were ended and have not expired; a new password ends all of them.",
+    ),
+    Code(
+        429,
+        "too_many_members",
+        "The organisation has added `DESKWIRE_MEMBERS_PER_HOUR` members within an hour; wait for the time in `Retry-After`.",
+    ),
+    Code(
+        429,
         "too_many_streams",
-        "The user has 20 streams open, or all agents together have `DESKWIRE_AGENT_STREAMS`; wait for the time in `Retry-After`.",
+        "The user has 20 streams open, the organisation has its share of `DESKWIRE_AGENT_STREAMS`, or all of them are open; wait for the time in `Retry-After`.",
     ),
     Code(431, "header_too_large", "The request line and the headers have more than 16 KiB."),
     Code(

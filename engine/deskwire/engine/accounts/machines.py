@@ -21,7 +21,14 @@ from deskwire.engine.accounts.people import PERMISSIONS, Project
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.server_keys import key_in_force, random_base62
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, NotFound, Problem, Unauthenticated
+from deskwire.engine.core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Problem,
+    Unauthenticated,
+)
 from deskwire.engine.core.values import replace
 
 SECRET_PREFIX: Final = "mk_"
@@ -177,16 +184,22 @@ def check_good(machine: Machine, hashed: bytes, now: int) -> str:
         raise Unauthenticated(
             "This secret of the machine credential was replaced by a rotation, and its overlap is over.",
             code="rotated_machine_credential",
-        )
+        ).of(_shown(machine))
     return replace(machine, generation=machine.generation - 1).authorizes_as
 
 
 def check_in_force(machine: Machine, now: int) -> None:
     """Raise Unauthenticated if a credential is revoked or has expired."""
     if machine.revoked_at is not None:
-        raise Unauthenticated("The machine credential has been revoked.", code="revoked_machine_credential")
+        detail = "The machine credential has been revoked."
+        raise Unauthenticated(detail, code="revoked_machine_credential").of(_shown(machine))
     if machine.expires_at is not None and machine.expires_at <= now:
-        raise Unauthenticated("The machine credential has expired.", code="expired_machine_credential")
+        detail = "The machine credential has expired."
+        raise Unauthenticated(detail, code="expired_machine_credential").of(_shown(machine))
+
+
+def _shown(machine: Machine) -> Shown:
+    return Shown("machine", machine.id, machine.project.rowid)
 
 
 def good_until(reader: StandingReader, name: str, now: int, permission: str | None = None) -> float:

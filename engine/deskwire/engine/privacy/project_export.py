@@ -92,7 +92,7 @@ class ProjectExport:
         self._project = wanted.project
         self._now = now
 
-    async def lines(self, cursor: Callable[[Mark], str]) -> AsyncIterator[bytes]:
+    async def lines(self, cursor: Callable[[Mark], str]) -> AsyncGenerator[bytes, None]:
         """Yield the lines, a page of them at a time, and the last one with what `cursor` makes of this export's mark."""
         begun, upto, after = await self._store.read(self._beginning)
         if after is not None:

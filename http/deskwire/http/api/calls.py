@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from msgspec import Struct, field
 from werkzeug.http import parse_etags
 
+from deskwire.engine.accounts.credentials import Identity
 from deskwire.engine.accounts.machines import EVERY_PERMISSION, Machine
 from deskwire.engine.accounts.people import PERMISSIONS, Organisation, Project, Role, ServerKey, User
 from deskwire.engine.accounts.sessions import Session
@@ -182,6 +183,7 @@ class Caller(Struct, frozen=True):
         credential: what the caller is known by, a server key or a user with a project; the same for each call.
         session: the browser's session that stands for the user; None if an access token does. Its id is what a commit
             tells when it ends (`SessionCommit`), for what lasts longer than a call.
+        token: the access token that stands for the user, of which the same holds.
     """
 
     project: Project | None = None
@@ -194,6 +196,7 @@ class Caller(Struct, frozen=True):
     session: Session | None = None
     machine: Machine | None = None
     authorizes_as: str = ""
+    token: Identity | None = None
 
     @property
     def actor(self) -> Actor:
@@ -203,6 +206,13 @@ class Caller(Struct, frozen=True):
         if self.machine is not None:
             return Actor("machine", self.machine.id)
         return ANONYMOUS if self.user is None else Actor("user", self.user.id)
+
+    @property
+    def known_by(self) -> str | None:
+        """The id of the session or access token that stands for the user; a commit tells when it ends."""
+        if self.session is not None:
+            return self.session.id
+        return None if self.token is None else self.token.token
 
     @property
     def permissions(self) -> frozenset[str]:

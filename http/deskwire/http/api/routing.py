@@ -42,6 +42,7 @@ _OUTDATING: Final = frozenset(
         "message.redacted",
         "project.changed",
         "project.deleted",
+        "token.ended",
         "webhook.changed",
         "webhook.deleted",
         "webhook.disabled",

@@ -22,13 +22,15 @@ from deskwire.http.schemas.base import (
     ProjectId,
     SessionId,
     Shape,
+    TokenId,
     UserId,
 )
 
 
 class AccessToken(Shape):
-    """An access token for the dashboard endpoints."""
+    """An access token for the dashboard endpoints. `id` names it where tokens are listed and ended."""
 
+    id: TokenId
     token: Annotated[str, Field(examples=["eyJhbGciOi…"])]
     token_type: Literal["Bearer"]
     expires_at: Moment
@@ -80,6 +82,27 @@ class SessionSummary(Shape):
     current: bool
 
 
+class TokenSummary(Shape):
+    """An access token of a user that is in force: since when, until when, how it was issued, and to which client, in that one's own words."""
+
+    id: TokenId
+    created_at: Moment
+    expires_at: Moment
+    source: Annotated[
+        Literal["sign_in", "password_change", "operator"],
+        Field(description="`operator`: at the command line."),
+    ]
+    client: Annotated[str, Field(max_length=120, examples=["python-httpx/0.28.1"])]
+    current: Annotated[bool, Field(description="True for the token that makes the call.")]
+
+
+class TokenEnded(Shape):
+    """The access token that has ended."""
+
+    id: TokenId
+    ended: Literal[True]
+
+
 class SessionsEnded(Shape):
     """The number of sessions that were ended."""
 
@@ -128,9 +151,13 @@ class Member(Shape):
 
 
 class AddedMember(Member):
-    """A member with a new one-time password. It is shown only once; it is null if users sign in elsewhere."""
+    """A member with a new one-time password. It is shown only once, and `…` in a repeated answer; it is null if users sign in elsewhere."""
 
     password: Annotated[str, Field(examples=["4tXb2LqW9sKd"])] | None
+    password_ends_at: Annotated[
+        Moment | None,
+        Field(description="The time at which the password ends, unless it was replaced by then."),
+    ]
 
 
 class ProjectSettings(Shape):

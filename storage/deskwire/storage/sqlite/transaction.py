@@ -67,6 +67,10 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
             "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
             "BEGIN SELECT session_ends(OLD.id); END"
         )
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS access_tokens_UPDATE AFTER UPDATE OF ended_at ON main.access_tokens "
+            "BEGIN SELECT session_ends(NEW.id); END"
+        )
         connection.create_function("people_change", 0, self._note_people)
         for table, what in (("memberships", "UPDATE"), ("users", "UPDATE OF generation")):
             for change in (what, "DELETE"):

@@ -9,12 +9,14 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.access_tokens import AccessTokenReads, AccessTokenWrites
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
+from deskwire.storage.tables.audit_pushes import PushReads, PushWrites
 from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
 from deskwire.storage.tables.contacts.lists import ContactListReads
@@ -74,6 +76,7 @@ class AllReads(
     PeopleReads,
     MachineReads,
     SessionReads,
+    AccessTokenReads,
     ConsumerReads,
     MemoryReads,
     TranslationReads,
@@ -89,6 +92,7 @@ class AllReads(
     WorkflowReads,
     ImportReads,
     AuditReads,
+    PushReads,
     SearchSourceReads,
     ReportReads,
     ClusterReads,
@@ -114,6 +118,7 @@ class AllWrites(
     PeopleWrites,
     MachineWrites,
     SessionWrites,
+    AccessTokenWrites,
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
@@ -126,6 +131,7 @@ class AllWrites(
     AnswerWrites,
     WorkflowWrites,
     ImportWrites,
+    PushWrites,
     AuditWrites,
     SearchSourceWrites,
     ClusterWrites,

@@ -82,6 +82,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "browser_session_not_found",
         people.SessionSummary,
     ),
+    "token_id": PathParameter(
+        "The id of the access token.",
+        "tok_01KZ00000000000000000000A1",
+        "token_not_found",
+        people.TokenSummary,
+    ),
     "contact_id": PathParameter(
         "The id of the contact.", "con_01KZ0000000000000000C0NTCT", "contact_not_found", conversations.Contact
     ),

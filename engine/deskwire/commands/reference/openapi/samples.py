@@ -86,6 +86,7 @@ BODIES: Final[Mapping[str, Any]] = {
         "expiresAt": "2027-11-01T12:00:00.000Z",
     },
     "CredentialPatch": {"permissions": ["tickets.read"], "expiresAt": None},
+    "PushBody": {"url": "https://siem.example.com/deskwire"},
     "RotateBody": {"overlapSeconds": 3600},
     "KeyBody": {"label": "CRM"},
     "LoginBody": {"email": "grace@example.org", "password": "a long enough password"},

@@ -9,7 +9,13 @@ from pydantic import Field
 
 from deskwire.engine.accounts import projects
 from deskwire.engine.accounts.machines import EVERY_PERMISSION, check_grant
-from deskwire.engine.accounts.people import DEFAULT_SETTINGS, Organisation, Project, ProjectSettings
+from deskwire.engine.accounts.people import (
+    DEFAULT_SETTINGS,
+    Organisation,
+    Project,
+    ProjectSettings,
+    ServerKey,
+)
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.projects import key_view, project_view, with_languages
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
@@ -190,15 +196,15 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
     records=("key.created",),
 )
 async def create_key(call: Call[KeyBody, Query]) -> Answer:
-    """Create a server key. The response shows the key, only once."""
+    """Create a server key. The response shows the key, only once; the same request sent again masks it."""
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
     secret, key_id = new_server_key(), new_id("key", now)
-    return await call.commit(
-        lambda tx: projects.make_key(
-            tx, found(tx, identifier), key_id, hash_server_key(secret), secret[-4:], label, now
-        ),
-        lambda key: key_view(key, secret),
-    )
+
+    def make(tx: OrganisationTransaction) -> ServerKey:
+        project = found(tx, identifier)
+        return projects.make_key(tx, project, key_id, hash_server_key(secret), secret[-4:], label, now)
+
+    return key_view(await call.services.store.write(call.around(make, key_view)), secret)
 
 
 @routes.add(

@@ -9,9 +9,11 @@ from pydantic import AfterValidator, Field
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, TeamReader, TeamTransaction, team_view
+from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
+from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import Paged, page
@@ -126,14 +128,23 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
     return team_view(await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteTeam", tells="teams", answer=Deleted)
+@routes.add(
+    "DELETE",
+    _ONE,
+    _MANAGE,
+    operation_id="deleteTeam",
+    tells="teams",
+    answer=Deleted,
+    records=("team.deleted",),
+)
 async def delete_team(call: Call[Body, Query]) -> Answer:
     """Delete a team. Its tickets become unassigned; its conversations keep its name until they are reassigned."""
     now = call.services.clock()
 
-    def delete(tx: TeamTransaction) -> Team:
+    def delete(tx: Transaction) -> Team:
         team = _find(tx, call)
         tx.delete_team(team.rowid, now)
+        tx.record(deleted("team", team.id, call.project.rowid))
         return team
 
     team = await call.services.store.write(delete)

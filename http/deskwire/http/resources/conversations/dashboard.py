@@ -118,7 +118,15 @@ async def change_conversation(call: Call[writing.AgentPatch, Viewed]) -> Answer:
     return await inbox.get_conversation(call) if call.query.view == "agent" else changed
 
 
-@routes.add("DELETE", _ONE, _DELETE, operation_id="dashboardDeleteConversation", answer=Deleted, forgets=True)
+@routes.add(
+    "DELETE",
+    _ONE,
+    _DELETE,
+    operation_id="dashboardDeleteConversation",
+    answer=Deleted,
+    forgets=True,
+    records=("conversation.deleted",),
+)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Delete a conversation permanently, with everything that belongs to it."""
     return await operations.delete_conversation(call, Delete("manual"))

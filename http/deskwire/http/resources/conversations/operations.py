@@ -8,6 +8,9 @@ from typing import Any, Final, TypeVar
 
 from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Assignee, Project
+from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.naming import Recording
+from deskwire.engine.audit.trail import Deed
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import ActorCommand
@@ -325,8 +328,13 @@ def _team_to_assign(project: Project, team_id: str, pointer: str) -> Callable[[R
 
 async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     """Delete a conversation; the response has its id."""
-    await ask(call, command)
+    await ask(call, command, Recording(call.by, _deleted))
     return {"id": conversation_id(call), "deleted": True}
+
+
+def _deleted(receipt: Receipt) -> Sequence[Deed]:
+    gone = receipt.after
+    return (deleted("conversation", gone.id, gone.project, messages=gone.messages),)
 
 
 async def list_tags(call: Call[Any, TagList]) -> Answer:

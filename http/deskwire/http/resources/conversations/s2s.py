@@ -234,7 +234,15 @@ async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     return await operations.carry_out(call, operations.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE, _DELETE, operation_id="deleteConversation", answer=Deleted, forgets=True)
+@routes.add(
+    "DELETE",
+    _ONE,
+    _DELETE,
+    operation_id="deleteConversation",
+    answer=Deleted,
+    forgets=True,
+    records=("conversation.deleted",),
+)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Delete a conversation permanently, with everything that belongs to it."""
     return await operations.delete_conversation(call, Delete("manual"))

@@ -20,6 +20,7 @@ from deskwire.storage.postgres.schema import (
     redaction,
     scopes,
     search,
+    tokens,
     triggers,
     workflow_ends,
     writing,
@@ -105,6 +106,7 @@ MIGRATIONS: Final = (
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
     Migration("m0019_drafts_and_held_messages", "m0011_where_workflows_wait", writing.SQL),
     Migration("m0022_scopes_of_machine_credentials", "m0022_scopes_of_machine_credentials", scopes.SQL),
+    Migration("m0023_tokens_one_by_one", "m0011_where_workflows_wait", tokens.SQL),
 )
 
 RECORDS: Final = "schema_migrations"

@@ -60,6 +60,7 @@ from deskwire.storage.sqlite.migrations import (
     m0048_the_end_of_what_was_pruned,
     m0049_drafts_and_held_messages,
     m0053_scopes_of_machine_credentials,
+    m0054_tokens_one_by_one_and_a_pushed_trail,
     m0056_the_installation_of_a_database,
 )
 
@@ -116,6 +117,7 @@ SCRIPTS: Final = {
         m0048_the_end_of_what_was_pruned,
         m0049_drafts_and_held_messages,
         m0053_scopes_of_machine_credentials,
+        m0054_tokens_one_by_one_and_a_pushed_trail,
         m0056_the_installation_of_a_database,
     )
 }

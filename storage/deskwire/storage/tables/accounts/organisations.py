@@ -214,9 +214,17 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
         row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.rowid = ?", (user.rowid,)).fetchone()
         self.record(*account_changed(as_user(row), user))
         self.conn.execute(
-            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ?, home = ? "
-            "WHERE rowid = ?",
-            (user.name, user.password_hash, user.password_temporary, user.generation, user.home, user.rowid),
+            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, password_made_at = ?, generation = ?, "
+            "home = ? WHERE rowid = ?",
+            (
+                user.name,
+                user.password_hash,
+                user.password_temporary,
+                user.password_made_at,
+                user.generation,
+                user.home,
+                user.rowid,
+            ),
         )
 
     def delete_user(self, user: int, at: int) -> None:

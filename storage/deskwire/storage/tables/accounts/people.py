@@ -19,8 +19,8 @@ PROJECT: Final = (
 PROJECT_WIDTH: Final = 11
 
 
-USER: Final = "u.rowid, u.id, u.email, u.name, u.password_hash, u.password_temporary, u.generation, u.created_at, u.home"
-USER_WIDTH: Final = 9
+USER: Final = "u.rowid, u.id, u.email, u.name, u.password_hash, u.password_temporary, u.generation, u.created_at, u.home, u.password_made_at"
+USER_WIDTH: Final = 10
 KEYS: Final = (
     f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at, k.label, k.tail, k.created_at "
     "FROM server_keys k JOIN projects p ON p.rowid = k.project"
@@ -38,8 +38,8 @@ def as_project(row: Sequence[Any]) -> Project:
 
 def as_user(row: Sequence[Any]) -> User:
     """Return the user in a row of the columns USER."""
-    rowid, user_id, email, name, password_hash, temporary, generation, at, home = row
-    return User(rowid, user_id, email, name, password_hash, bool(temporary), generation, at, home)
+    rowid, user_id, email, name, password_hash, temporary, *rest = row
+    return User(rowid, user_id, email, name, password_hash, bool(temporary), *rest)
 
 
 def as_key(row: Sequence[Any]) -> ServerKey:

@@ -14,6 +14,7 @@ from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
 from deskwire.storage.connection import Connection
 from deskwire.storage.tables.audit import AuditWrites
+from deskwire.storage.tables.audit_pushes import renew_push_seals
 from deskwire.storage.tables.base import Queries
 
 _COLUMNS: Final = (
@@ -202,8 +203,8 @@ class EndpointWrites(AuditWrites):
 
 
 def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
-    """Store all sealed secrets as `renewed` makes them. Return the number of endpoints that have changed."""
-    changed = 0
+    """Store all sealed secrets as `renewed` makes them. Return the number of endpoints and pushes that have changed."""
+    changed = renew_push_seals(connection, renewed)
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"
     ).fetchall():

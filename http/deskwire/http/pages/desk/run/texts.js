@@ -58,7 +58,7 @@ export const t = {
     name: "Name", email: "E-mail", role: "Role", joined: "Joined", you: "you", none: "There are no members", add: "Add a member", addIt: "Add", changeRole: "Change the role", endSessions: "End the sessions", remove: "Remove",
     roles: { owner: "Owner", admin: "Admin", agent: "Agent", viewer: "Viewer" }, roleHint: "It holds from the next call on. Only an owner can make an owner.",
     actionsFor: (/** @type {string} */ name) => `Actions for ${name}`, added: (/** @type {string} */ name) => `${name} is a member.`,
-    passwordOf: (/** @type {string} */ name) => `One-time password of ${name}`, passwordText: (/** @type {string} */ email) => `Give it to ${email} on a way that you trust. The first sign-in asks for a password of their own.`,
+    passwordOf: (/** @type {string} */ name) => `One-time password of ${name}`, passwordText: (/** @type {string} */ email, /** @type {string} */ end) => `Give it to ${email} on a way that you trust. The first sign-in asks for a password of their own, and has to come before ${end}.`,
     roleOf: (/** @type {string} */ name) => `Role of ${name}`, roleSaved: "The role is changed.", sessionsEnded: "The sessions are ended.", removed: "The member is removed.",
     losesSessions: (/** @type {string} */ name) => `Every session of ${name}, in all browsers: each asks for the password again`, staysTokens: "Access tokens that programs use, until they expire",
     newPassword: "Give a new password …", newPasswordIt: "Give it", losesPassword: (/** @type {string} */ name) => `The password that ${name} has now`, staysMember: "The membership, the role and the teams",
