@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact, contact_view
 from deskwire.engine.core.errors import Invalid
-from deskwire.engine.definitions.attributes import merged, overfull
+from deskwire.engine.definitions.attributes import AttributeIs, merged, overfull
 
 FILTERED_MAX: Final = 200
 """Characters of an attribute's value by which contacts are found; a longer one is stored and shown all the same."""
@@ -74,6 +74,15 @@ def written(attribute: Any) -> str | None:
         return None
     whole = isinstance(attribute, float) and attribute.is_integer()
     return str(int(attribute)) if whole else orjson.dumps(attribute).decode()
+
+
+def found_by(wanted: AttributeIs) -> tuple[str, ...]:
+    """Return the values of `filtered` among which an attribute with this value is."""
+    if wanted.number is None:
+        return (wanted.text,)
+    whole = wanted.number == wanted.number.to_integral_value()
+    number: float = int(wanted.number) if whole else float(wanted.number)
+    return tuple({wanted.text, str(number) if whole else orjson.dumps(number).decode()})
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from deskwire.engine.contacts.listing import NEWEST_FIRST, ContactFilter, Listed
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.contacts.profile import FILTERED_MAX, whole_view
 from deskwire.engine.contacts.words import terms_of
-from deskwire.engine.definitions.attributes import KEY_MAX
+from deskwire.engine.definitions.attributes import KEY_MAX, attribute_is
 from deskwire.engine.events.as_of import as_of
 from deskwire.engine.events.ports import EventReader
 from deskwire.http.api.calls import Answer, Call
@@ -148,7 +148,7 @@ def _filter(query: ChangedContacts | ContactList) -> ContactFilter:
     return ContactFilter(
         terms=terms_of(query.q or ""),
         email=query.email,
-        attribute=None if attribute is None else (attribute[0], attribute[1]),
+        attribute=None if attribute is None else attribute_is(attribute[0], attribute[1]),
         tags=query.tag,
         changed_since=query.updated_since,
         changed_before=query.updated_before if isinstance(query, ChangedContacts) else None,

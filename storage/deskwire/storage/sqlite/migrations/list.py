@@ -58,6 +58,7 @@ from deskwire.storage.sqlite.migrations import (
     m0046_events_of_projects,
     m0047_times_out_of_order,
     m0048_the_end_of_what_was_pruned,
+    m0051_text_folding,
 )
 
 if TYPE_CHECKING:
@@ -111,12 +112,14 @@ SCRIPTS: Final = {
         m0046_events_of_projects,
         m0047_times_out_of_order,
         m0048_the_end_of_what_was_pruned,
+        m0051_text_folding,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
 
 FILLS: Final[Mapping[str, Callable[[Database], None]]] = {
-    "m0021_finding_contacts": m0021_finding_contacts.fill
+    "m0021_finding_contacts": m0021_finding_contacts.fill,
+    "m0051_text_folding": m0051_text_folding.fill,
 }
 """What some of them do behind their SQL, as it takes Python."""
 

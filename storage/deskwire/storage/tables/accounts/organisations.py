@@ -223,7 +223,7 @@ class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWr
         self.forget_in_audit(user_id)
         self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
         self.conn.execute(
-            "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
+            "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",
             (at, user),
         )
