@@ -83,14 +83,15 @@ def _visible(text: str) -> str:
 
 def digits_of(number: str) -> str:
     """Return the digits of a number as they are dialled from elsewhere: without `(0)`, a leading `00` and an extension."""
-    main = _EXTENSION.sub("", _TRUNK.sub("", unicodedata.normalize("NFKC", number)))
+    main = _EXTENSION.sub("", _TRUNK.sub("", unicodedata.normalize("NFKC", number).removeprefix("tel:")))
     digits = "".join(str(unicodedata.decimal(each)) for each in main if each.isdecimal())
     return digits.removeprefix("00") if "+" not in main else digits
 
 
 def national_digits(number: str) -> str:
     """Return the digits of a number without country code and trunk prefix, which both ways to write it have."""
+    number = unicodedata.normalize("NFKC", number)
     digits = digits_of(number)
-    international = "+" in number or number.strip(" (").startswith("00")
+    international = "+" in number or number.removeprefix("tel:").strip(" (").startswith("00")
     found = _COUNTRY.match(digits) if international else None
     return (digits[found.end() :] if found is not None else digits).removeprefix("0")
