@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from itertools import chain
 from typing import Any
 
@@ -103,7 +102,7 @@ filters: st.SearchStrategy[ConversationFilter] = st.builds(
     rated=st.sampled_from((None, None, True, False)),
     rating=st.sampled_from((None, None, (0, 6), (10, 10))),
     attributes=st.sampled_from(
-        ((), (), GOLD, (AttributeIs("plan", "1", Decimal(1)),), (AttributeIs("plan", "true", boolean=True),))
+        ((), (), GOLD, (AttributeIs("plan", "1", "1"),), (AttributeIs("plan", "true", boolean=True),))
     ),
 )
 
@@ -131,7 +130,7 @@ def has(state: Conversation, wanted: AttributeIs) -> bool:
         case str():
             return value == wanted.text
         case int() | float():
-            return value == wanted.number
+            return wanted.number is not None and value == float(wanted.number)
     return False
 
 
@@ -422,9 +421,9 @@ def test_a_message_behind_a_message_leaves_the_index_by_change_as_it_is(tx: Any)
     [
         ({}, {"plan": "gold"}, AttributeIs("plan", "gold"), 1),
         ({"plan": "gold"}, {"plan": "silver"}, AttributeIs("plan", "gold"), 0),
-        ({"plan": 1}, {"plan": 1.5}, AttributeIs("plan", "1", Decimal(1)), 0),
-        ({"plan": 1}, {"plan": -0.5}, AttributeIs("plan", "-0.5", Decimal("-0.5")), 1),
-        ({"plan": 1}, {"plan": 1e300}, AttributeIs("plan", "1e300", Decimal("1e300")), 1),
+        ({"plan": 1}, {"plan": 1.5}, AttributeIs("plan", "1", "1"), 0),
+        ({"plan": 1}, {"plan": -0.5}, AttributeIs("plan", "-0.5", "-0.5"), 1),
+        ({"plan": 1}, {"plan": 1e300}, AttributeIs("plan", "1e300", "1e300"), 1),
         ({"plan": True}, {"of": ["plan"]}, AttributeIs("plan", "true", boolean=True), 0),
         ({"note": "a" * 64}, {"note": "a" * 65}, AttributeIs("note", "a" * 65), 1),
     ],
@@ -454,7 +453,7 @@ def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None
         attributes = {"order": number, "plan": "gold"}
         stored(tx, number, {"project": PROJECT.rowid, "status": "OPEN", "attributes": attributes, **fields, "rating": 3 if number == 7 else None, "archived": number == 9})  # fmt: skip
     rare = [
-        ConversationFilter(attributes=(AttributeIs("order", "7", Decimal(7)),), archived=False),
+        ConversationFilter(attributes=(AttributeIs("order", "7", "7"),), archived=False),
         ConversationFilter(rated=True, statuses=("OPEN",)),
         ConversationFilter(changed_since=NOON + 39, archived=False),
     ]

@@ -71,7 +71,7 @@ def test_a_telephone_number_keeps_its_grouping(text: str, number: str) -> None:
     assert clean_phone(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "call me", "+", "1", "ada@example.org", "+49 30 123456\nBcc", "12:30"])
+@pytest.mark.parametrize("text", ["", "call me", "+", "ada@example.org", "+49 30 123456\nBcc", "12:30"])
 def test_what_is_no_telephone_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="telephone number"):
         clean_phone(text)

@@ -151,9 +151,7 @@ class Passwords:
         Raises Unauthenticated if user or password are wrong, without saying which.
         """
         stored = stand_in if user is None or user.password_hash is None else user.password_hash
-        if not any(
-            [self._fits(stored, form) for form in _forms(password)]
-        ):  # each is tried, whoever it is of
+        if not any(self._fits(stored, form) for form in _forms(password)):
             user = None
         if user is None or user.password_hash is None:
             raise Unauthenticated("E-mail address or password are wrong.", code="invalid_login")

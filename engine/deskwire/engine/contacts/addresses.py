@@ -10,8 +10,8 @@ from urllib.parse import unquote
 EMAIL_MAX: Final = 320
 """Characters of an address: 64 in front of the `@` and 255 behind it (RFC 3696, 3)."""
 PHONE_MAX: Final = 50
-PHONE_DIGITS_MIN: Final = 2
-"""Digits of a telephone number; the extensions of small exchanges have two."""
+PHONE_DIGITS_MIN: Final = 1
+"""Digits of a telephone number: an extension or a short code is one, too."""
 
 _NAMED: Final = re.compile(r"[^<>]*<([^<>]*)>")
 """An address in angle brackets, perhaps with a name in front of it (RFC 5322, 3.4)."""

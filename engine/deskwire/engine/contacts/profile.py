@@ -6,6 +6,7 @@ They are beside the identity, and not in it: conversations and `contact.updated`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 import orjson
@@ -80,8 +81,9 @@ def found_by(wanted: AttributeIs) -> tuple[str, ...]:
     """Return the values of `filtered` among which an attribute with this value is."""
     if wanted.number is None:
         return (wanted.text,)
-    whole = wanted.number == wanted.number.to_integral_value()
-    number: float = int(wanted.number) if whole else float(wanted.number)
+    value = Decimal(wanted.number)
+    whole = value == value.to_integral_value()
+    number: float = int(value) if whole else float(value)
     return tuple({wanted.text, str(number) if whole else orjson.dumps(number).decode()})
 
 

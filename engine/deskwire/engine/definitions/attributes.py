@@ -37,12 +37,13 @@ class AttributeIs:
 
     Args:
         text: the value as a string, which it may be.
-        number, boolean: the value as one of these, if it may be that as well; 1, 1.0 and 1e0 are one number, and true is none.
+        number: the value as a decimal number with all of its digits, if it may be a number; 1, 1.0 and 1e0 are one.
+        boolean: the value as true or false, if it may be that; neither is a number.
     """
 
     name: str
     text: str
-    number: Decimal | None = None
+    number: str | None = None
     boolean: bool | None = None
 
     def fits(self, value: object) -> bool:
@@ -51,7 +52,11 @@ class AttributeIs:
             return value is self.boolean
         if isinstance(value, str):
             return value == self.text
-        return self.number is not None and isinstance(value, int | float) and as_decimal(value) == self.number
+        return (
+            self.number is not None
+            and isinstance(value, int | float)
+            and as_decimal(value) == Decimal(self.number)
+        )
 
 
 def attribute_is(name: str, value: str) -> AttributeIs:
@@ -61,7 +66,7 @@ def attribute_is(name: str, value: str) -> AttributeIs:
     return AttributeIs(name, value, _number(value))
 
 
-def _number(text: str) -> Decimal | None:
+def _number(text: str) -> str | None:
     """Return the number that a text is in JSON; None if it is none."""
     try:
         value = orjson.loads(text)
@@ -71,7 +76,8 @@ def _number(text: str) -> Decimal | None:
         return None
     digits = text.strip().removeprefix("-")
     # An integer beyond 64 bits was read as a double, and is compared by all of its digits.
-    return Decimal(text.strip()) if digits.isdecimal() else as_decimal(value)
+    number = Decimal(text.strip()) if digits.isdecimal() else as_decimal(value)
+    return f"{number:f}"
 
 
 def as_decimal(number: float) -> Decimal:

@@ -39,7 +39,7 @@ def number_keys(number: Decimal) -> Sequence[str]:
 
 def attribute_condition(dialect: Dialect, column: str, wanted: AttributeIs) -> tuple[str, tuple[Any, ...]]:
     """Return the condition that attributes in a column of JSON have the value, with its values."""
-    number = None if wanted.number is None else f"{wanted.number:f}"
+    number = wanted.number
     if dialect is SQLITE:
         boolean = None if wanted.boolean is None else int(wanted.boolean)
         return f"has_attribute({column}, ?, ?, ?, ?)", (wanted.name, wanted.text, number, boolean)
@@ -58,9 +58,7 @@ def attribute_condition(dialect: Dialect, column: str, wanted: AttributeIs) -> t
 
 def has_attribute(attributes: str, name: str, text: str, number: str | None, boolean: int | None) -> bool:
     """Return whether attributes in JSON have a value, as `AttributeIs` has it; SQLite's function of this name."""
-    wanted = AttributeIs(
-        name, text, None if number is None else Decimal(number), None if boolean is None else bool(boolean)
-    )
+    wanted = AttributeIs(name, text, number, None if boolean is None else bool(boolean))
     return wanted.fits(orjson.loads(attributes).get(name))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import product
 from typing import Any, Final, get_args
 
@@ -72,7 +73,7 @@ def by_attribute(project: int, wanted: AttributeIs) -> Way:
     """Return the way to conversations with an attribute: the index has the beginnings of values, the row tells the rest."""
     keys = [text_key(wanted.text)]
     if wanted.number is not None:
-        keys += number_keys(wanted.number)
+        keys += number_keys(Decimal(wanted.number))
     keys = [*dict.fromkeys(keys)]
     named: Term = ("g.project = ? AND g.name = ?", (project, wanted.name))
     return _beside(
