@@ -54,7 +54,8 @@ SortName = Literal["updated", "created"]
 class ChangedContacts(ByChange):
     """The filter and order of a list of contacts, and its page.
 
-    `q` has beginnings of words of the name, or of the e-mail address, its domain or your own id of the user. `email` is the whole
+    `q` has beginnings of words of the name, or of the e-mail address, its domain or your own id of the user, or a
+    telephone number in any grouping. `email` is the whole
     address. `attribute` is a name and a value with a colon between them. `tag` takes one tag, or several with commas between
     them, any of which will do. `updatedSince` and `updatedBefore` bound the last change.
     """
@@ -70,7 +71,8 @@ class ChangedContacts(ByChange):
 class ContactList(Paged):
     """The filter and order of a list of contacts, and its page.
 
-    `q` has beginnings of words of the name, or of the e-mail address, its domain or the backend's user id. `email` is the whole
+    `q` has beginnings of words of the name, or of the e-mail address, its domain or the backend's user id, or a
+    telephone number in any grouping. `email` is the whole
     address. `attribute` is a name and a value with a colon between them. `tag` takes one tag, or several with commas between
     them, any of which will do. `updatedSince` bounds the last change. Without `sort` the newest come first.
     """

@@ -110,7 +110,7 @@ class BackendConversationLists(ByChange):
     user or team; `team` is another word for the latter. `contact` is your own user id or a con_ id. `unread` is the field of
     the conversation. `rating` is a value, or a range such as `0..6`. `attribute` is `name:value`, or several of these with
     commas between them, all of which must hold; a value that reads as a number or as `true` or `false` finds that and the text.
-    `q` is a part of a text. `since` and `until` bound the last activity, `updatedSince` and `updatedBefore` the last change.
+    `q` is a part of a text, whatever the case and the accents. `since` and `until` bound the last activity, `updatedSince` and `updatedBefore` the last change.
     Hidden conversations are listed with `visible=false` alone.
     """
 
