@@ -72,6 +72,8 @@ def clean_phone(text: str) -> str:
     digits = sum(map(str.isdecimal, number))
     if digits < PHONE_DIGITS_MIN or not _NUMBER.fullmatch(number):
         raise ValueError("This must be a telephone number, such as +44 20 7946 0000.")
+    if len(number) > PHONE_MAX:
+        raise ValueError(f"A telephone number has at most {PHONE_MAX} characters.")
     return number
 
 

@@ -195,13 +195,18 @@ class Patience:
         return True
 
 
+def define_functions(connection: sqlite3.Connection) -> None:
+    """Give a connection the functions that statements and triggers of ours call."""
+    connection.create_function("fold_text", 1, folded_text, deterministic=True)
+    connection.create_function("has_folded", 2, has_folded, deterministic=True)
+    connection.create_function("has_attribute", 5, has_attribute, deterministic=True)
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=_BUSY_MS / 1000
     )
-    connection.create_function("fold_text", 1, folded_text, deterministic=True)
-    connection.create_function("has_folded", 2, has_folded, deterministic=True)
-    connection.create_function("has_attribute", 5, has_attribute, deterministic=True)
+    define_functions(connection)
     try:
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
