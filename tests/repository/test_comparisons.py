@@ -20,6 +20,7 @@ HARMLESS: Final = {
     "engine/deskwire/engine/audit/deeds.py: after.password_hash != before.password_hash": "two hashes of our own",
     "engine/deskwire/engine/audit/deeds.py: after.sealed_secret != before.sealed_secret": "two sealed ones of our own",
     "engine/deskwire/engine/accounts/identity/guessable.py: rest != password": "a new password beside a part of itself",
+    "http/deskwire/http/resources/accounts/tokens.py: normal_password(new) == normal_password(present)": "two passwords of one body",
     "http/deskwire/http/resources/accounts/tokens.py: now.password_hash == user.password_hash": "two hashes of our own",
     "engine/deskwire/engine/importing/batch.py: existing == digest": "a record sent again beside the one that is stored",
     "engine/deskwire/logs/redaction.py: word.lower() in SECRET_WORDS": "a word of a name in the log, as `token`",

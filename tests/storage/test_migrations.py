@@ -101,6 +101,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0049_drafts_and_held_messages",
         "m0053_scopes_of_machine_credentials",
         "m0054_tokens_one_by_one_and_a_pushed_trail",
+        "m0051_text_folding",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

@@ -11,6 +11,7 @@ from deskwire.commands.convert.parts import Person, Post, Thread
 from deskwire.commands.convert.spool import Spool
 from deskwire.commands.convert.tally import Note, Tally
 from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.folding import address_key
 from deskwire.engine.importing.records import Refusal
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
@@ -120,7 +121,7 @@ class Writer:
         if person.external_id:
             return person.external_id
         if self._by_email and person.email:
-            return person.email
+            return address_key(person.email)
         if person.key not in self._nameless:
             self._nameless.add(person.key)
             self._tally.note(Note.no_id, f"{self._source}-{person.key}")

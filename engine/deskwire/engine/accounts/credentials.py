@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Final, Literal
@@ -202,8 +203,8 @@ class Passwords:
         return user.password_hash is not None and user.password_hash.startswith(self.cost)
 
     def hash(self, password: str) -> str:
-        """Return the hash to store."""
-        return self._hasher.hash(password)
+        """Return the hash to store: that of the password in its one form."""
+        return self._hasher.hash(normal_password(password))
 
     def check(self, user: User | None, password: str, stand_in: str) -> User:
         """Return the user if that is the password; the work of a check is done for an unknown one, too.
@@ -214,10 +215,31 @@ class Passwords:
         Raises Unauthenticated if user or password are wrong, without saying which.
         """
         stored = stand_in if user is None or user.password_hash is None else user.password_hash
-        try:
-            self._hasher.verify(stored, password)
-        except (argon2.exceptions.VerifyMismatchError, argon2.exceptions.InvalidHashError):
+        if not any(self._fits(stored, form) for form in _forms(password)):
             user = None
         if user is None or user.password_hash is None:
             raise Unauthenticated("E-mail address or password are wrong.", code="invalid_login")
         return user
+
+    def _fits(self, stored: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(stored, password)
+        except (argon2.exceptions.VerifyMismatchError, argon2.exceptions.InvalidHashError):
+            return False
+
+
+def normal_password(password: str) -> str:
+    """Return a password in the form that is hashed, whichever keyboard and system it was typed on (NIST SP 800-63B: NFKC)."""
+    return unicodedata.normalize("NFKC", password)
+
+
+def _forms(password: str) -> tuple[str, ...]:
+    """Return the form that is hashed, and those that hashes of older versions are of: as it was typed then, with marks or without."""
+    if password.isascii():
+        return (password,)
+    typed = (
+        normal_password(password),
+        password,
+        *(unicodedata.normalize(form, password) for form in ("NFC", "NFD")),
+    )
+    return tuple(dict.fromkeys(typed))

@@ -27,6 +27,7 @@ from deskwire.engine.core.errors import (
     Invalid,
     NotFound,
     Problem,
+    Shown,
     Unauthenticated,
 )
 from deskwire.engine.core.values import replace

@@ -71,8 +71,10 @@ def user_view(user: User) -> dict[str, Any]:
 
 def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
     """Make an account. Raises Conflict (`email_in_use`)."""
-    if tx.user_by_email(newcomer.email) is not None:
-        raise Conflict("There is an account with this e-mail address.", code="email_in_use")
+    if tx.reads_like_an_account(newcomer.email):
+        raise Conflict(
+            "There is an account with this e-mail address, or one that reads like it.", code="email_in_use"
+        )
     user = tx.insert_user(newcomer.id, newcomer.email, newcomer.name, newcomer.password_hash, at)
     temporary = newcomer.temporary and newcomer.password_hash is not None
     user = replace(user, password_temporary=temporary, password_made_at=at if temporary else None)

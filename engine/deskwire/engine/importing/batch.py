@@ -16,6 +16,7 @@ from deskwire.engine.audit.deeds import imported
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import NotFound, Problem
+from deskwire.engine.core.folding import address_key
 from deskwire.engine.core.ids import fresh_ids
 from deskwire.engine.importing.ports import BatchTransaction, Imported
 from deskwire.engine.importing.records import (
@@ -94,6 +95,8 @@ class _Batch:
         self._conversation_ids = iter(fresh_ids("cnv", at, len(begun)))
         self._contact_ids = iter(fresh_ids("con", at, len(begun)))
         self._contacts = tx.contacts_of(project.rowid, {record.contact.user_id for record in begun})
+        self._addressed: dict[str, Contact] = {}
+        """The new contacts whose user id is an e-mail address, which `Ada@example.org` and `ada@example.org` share."""
         named = {record.external_id for record in begun}
         self._known = tx.imported_conversations(
             project.rowid, named | {record.conversation for record in messages}
@@ -174,13 +177,15 @@ class _Batch:
     def _contact(self, record: ConversationRecord) -> Contact:
         """Return the contact; one that exists is left as it is, as the import is older."""
         person = record.contact
-        known = self._contacts.get(person.user_id)
+        known = self._contacts.get(person.user_id) or self._addressed.get(address_key(person.user_id))
         if known is not None:
             return known
         since = record.created_at if person.created_at is None else person.created_at
         identity = (person.name, person.email, person.phone, person.avatar)
         new = Contact(0, next(self._contact_ids), person.user_id, since, since, *identity)
         contact = self._contacts[person.user_id] = self._tx.insert_contact(self._project.rowid, new)
+        if "@" in person.user_id:
+            self._addressed[address_key(person.user_id)] = contact
         return contact
 
     def _assignee(self, record: ConversationRecord) -> tuple[Assignee | None, tuple[Problem, ...]]:

@@ -59,7 +59,7 @@ FieldText = Annotated[str, Field(max_length=100_000)]
 class EntryList(Paged):
     """The filters of a list of entries, and its page: by type, by a language they have, or by one they lack.
 
-    `q` is a part of the entry's id, or of one of its texts in any language; the case of ASCII letters does not matter.
+    `q` is a part of the entry's id, or of one of its texts in any language; case and accents do not matter.
     """
 
     type: EntryType | None = None

@@ -11,6 +11,7 @@ import { COMMANDS, run } from "./keys.js";
 import { show } from "./list.js";
 import { places as pages } from "./pages.js";
 import { assign, mayAct, snooze, times } from "./actions.js";
+import { fold } from "./words.js";
 
 /** @typedef {{group: string, label: string, icon?: string, face?: any, keys?: string, press: () => void}} Choice */
 
@@ -46,9 +47,9 @@ function choices(ids) {
 
 /** How well words fit: the lower the better, null for not. @param {string} label @param {string} q */
 function fit(label, q) {
-  const text = label.toLowerCase();
+  const text = fold(label);
   let worst = 0;
-  for (const word of q.toLowerCase().split(/\s+/).filter(Boolean)) {
+  for (const word of fold(q).split(/\s+/).filter(Boolean)) {
     const at = text.indexOf(word);
     if (at < 0) return null;
     worst += at === 0 ? 0 : text[at - 1] === " " ? 1 : 3;

@@ -120,7 +120,8 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
         after = replace(before, name=given.get("name", before.name), members=members)
         if after == before:
             return before
-        _check_name(tx, after)
+        if after.name != before.name:
+            _check_name(tx, after)
         after = replace(after, updated_at=now)
         tx.save_team(after)
         return after
@@ -173,4 +174,6 @@ def _members(reader: TeamReader, project: Project, ids: Sequence[str]) -> tuple[
 
 def _check_name(reader: TeamReader, team: Team) -> None:
     if reader.team_named(team.project, team.name) not in (None, team.id):
-        raise Conflict("Another team of the project has this name.", code="team_name_taken")
+        raise Conflict(
+            "Another team of the project has this name, or one that reads like it.", code="team_name_taken"
+        )

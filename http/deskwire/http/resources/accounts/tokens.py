@@ -9,7 +9,7 @@ import structlog
 from pydantic import Field
 
 from deskwire.engine.accounts.access_tokens import Source, new_access_token
-from deskwire.engine.accounts.credentials import TOKEN_S
+from deskwire.engine.accounts.credentials import TOKEN_S, normal_password
 from deskwire.engine.accounts.identity.guessable import hash_chosen
 from deskwire.engine.accounts.members import with_password
 from deskwire.engine.accounts.people import User
@@ -160,7 +160,7 @@ async def change_password(services: Services, before: User, present: str, new: s
         Invalid: the new password is easy to guess, or the present one, which whoever issued it may know.
         Conflict: another call has changed the password since `before` was read (`password_changed`).
     """
-    if new == present:
+    if normal_password(new) == normal_password(present):
         raise Invalid(Problem("/newPassword", "unchanged", "This is the present password; take another one."))
     password_hash = await hash_new_password(services, new, before)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
 from deskwire.engine.core.nul import NUL
@@ -49,8 +51,14 @@ ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX), SHOWING]
 
 
 class ImportedContact(Identity):
-    """The contact of an imported conversation. A contact that exists already is not changed."""
+    """The contact of an imported conversation. A contact that exists already is not changed.
 
+    An `email` or `phone` that can't be one is no reason to refuse the conversation: it is stored in its attributes, as
+    `contactEmail` or `contactPhone`.
+    """
+
+    email: Annotated[str, Field(min_length=1, max_length=EMAIL_MAX), SHOWING] | None = None
+    phone: Annotated[str, Field(min_length=1, max_length=2 * PHONE_MAX), SHOWING] | None = None
     user_id: UserId
     created_at: Moment | None = None
 
@@ -253,13 +261,17 @@ def _conversation(line: Line, body: ImportedConversation, now: int) -> Conversat
     if problems:
         raise Invalid(*problems)
     updated_at = body.created_at if body.updated_at is None else body.updated_at
-    identity = (contact.name, contact.email, contact.phone, contact.avatar)
+    email, unread_email = _read(clean_email, contact.email)
+    phone, unread_phone = _read(clean_phone, contact.phone)
+    unread = {"contactEmail": unread_email, "contactPhone": unread_phone}
+    attributes = {**{name: text for name, text in unread.items() if text is not None}, **body.attributes}
+    identity = (contact.name, email, phone, contact.avatar)
     return ConversationRecord(
         line.number,
         body.external_id,
         ContactRecord(contact.user_id, *identity, contact.created_at),
         body.created_at,
-        {key: value for key, value in body.attributes.items() if value is not None},
+        {key: value for key, value in attributes.items() if value is not None},
         body.updated_at,
         body.title,
         body.status,
@@ -272,6 +284,14 @@ def _conversation(line: Line, body: ImportedConversation, now: int) -> Conversat
         None if body.rating is None else (updated_at if body.rated_at is None else body.rated_at),
         body.rating_comment,
     )
+
+
+def _read(clean: Callable[[str], str], text: str | None) -> tuple[str | None, str | None]:
+    """Return an address or number as it is stored, or else the text, which is no reason to refuse the conversation."""
+    try:
+        return (None if text is None else clean(text)), None
+    except ValueError:
+        return None, text
 
 
 def _times(now: int, **times: int | None) -> list[Problem]:

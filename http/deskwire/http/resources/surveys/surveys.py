@@ -79,7 +79,7 @@ class DefinitionBody(Body):
 
 
 class SurveyList(Paged):
-    """The filters of a list of surveys, and its page. `q` is a part of the name."""
+    """The filters of a list of surveys, and its page. `q` is a part of the name, whatever the case and the accents."""
 
     status: Status | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None

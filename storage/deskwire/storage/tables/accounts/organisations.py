@@ -234,7 +234,7 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
         self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
         self.forget_writing(user, None)
         self.conn.execute(
-            "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
+            "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",
             (at, user),
         )

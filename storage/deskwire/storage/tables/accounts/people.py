@@ -8,7 +8,7 @@ from typing import Any, Final
 from deskwire.engine.accounts.people import Project, ProjectSettings, Role, ServerKey, User
 from deskwire.engine.audit.deeds import made
 from deskwire.engine.audit.trail import Deed
-from deskwire.storage.dialect import either
+from deskwire.engine.core.folding import address_key, doubles_of, fold_name
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 
@@ -26,7 +26,8 @@ KEYS: Final = (
     "FROM server_keys k JOIN projects p ON p.rowid = k.project"
 )
 
-_EMAIL: Final = either("{is_folded[u.email]}")
+_LIKE_THIS: Final = "(u.folded = ? OR (u.folded > ? AND u.folded < ?))"
+"""Accounts whose address reads like one: the first, and those of older databases that read like it (`core.folding`)."""
 
 
 def as_project(row: Sequence[Any]) -> Project:
@@ -71,7 +72,16 @@ class PeopleReads(Queries):
         return self._user("u.id = ?", user_id)
 
     def user_by_email(self, email: str) -> User | None:
-        return self._user(_EMAIL[self.dialect], email)
+        key = address_key(email)
+        found = [user for user in self._users_like(email) if address_key(user.email) == key]
+        return next((user for user in found if user.email == email), found[0] if found else None)
+
+    def reads_like_an_account(self, email: str) -> bool:
+        return bool(self._users_like(email))
+
+    def _users_like(self, email: str) -> list[User]:
+        sql = f"SELECT {USER} FROM users u WHERE {_LIKE_THIS} AND u.deleted_at IS NULL ORDER BY u.rowid"
+        return [as_user(row) for row in self.conn.execute(sql, doubles_of(fold_name(email)))]
 
     def role(self, organisation: int, user: int) -> Role | None:
         row = self.conn.execute(
@@ -131,7 +141,13 @@ class PeopleWrites(AuditWrites):
 
     def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
         rowid = self._insert(
-            "users", id=user_id, email=email, name=name, password_hash=password_hash, created_at=at
+            "users",
+            id=user_id,
+            email=email,
+            name=name,
+            password_hash=password_hash,
+            created_at=at,
+            folded=fold_name(email),
         )
         changes = made({"email": email, "name": name})
         self.record(Deed("account.created", user_id, account=rowid, changes=changes))

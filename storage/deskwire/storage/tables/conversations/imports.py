@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.core.folding import address_key, fold
 from deskwire.engine.importing.ports import ConversationMark, Imported, MessageMark, MessageRow
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
@@ -31,7 +32,25 @@ class ImportReads(Queries):
 
     def contacts_of(self, project: int, user_ids: Collection[str]) -> dict[str, Contact]:
         rows = self.conn.execute(_CONTACTS[self.dialect], (self.dialect.listed([*user_ids]), project))
-        return {contact.user_id: contact for contact in map(contact_of, rows)}
+        found = {contact.user_id: contact for contact in map(contact_of, rows)}
+        for user_id in user_ids:
+            if (
+                user_id not in found
+                and "@" in user_id
+                and (same := self._of_address(project, user_id)) is not None
+            ):
+                found[user_id] = same
+        return found
+
+    def _of_address(self, project: int, user_id: str) -> Contact | None:
+        """Return the oldest contact whose user id is this e-mail address in another case."""
+        rows = self.conn.execute(
+            f"SELECT {CONTACT_COLUMNS} FROM contact_words w JOIN contacts k ON k.rowid = w.contact "
+            "WHERE w.project = ? AND w.word = ? AND k.erasing = 0 ORDER BY k.rowid",
+            (project, fold(user_id)),
+        )
+        key = address_key(user_id)
+        return next((each for each in map(contact_of, rows) if address_key(each.user_id) == key), None)
 
     def imported_conversations(self, project: int, external_ids: Collection[str]) -> Mapping[str, Imported]:
         rows = self.conn.execute(
