@@ -203,6 +203,31 @@ async def test_a_conversation_deleted_at_the_source_is_deleted_unless_it_went_on
     assert (again["deleted"], again["existing"], again["refused"]) == (counts(0, 0), counts(1, 0), 1)
 
 
+async def test_all_pieces_of_a_long_message_are_deleted(service: Service) -> None:
+    def export(*messages: dict[str, Any]) -> Converted:
+        return converted("chatwoot", chatwoot_conversation(), {"payload": list(messages)})
+
+    long, other = chatwoot_message(1, 0, f"{CARD} " * 3_000, T), chatwoot_message(2, 0, "Hello?", T + 1)
+    first = await brought(service, export(long, other))
+    assert first["imported"] == counts(1, 4)
+    gone = export({**long, "content": "gone", "content_attributes": {"deleted": True}}, other)
+    for deleted in (1, 0):
+        assert (await brought(service, gone))["deleted"] == counts(0, deleted)
+        assert await texts(service, "chatwoot-7") == ["Hello?"]
+
+
+async def test_a_redaction_leaves_nothing_of_the_pieces_that_are_gone(service: Service) -> None:
+    def export(body: str) -> Converted:
+        return converted(
+            "zendesk", zendesk_ticket(comments=[zendesk_comment(1, 20978392, None, 0, body=body)])
+        )
+
+    await brought(service, export(("word " * 5_000) + CARD))
+    report = await brought(service, export("▇▇▇▇" + " word" * 3_999))
+    assert (report["redacted"], report["deleted"]) == (1, counts(0, 1))
+    assert CARD not in "".join(await texts(service, "zendesk-35436"))
+
+
 async def test_deletions_of_what_is_not_here_change_nothing(service: Service) -> None:
     await bring(service.http, conversation("a"), message("a", 0))
     lines = [

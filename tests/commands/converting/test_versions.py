@@ -205,7 +205,7 @@ def test_withdrawn_text_is_left_out_whatever_the_order(case: str) -> None:
         done = converted(source, *order)
         assert "4111" not in words(done)
         assert {name: done.notes.get(name) for name in notes} == notes
-        assert len(done.deletions) == 1
+        assert done.deletions
         outputs.add(done.output)
     assert len(outputs) == 1
 

@@ -19,6 +19,8 @@ FINAL: Final = (1 << 63) - 1
 UNDATED: Final = FINAL - 1
 """The version of all that is known of a person where it has no time: newer than any mention."""
 
+REDACTED: Final = "▇"
+"""The character that Zendesk writes for those that are redacted."""
 ROW: Final = "row "
 """Stands in front of the key of a thread that is not its id, as rows of Chatwoot's database have other numbers than people see."""
 

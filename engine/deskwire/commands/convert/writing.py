@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.convert.parts import ROW, Deletion, Known, Link, Post, Thread
+from deskwire.commands.convert.parts import REDACTED, ROW, Deletion, Known, Link, Post, Thread
 from deskwire.commands.convert.spool import Spool
 from deskwire.commands.convert.tally import Note, Tally
 from deskwire.commands.convert.text import trimmed
@@ -62,20 +62,32 @@ class Writer:
             self._tally.note(Note.no_thread, f"message {key}")
 
     def _messages(self, thread: Thread) -> Iterator[bytes]:
-        empty = True
+        deletions = messages = 0
         for post in self._spool.posts(thread):
-            empty = False
             if isinstance(post, Deletion):
+                deletions += 1
                 self._note_gone(post)
                 yield from self._deletion(thread.id, post.post)
-                continue
-            for record in self._message(thread, post):
-                yield from self._written(record, "message")
-        if empty and thread.opening:
-            opening = f"{thread.key}-opening"
-            post = Post(opening, thread.key, thread.contact, thread.opening, thread.created_at, "contact")
-            for record in self._message(thread, post):
-                yield from self._written(record, "message")
+            else:
+                messages += 1
+                yield from self._post(thread, post)
+        opening = f"{thread.key}-opening"
+        if thread.opening and deletions and not messages:  # it has the text of the first of them
+            yield from self._deletion(thread.id, opening)
+        elif thread.opening and not messages:
+            redactions = thread.opening.count(REDACTED)
+            at, contact = thread.created_at, thread.contact
+            post = Post(opening, thread.key, contact, thread.opening, at, "contact", redactions=redactions)
+            yield from self._post(thread, post)
+
+    def _post(self, thread: Thread, post: Post) -> Iterator[bytes]:
+        records = list(self._message(thread, post))
+        for record in records:
+            yield from self._written(record, "message")
+        if (
+            post.redactions and len(post.text) > TEXT_MAX // 2
+        ):  # before the redaction there may have been more pieces
+            yield from self._deletion(thread.id, f"{post.key}-{len(records) + 1}")
 
     def _note_gone(self, deletion: Deletion) -> None:
         note = Note.deleted if deletion.gone == "deleted" else Note.redacted
@@ -85,9 +97,9 @@ class Writer:
         """Yield the line by which an import deletes an earlier version of the record."""
         if thread.startswith(ROW):  # its number for people is in no file
             return
-        record = {"type": "deletion", "conversation": f"{self._source}-{thread}"}
+        record: dict[str, Any] = {"type": "deletion", "conversation": f"{self._source}-{thread}"}
         if post is not None:
-            record["message"] = post
+            record |= {"message": post, "pieces": True}
         yield from self._written(record, "deletion")
 
     def _written(self, record: dict[str, Any], kind: str) -> Iterator[bytes]:

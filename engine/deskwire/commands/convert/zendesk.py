@@ -27,6 +27,7 @@ from deskwire.commands.convert.fields import (
 )
 from deskwire.commands.convert.parts import (
     FINAL,
+    REDACTED,
     UNDATED,
     Amendment,
     Deletion,
@@ -53,8 +54,6 @@ _IDENTITY: Final = {
     "email": ("email",),
     "phone": ("phone",),
 }
-_REDACTED: Final = "▇"
-"""What Zendesk writes in the place of each redacted character."""
 _REDACTED_FILE: Final = "redacted.txt"
 """The file that Zendesk puts in the place of a redacted attachment."""
 _ELSEWHERE: Final = ("organizations", "metric_sets", "satisfaction_ratings", "macros", "views", "articles")
@@ -225,7 +224,7 @@ def _dated_comment(
         "system" if writer == _SYSTEM else None,
         internal=record.get("public") is False,
         links=links,
-        redactions=shown.count(_REDACTED) + sum(each.name == _REDACTED_FILE for each in links),
+        redactions=shown.count(REDACTED) + sum(each.name == _REDACTED_FILE for each in links),
         version=version,
     )
 

@@ -96,11 +96,16 @@ class ConversationRecord(NamedTuple):
 
 
 class DeletionRecord(NamedTuple):
-    """The record that a conversation, or a message of it, is gone in the system that it comes from."""
+    """The record that a conversation, or a message of it, is gone in the system that it comes from.
+
+    Args:
+        pieces: the message may have been cut into several, whose ids end in `-2`, `-3` and so on.
+    """
 
     line: int
     conversation: str
     message: str | None = None
+    pieces: bool = False
 
 
 Record = ConversationRecord | MessageRecord

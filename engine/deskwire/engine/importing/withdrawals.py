@@ -21,6 +21,9 @@ from deskwire.engine.importing.records import DeletionRecord, MessageRecord
 _REDACTED: Final = re.compile("[\u2587\u2588]+")
 """Characters by which a source shows that it has redacted words; their number need not be that of the words."""
 
+_DIGITS_MAX: Final = 6
+"""Digits of the number of a piece."""
+
 
 class WithdrawalReader(ImportReader, ConversationReader, Protocol):
     """Queries on imported messages as they are now."""
@@ -55,6 +58,21 @@ def find_withdrawn(
         return Problem("/message", "unknown_place", reason)
     found = reader.message(known.rowid, mark.id, internal=True)
     return None if found is None else Withdrawn(known.id, known.rowid, found)
+
+
+def find_pieces(reader: WithdrawalReader, project: int, conversation: str, message: str) -> Sequence[str]:
+    """Return the ids of the further pieces of a message that was cut into several, and of those after it if it is one."""
+    known = reader.imported_conversations(project, {conversation}).get(conversation)
+    if known is None:
+        return []
+    stem, _, digits = message.rpartition("-")
+    is_piece = stem and digits.isascii() and digits.isdigit() and len(digits) < _DIGITS_MAX
+    found = list[str]()
+    for name, number in ((message, 2), *([(stem, int(digits) + 1)] if is_piece else [])):
+        while reader.imported_message(known.rowid, piece := f"{name}-{number}") is not None:
+            found.append(piece)
+            number += 1
+    return found
 
 
 def redaction_of(message: Message, record: MessageRecord) -> RedactMessage:

@@ -117,6 +117,13 @@ class ImportedDeletion(Body):
     type: Literal["deletion"]
     conversation: ExternalId
     message: ExternalId | None = None
+    pieces: Annotated[
+        bool,
+        Field(
+            description="The message may have been cut into several, as it was too long: those whose ids end in `-2`, `-3` and so on are "
+            "deleted as well."
+        ),
+    ] = False
 
 
 def read_line(line: Line, now: int) -> Record | DeletionRecord | Refusal:
@@ -144,7 +151,7 @@ def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Deletion
                 return _conversation(line, fitted(ImportedConversation, value, raw), now)
             case "deletion":
                 deletion = fitted(ImportedDeletion, value, raw)
-                return DeletionRecord(line.number, deletion.conversation, deletion.message)
+                return DeletionRecord(line.number, deletion.conversation, deletion.message, deletion.pieces)
             case _:
                 code = "not_allowed" if "type" in value else "required"
                 raise Invalid(Problem("/type", code, "A line's type is conversation, message or deletion."))

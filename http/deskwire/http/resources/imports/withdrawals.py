@@ -12,6 +12,7 @@ from deskwire.engine.importing.withdrawals import (
     UnlessWrittenHere,
     Withdrawn,
     deletion_of,
+    find_pieces,
     find_withdrawn,
     redaction_of,
 )
@@ -25,7 +26,20 @@ Result = Literal["done", "nothing"] | Problem
 
 
 async def withdraw(call: Call[Any, Any], record: DeletionRecord | MessageRecord) -> Result:
-    """Delete or redact what was imported of a record. Raises Unavailable."""
+    """Delete or redact what was imported of a record, with all of its pieces. Raises Unavailable."""
+    results = [await _withdraw(call, record)]
+    if isinstance(record, DeletionRecord) and record.message is not None and record.pieces:
+        project, conversation, message = call.project.rowid, record.conversation, record.message
+        pieces = await call.services.store.read(
+            Inline(lambda reader: find_pieces(reader, project, conversation, message))
+        )
+        results += [await _withdraw(call, record._replace(message=piece)) for piece in pieces]
+    problem = next((each for each in results if isinstance(each, Problem)), None)
+    return problem or ("done" if "done" in results else "nothing")
+
+
+async def _withdraw(call: Call[Any, Any], record: DeletionRecord | MessageRecord) -> Result:
+    """Delete or redact one conversation or message."""
     permission = "conversations.delete" if isinstance(record, DeletionRecord) else "conversations.manage"
     if permission not in call.access.permissions:
         return Problem("/type", "permission_denied", f"This line needs the permission {permission}.")
