@@ -159,7 +159,7 @@ def test_lists_of_keys_may_be_empty_or_long(tx: Any) -> None:
 def test_imported_rows_are_found_by_their_foreign_names(tx: Any) -> None:
     state = tx.insert_conversation(_conversation(tx), CONTACT.rowid, {})
     names = [*LISTED, "{a,b}", "NULL", "", " "]
-    marks = [MessageMark(state.rowid, name, number) for number, name in enumerate(names)]
+    marks = [MessageMark(state.rowid, name, number, f"msg_{number}") for number, name in enumerate(names)]
     tx.insert_imported([], marks, [ConversationMark(PROJECT.rowid, "ours", state.rowid, 7)])
     asked = [(state.rowid, name) for name in names] + [(state.rowid + 1, "NULL"), (state.rowid, "other")]
     assert tx.imported_messages(asked) == {(state.rowid, name): n for n, name in enumerate(names)}

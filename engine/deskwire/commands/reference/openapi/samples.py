@@ -171,6 +171,11 @@ LINES: Final[Mapping[str, Any]] = {
         "text": "Hello, where is my order?",
         "createdAt": "2024-03-01T09:00:00Z",
     },
+    "ImportedDeletion": {
+        "type": "deletion",
+        "conversation": "zendesk-1001",
+        "message": "zendesk-comment-2002",
+    },
 }
 """An example of each line of an NDJSON body, likewise."""
 
