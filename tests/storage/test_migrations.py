@@ -98,6 +98,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0046_events_of_projects",
         "m0047_times_out_of_order",
         "m0048_the_end_of_what_was_pruned",
+        "m0050_refused_deliveries",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

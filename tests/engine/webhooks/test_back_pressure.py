@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
 from tests.support.sockets.receivers import Behaviour, Receivers, Request, answering, opened, wall
 
@@ -158,3 +160,91 @@ async def test_without_a_time_it_is_a_failure_like_any_other(
         await trio.sleep(1)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "delivered", 2)]
         assert installation.dispatcher.counters.failed_attempts == 1
+
+
+async def test_one_conversation_that_is_refused_stops_no_other(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: it costs one pause, uses up its attempts, and is dropped; the others arrive at their first attempt."""
+
+    async def refuse_one(stream: trio.abc.Stream, request: Request) -> None:
+        await (busy(60) if int(request.body) == 1 else WORKING)(stream, request)
+
+    receiver = await receivers(refuse_one)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, conversation=1)
+        for number in range(2, 80):
+            await installation.send(number, conversation=number)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+        arrived = {int(each.body) for each in receiver.requests}
+        assert arrived == set(range(1, 80))
+        await trio.sleep(300)  # virtual time: the mock clock jumps
+        rows = await installation.rows()
+        assert rows[0] == (1, "dropped", 4)
+        assert (await installation.reasons())[0].startswith("4 attempts failed; the last: status 429")
+        assert {row[1:] for row in rows[1:]} == {("delivered", 1)}
+        assert (await installation.stored()).circuit.failed_attempts == 0
+        counters = installation.dispatcher.counters
+        assert counters.failed_attempts == 4
+    mine = [each for each in receiver.requests if int(each.body) == 1]
+    assert len(mine) == 6
+    assert [each.headers["Service-Attempt"] for each in mine] == ["1", "1", "1", "2", "3", "4"]
+    waits = [later.at - first.at for first, later in pairwise(mine)]
+    assert all(60 <= wait < 75 for wait in waits[:2])
+    assert all(20 <= wait < 25 for wait in waits[2:])
+
+
+async def test_a_refused_event_is_known_for_it_after_a_restart(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """It keeps its own wait, and does not pause the endpoint again."""
+
+    async def refuse_one(stream: trio.abc.Stream, request: Request) -> None:
+        await (busy(60) if int(request.body) == 1 else WORKING)(stream, request)
+
+    receiver = await receivers(refuse_one)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, conversation=1)
+        await receiver.wait(1)
+        await installation.send(2, conversation=2)
+        await receiver.wait(3)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+    async with opened(tmp_path) as installation:
+        await installation.send(3, conversation=3)
+        await receiver.wait(4)
+        await trio.sleep(80)  # virtual time: the mock clock jumps
+        await installation.send(4, conversation=4)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+    assert receiver.sequences == [1, 2, 1, 3, 1, 4]
+    assert receiver.requests[4].at - receiver.requests[2].at >= 60
+
+
+async def test_typing_that_is_refused_stops_no_stored_event(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    async def refuse_typing(stream: trio.abc.Stream, request: Request) -> None:
+        await (busy(60) if request.headers["Service-Event"].startswith("agent.typing") else WORKING)(
+            stream, request
+        )
+
+    receiver = await receivers(refuse_typing)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver, events=frozenset({"agent.typing.started", "message.created"}))
+        for number in range(1, 200):
+            installation.dispatcher.offer_ephemeral(
+                EphemeralEvent(
+                    f"evt_t{number}",
+                    "agent.typing.started",
+                    installation.project.rowid,
+                    7,
+                    "cnv_7",
+                    "u1",
+                    b"0",
+                )
+            )
+            await installation.send(number, conversation=number)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+        arrived = [each for each in receiver.requests if int(each.body)]
+        assert len(arrived) >= 195

@@ -21,7 +21,7 @@ from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.client import Postable, Withheld
 from deskwire.engine.webhooks.http.pool import KEEPALIVE_S
 from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
-from deskwire.engine.webhooks.retry.schedule import AttemptPlan, Ended, Retry
+from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Sent
 from deskwire.engine.webhooks.signature import SigningSecrets
 
 log: Final = structlog.get_logger(__name__)
@@ -30,7 +30,7 @@ _CLOSE_S: Final = 1.0
 """Bound for closing connections at the end; it needs no network, so this is only for bugs."""
 
 
-class Sendable(Postable, AttemptPlan, Protocol):
+class Sendable(Postable, Sent, Protocol):
     """A delivery that can be sent: a row or one in memory alone."""
 
 

@@ -313,22 +313,24 @@ class EndpointWorker(Sender):
         follows = self._outage.judged(follows, self.endpoint)
         if self._outbox.backlog.missed:
             self._wakeup.set()
-        self._count(attempt)
+        self._count(
+            attempt, paused=attempt.wait_ms is not None and isinstance(follows, Retry) and follows.repeats
+        )
         return Result(delivery, attempt, follows, attempt.at + attempt.latency_ms)
 
     def _withheld(self, delivery: Delivery) -> bool:
         """Tell whether it is erased by now, or the endpoint is one by now that must not have it."""
         return self._outbox.is_erased(delivery.position) or not may_have(self.endpoint, delivery.event.type)
 
-    def _count(self, attempt: Attempt) -> None:
+    def _count(self, attempt: Attempt, *, paused: bool) -> None:
         counters = self._context.counters
         counters.attempts += 1
-        counters.paused_attempts += attempt.wait_ms is not None
-        counters.failed_attempts += attempt.error is not None and attempt.wait_ms is None
+        counters.paused_attempts += paused
+        counters.failed_attempts += attempt.error is not None and not paused
         counters.attempt_s.observe(attempt.latency_ms / 1000)
 
     def _hand_in(self, result: Result) -> None:
-        if not (isinstance(result.verdict, Retry) and result.verdict.repeats):
+        if not _holds_up(result.verdict):
             self._outbox.attempt_ended(result.delivery)
         self._recorder.add(result)
 
@@ -360,7 +362,7 @@ class EndpointWorker(Sender):
         self._outbox.heed_clock(now)
         set_back = max(0, result.at - now)  # the clock, while the result was being recorded
         planned = replace(planned, due_at=planned.due_at - set_back)
-        if planned.attempts == result.delivery.attempts:
+        if _holds_up(result.verdict):
             self._outbox.repeat(planned, now)
         else:
             self._outbox.retry(planned, now)
@@ -369,3 +371,8 @@ class EndpointWorker(Sender):
         self._outage.circuit_changed(self.endpoint, before, after)
         self._recorder.wake()
         self._wakeup.set()
+
+
+def _holds_up(verdict: Retry | Ended) -> bool:
+    """Return whether the conversation goes on waiting for the delivery."""
+    return isinstance(verdict, Retry) and verdict.holds_up

@@ -101,6 +101,11 @@ MIGRATIONS: Final = (
     ),
     Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
+    Migration(
+        "m0020_refused_deliveries",
+        "m0011_where_workflows_wait",
+        typed("ALTER TABLE deliveries ADD COLUMN refusals bigint NOT NULL DEFAULT 0"),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"

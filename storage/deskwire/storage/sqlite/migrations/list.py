@@ -58,6 +58,7 @@ from deskwire.storage.sqlite.migrations import (
     m0046_events_of_projects,
     m0047_times_out_of_order,
     m0048_the_end_of_what_was_pruned,
+    m0050_refused_deliveries,
 )
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ SCRIPTS: Final = {
         m0046_events_of_projects,
         m0047_times_out_of_order,
         m0048_the_end_of_what_was_pruned,
+        m0050_refused_deliveries,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""

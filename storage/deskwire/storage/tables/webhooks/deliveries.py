@@ -17,7 +17,7 @@ from deskwire.storage.tables.webhooks.delivery_log import FAILED
 
 _DELIVERY: Final = (
     "d.position, d.id, d.endpoint, d.lane, d.previous, d.attempts, d.due_at, d.created_at, d.planned_from, "
-    "d.failing_since, d.redelivery_of IS NOT NULL"
+    "d.failing_since, d.redelivery_of IS NOT NULL, d.refusals"
 )
 _DELIVERY_WIDTH: Final = len(_DELIVERY.split(", "))
 
@@ -223,13 +223,14 @@ class DeliveryWrites(Changes):
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         changed = self.conn.execute(
-            "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ? "
+            "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ?, refusals = ? "
             "WHERE position = ? AND status = 'pending'",
             (
                 planned.attempts,
                 planned.due_at,
                 planned.planned_from,
                 planned.failing_since,
+                planned.refusals,
                 planned.position,
             ),
         ).rowcount
@@ -369,7 +370,7 @@ def _delivery_of(row: Sequence[Any]) -> Delivery:
     position, delivery_id, endpoint, ordering_key, previous, attempts, due_at, created_at, *rest = row[
         :_DELIVERY_WIDTH
     ]
-    planned_from, failing_since, redelivery = rest
+    planned_from, failing_since, redelivery, refusals = rest
     return Delivery(
         position,
         delivery_id,
@@ -383,4 +384,5 @@ def _delivery_of(row: Sequence[Any]) -> Delivery:
         planned_from,
         failing_since,
         bool(redelivery),
+        refusals,
     )
