@@ -57,10 +57,12 @@ class DeliveryReader(Protocol):
         *,
         upto: int | None = None,
         redeliveries: bool | None = None,
+        other_than: int | None = None,
     ) -> Sequence[Delivery]:
         """Return pending deliveries at positions larger than `after` and up to `upto`, in that order.
 
         Args:
+            other_than: the ordering key of those that are left out.
             redeliveries: True for those alone that repeat another one, False for those that do not, None for both.
         """
 
@@ -209,8 +211,11 @@ class DeliveryTransaction(DeliveryReader, Protocol):
     def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
         """End up to `limit` pending deliveries from before this time (ms) as skipped; return their number."""
 
-    def catch_up(self, endpoint: int, after: str, at: int, limit: int) -> int:
+    def catch_up(self, endpoint: int, after: str, at: int, limit: int, *, beyond: int = 0) -> int:
         """Repeat up to `limit` missed deliveries of events behind this event id, oldest first; return their number.
+
+        Args:
+            beyond: position of the event after which to begin.
 
         Those of older events, and of events that are not stored any more, stop counting as missed.
         """

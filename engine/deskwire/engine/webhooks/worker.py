@@ -218,6 +218,9 @@ class EndpointWorker(Sender):
                 self._outbox.give_up_batch(batch, now)
         elif self._outage.over:
             await self._guarded(self._outage.end(self.endpoint))
+        elif (probe_at := self._outage.quiet_probe_at(self.endpoint, now)) is not None and probe_at <= now:
+            await self._guarded(self._outage.make_quiet_probe(self.endpoint))
+            self._wakeup.set()
 
     async def _begin_probe(self, now: int) -> None:
         delivery = await self._outage.next_probe(self.endpoint, now)
@@ -259,6 +262,8 @@ class EndpointWorker(Sender):
             opens_at = self.breaker.opens_at(now)
             return _NEVER if opens_at is None else (opens_at - now) / 1000
         due, backlog_at = self._outbox.next_due(), self._outbox.backlog.next_at()
+        probe_at = self._outage.quiet_probe_at(self.endpoint, now)
+        due = min((each for each in (due, probe_at) if each is not None), default=None)
         due_s = min(_NEVER if due is None else (due - now) / 1000, (backlog_at or _NEVER) - at)
         if self._slots.free or due_s == _NEVER:
             return due_s
@@ -300,13 +305,19 @@ class EndpointWorker(Sender):
         if probe:
             self._probe = None
         outbox, position = self._outbox, delivery.position
+        quiet = position == self._outage.quiet_probe and not probe
         made = await self._attempt(
-            partial(outbox.as_it_is, position), partial(self._withheld, delivery), probe=probe
+            partial(outbox.as_it_is, position),
+            partial(self._withheld, delivery),
+            probe=probe,
+            quiet_pause_ms=self._outage.quiet_pause_ms if quiet else None,
         )
         if made is None:  # of what is erased the row is gone, so nothing is stored
             reason = None if may_have(self.endpoint, delivery.event.type) else NOT_ASKED
             return Result(delivery, None, Ended("skipped", reason), self._context.clock())
         attempt, follows = made
+        if quiet:
+            self._outage.quiet_probe_ended(well=attempt.error is None)
         outbox.backlog.answered(position, trio.current_time(), well=attempt.error is None)
         if outbox.as_it_is(position).event is not delivery.event:
             attempt = replace(attempt, answer=b"")  # it may quote what was redacted meanwhile

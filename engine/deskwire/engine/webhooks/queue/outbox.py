@@ -331,6 +331,25 @@ class Outbox:
         times = (self._retries.next_due(), self._live.next_due, self.backlog.ordered.next_due)
         return min((at for at in times if at is not None), default=None)
 
+    @property
+    def idle(self) -> bool:
+        """True if the circuit is closed and nothing is pending, as far as is known."""
+        return (
+            not (
+                self.holds
+                or self._behind
+                or self._batch is not None
+                or self._under_way
+                or self.held
+                or self._retries.next_due() is not None
+            )
+            and self.backlog.empty
+        )
+
+    def hurry(self, position: int, now: int) -> None:
+        """Make the next attempt at a delivery at once, if it waits for one."""
+        self._retries.make_due(position, now)
+
     def attempt_ended(self, delivery: Delivery) -> None:
         """Take note that an attempt has ended for good: the next delivery with its ordering key may start."""
         self._over(self._under_way[delivery.position])

@@ -150,6 +150,7 @@ def verdict(
     fraction: float,
     succeeded_at: int | None,
     probe: bool,
+    quiet_pause_ms: int | None = None,
 ) -> Retry | Ended:
     """Tell the breaker of an attempt that has ended, and return what becomes of its delivery.
 
@@ -157,6 +158,8 @@ def verdict(
         plan: the plan that the attempt was made by.
         fraction, succeeded_at: see `Schedule.after_failure`.
         probe: whether it was the breaker's probe.
+        quiet_pause_ms: if it was the probe of a quiet endpoint, the time from its begin to the next one's; the circuit does not count
+            it, because an event that can't be taken must not stop those that come later.
     """
     ended_at = attempt.at + attempt.latency_ms
     if attempt.error is None:
@@ -164,10 +167,12 @@ def verdict(
         if breaker.pressure.succeeded(plan.id, _key(plan), plan.refusals, began=attempt.at, ended=ended_at):
             breaker.end_pause()
         return Ended("delivered")
+    if quiet_pause_ms is not None and (attempt.status is not None or attempt.wait_ms is None):
+        return schedule.after_quiet_probe(attempt, plan, fraction, succeeded_at, quiet_pause_ms)
     if attempt.wait_ms is not None:
         if (
             probe or attempt.status is None
-        ):  # nothing else is sent meanwhile, or it is this machine that lacked something
+        ):  # nothing else is sent, or it is this machine that lacked something
             repeated = schedule.after_pause_asked(attempt, plan)
             breaker.pause(repeated.due_at)
             return repeated
@@ -203,7 +208,7 @@ def _refused(
     follows = schedule.after_refusal(attempt, plan, fraction, succeeded_at)
     if isinstance(follows, Ended):
         breaker.pressure.forget(plan.id)
-        return follows
+        return replace(follows, missed=follows.missed and not answer.proven)
     return replace(follows, refusals=answer.refusals)
 
 

@@ -50,12 +50,14 @@ class Refused(Struct):
         proves_until: time before which the begin of another one's success proves that there was room (ms).
         sequel: what other conversations' deliveries met first: a success `within` that time or `after` it, or a refusal (`pressed`).
             Of a short wait two successes have to come within it, before a refusal; after one it is `once`.
+        proven: whether others succeeded within one of its waits.
     """
 
     key: Key
     at: int
     proves_until: int
     sequel: Sequel = "none"
+    proven: bool = False
 
 
 class Answer(Struct, frozen=True):
@@ -65,11 +67,13 @@ class Answer(Struct, frozen=True):
         refusals: how often the delivery was refused by itself, as far as is known; 1 at first, at most `REFUSALS`.
         counts: whether the delivery has failed by itself, so that an attempt is used up.
         pause_ms: for how long nothing is sent to the endpoint, 0 for no pause.
+        proven: whether others succeeded while it waited, so that there is no outage.
     """
 
     refusals: int
     counts: bool
     pause_ms: int
+    proven: bool = False
 
 
 class BackPressure:
@@ -126,11 +130,12 @@ class BackPressure:
         if not refusals:
             self._note_sequel(key, began, "pressed")
         proves_ms = max(wait_ms // 2, wait_ms - _ROUNDED_MS)
-        self._remember(delivery_id, Refused(key, ended, ended + proves_ms))
+        proven = known is not None and (known.proven or known.sequel == "within")
+        self._remember(delivery_id, Refused(key, ended, ended + proves_ms, proven=proven))
         if own:
             refusals = min(refusals + 1, REFUSALS)
         if refusals >= SUSPECT:
-            return Answer(refusals, own and refusals >= REFUSALS, 0)
+            return Answer(refusals, own and refusals >= REFUSALS, 0, proven)
         pause_ms = self._pause_ms(began, ended, wait_ms)
         suspect = not pause_ms and known is not None and known.sequel == "after"
         return Answer(SUSPECT if suspect else 1, False, pause_ms)

@@ -166,6 +166,17 @@ class Schedule(Struct, frozen=True):
         wait_ms = min(pause_asked_ms(attempt), round(sum(self.retry_delays_s) * 1000))
         return replace(follows, due_at=max(follows.due_at, attempt.at + attempt.latency_ms + wait_ms))
 
+    def after_quiet_probe(
+        self, attempt: Attempt, plan: AttemptPlan, fraction: float, succeeded_at: int | None, pause_ms: int
+    ) -> Retry | Ended:
+        """Return what follows from a failed probe of a quiet endpoint; see `after_failure`. No attempt is made in the pause after it."""
+        follows = self.after_failure(attempt, plan, fraction, succeeded_at)
+        if isinstance(follows, Ended):
+            return follows
+        asked_ms = 0 if attempt.wait_ms is None else pause_asked_ms(attempt)
+        after_ms = max(pause_ms, attempt.latency_ms + asked_ms)
+        return replace(follows, due_at=max(follows.due_at, attempt.at + after_ms))
+
     def after_probe(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
         """Plan a delivery's next attempt after a probe that failed, which uses up no attempt."""
         return _again(plan, attempt.at + attempt.latency_ms)

@@ -35,6 +35,9 @@ _WAITING: Final = {
     )
     for which, (index, condition) in _CHOSEN.items()
 }
+_OF_OTHERS: Final = either(
+    f"{_SELECTED} {_PENDING} AND d.position > ? AND d.position <= ? AND (d.lane IS NULL OR d.lane <> ?) ORDER BY d.position LIMIT ?"
+)
 _RETRIES: Final = either(
     f"{_SELECTED} {{indexed[deliveries_planned]}} {_PENDING} AND d.planned_from IS NOT NULL "
     "AND CASE WHEN d.redelivery_of IS NOT NULL THEN d.position <= ? "
@@ -110,11 +113,13 @@ class DeliveryReads(Queries):
         *,
         upto: int | None = None,
         redeliveries: bool | None = None,
+        other_than: int | None = None,
     ) -> Sequence[Delivery]:
-        rows = self.conn.execute(
-            _WAITING[redeliveries][self.dialect],
-            (endpoint, after, _END if upto is None else upto, limit),
-        )
+        last = _END if upto is None else upto
+        if other_than is None:
+            rows = self.conn.execute(_WAITING[redeliveries][self.dialect], (endpoint, after, last, limit))
+        else:
+            rows = self.conn.execute(_OF_OTHERS[self.dialect], (endpoint, after, last, other_than, limit))
         return [_delivery_of(row) for row in rows]
 
     def due_retries(
@@ -205,12 +210,12 @@ class DeliveryWrites(Changes):
             self.redeliver(position, at)
         return len(found)
 
-    def catch_up(self, endpoint: int, after: str, at: int, limit: int) -> int:
+    def catch_up(self, endpoint: int, after: str, at: int, limit: int, *, beyond: int = 0) -> int:
         made = 0
         while made < limit:
             row = self.conn.execute(
-                "SELECT position, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 ORDER BY event LIMIT 1",
-                (endpoint,),
+                "SELECT position, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 AND event > ? ORDER BY event LIMIT 1",
+                (endpoint, beyond),
             ).fetchone()
             if row is None:
                 break
