@@ -92,6 +92,9 @@ class DeliveryReader(Protocol):
     def outstanding(self, endpoint: int, bound: int) -> int:
         """Return the number of the endpoint's deliveries that still have to be made, counted up to a bound."""
 
+    def dropped_since(self, project: int, endpoint: int, since: int, bound: int) -> int:
+        """Count the endpoint's deliveries from this time (ms) on that were dropped and not repeated, up to a bound."""
+
     def delivery_records(
         self, project: int, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
     ) -> FoundDeliveries:
