@@ -61,7 +61,7 @@ class Refused(Struct):
 
 
 class Answer(Struct, frozen=True):
-    """What follows from a refusal.
+    """The consequences of a refusal.
 
     Args:
         refusals: how often the delivery was refused by itself, as far as is known; 1 at first, at most `REFUSALS`.
