@@ -99,6 +99,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0047_times_out_of_order",
         "m0048_the_end_of_what_was_pruned",
         "m0049_drafts_and_held_messages",
+        "m0050_refused_deliveries",
         "m0051_text_folding",
         "m0052_ids_of_imported_messages",
         "m0053_scopes_of_machine_credentials",

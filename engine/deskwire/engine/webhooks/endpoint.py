@@ -96,6 +96,25 @@ def withheld_reason(endpoint: Endpoint, event_type: str) -> str | None:
     return None if REGISTRY[event_type].directed else NOT_LISTED
 
 
+LOST_MS: Final = 24 * 3_600_000
+"""Age up to which a dropped delivery that was not made good counts against its endpoint."""
+
+
+def is_healthy(endpoint: Endpoint, now: int, dropped: int) -> bool:
+    """Return whether an endpoint gets everything: it is enabled, its last attempt succeeded, and nothing is lost.
+
+    Args:
+        dropped: its deliveries of the last 24 hours that were dropped and not made good.
+    """
+    circuit = endpoint.circuit
+    return (
+        endpoint.status == "enabled"
+        and circuit.state(now) == "closed"
+        and circuit.failing_since is None
+        and not dropped
+    )
+
+
 def disabled_reason(status_reason: str | None) -> str:
     """Return the reason for which a disabled endpoint is sent nothing."""
     return f"{DISABLED}: {status_reason}"

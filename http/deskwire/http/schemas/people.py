@@ -201,10 +201,15 @@ class CredentialMaker(Shape):
 
 
 class EndpointSummary(Shape):
-    """The state of a webhook endpoint, under the name that agents know it by."""
+    """The state of a webhook endpoint, under the name that agents know it by.
+
+    It is `healthy` if it is enabled, its circuit is closed, its last attempt succeeded (`failingSince` is null), and none of its deliveries of the
+    last 24 hours was dropped without being sent again (`dropped`).
+    """
 
     id: EndpointId
     name: Annotated[str, Field(examples=["crm"])]
+    healthy: bool
     status: Literal["enabled", "disabled"]
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
     circuit: State
@@ -212,6 +217,7 @@ class EndpointSummary(Shape):
     failing_since: Moment | None
     last_delivery_at: Moment | None
     outstanding: Count
+    dropped: Count
 
 
 class ConsumerSummary(Shape):
@@ -238,7 +244,7 @@ class UploadRoom(Shape):
 
 
 class ProjectHealth(Shape):
-    """The health of a project. It is `healthy` if every webhook endpoint is enabled and its circuit is closed."""
+    """The health of a project. It is `healthy` if every webhook endpoint is."""
 
     healthy: bool
     endpoints: list[EndpointSummary]

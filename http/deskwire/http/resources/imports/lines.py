@@ -11,7 +11,6 @@ from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
 from deskwire.engine.core.nul import NUL
-from deskwire.engine.core.values import replace
 from deskwire.engine.importing.records import (
     ContactRecord,
     ConversationRecord,
@@ -316,7 +315,7 @@ def _conversation(line: Line, body: ImportedConversation, now: int) -> Conversat
         for name, text in (("email", unread_email), ("phone", unread_phone))
         if text is not None
     ]
-    return replace(possible, doubts=(*possible.doubts, *doubts)) if doubts else possible
+    return possible._replace(doubts=(*possible.doubts, *doubts)) if doubts else possible
 
 
 def _read(clean: Callable[[str], str], text: str | None) -> tuple[str | None, str | None]:

@@ -110,6 +110,11 @@ MIGRATIONS: Final = (
     Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
     Migration("m0019_drafts_and_held_messages", "m0011_where_workflows_wait", writing.SQL),
+    Migration(
+        "m0020_refused_deliveries",
+        "m0011_where_workflows_wait",
+        typed("ALTER TABLE deliveries ADD COLUMN refusals bigint NOT NULL DEFAULT 0"),
+    ),
     Migration("m0021_text_folding", "m0021_text_folding", folding.SQL, fill=folding.fill),
     Migration("m0022_scopes_of_machine_credentials", "m0022_scopes_of_machine_credentials", scopes.SQL),
     Migration("m0023_tokens_one_by_one", "m0022_scopes_of_machine_credentials", tokens.SQL),
