@@ -1,4 +1,4 @@
-"""Credentials that machine credentials make: they have no more, end no later, and are revoked together (ADR 105)."""
+"""Credentials that machine credentials make: they have no more, end no later, and are revoked together (ADR 100)."""
 
 from __future__ import annotations
 

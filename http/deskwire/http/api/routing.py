@@ -73,7 +73,7 @@ class Access(Struct, frozen=True):
 
     `machines`: whether a machine credential of the project is taken as well, if it has the permissions. A server key needs
     no permission.
-    `also`: permissions that are needed beside `permission`, because a call reaches what these are about (ADR 105).
+    `also`: permissions that are needed beside `permission`, because a call reaches what these are about (ADR 100).
     """
 
     kind: Literal[
