@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -169,9 +170,14 @@ def cli() -> None:
         "DESKWIRE_PORT=8443 deskwire serve --tls-cert cert.pem --tls-key key.pem",
     ],
 )
+@click.option(
+    "--new-secret",
+    is_flag=True,
+    help="Start although the data directory's secret is missing or another one; webhooks need new secrets then.",
+)
 @settings_options
 @click.pass_context
-def serve(ctx: click.Context, /, **options: object) -> None:
+def serve(ctx: click.Context, /, new_secret: bool, **options: object) -> None:
     """Run the server until SIGTERM or SIGINT. The exit status is 0 after an orderly stop."""
     from deskwire.program.systemd import HandedOverError, ServiceManager
 
@@ -198,7 +204,7 @@ def serve(ctx: click.Context, /, **options: object) -> None:
             password = begun(config)  # a hash takes as long as loading the rest, beside which it is made
             from deskwire.program.serve import run
 
-        status = trio.run(run, config, port, manager, password)
+        status = trio.run(partial(run, config, port, manager, password, new_secret=new_secret))
     ctx.exit(status)
 
 

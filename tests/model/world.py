@@ -286,14 +286,20 @@ class World:
             conversation.milestones.reopenings.append(conversation.agent)
 
     def reveal(self, conversation: Conversation) -> None:
-        """Let the customer see what has been hidden: its creation, then its messages."""
-        conversation.visible = True
+        """Let the customer see what has been hidden: its creation and its messages, open as it was, then its closing."""
+        conversation.visible, ends = True, {}
+        if conversation.fields["status"] == "CLOSED":
+            ends = {name: conversation.fields[name] for name in ("status", "closedBy", "closedAt")}
+            conversation.fields |= {"status": "OPEN", "closedBy": None, "closedAt": None}
         self.emit(conversation, "conversation.created")
         for message in conversation.messages:
             if message["index"] in conversation.deleted:  # its place has a number like the others
                 self.tell_of_rewriting(conversation, message, "deleted")
             else:
                 self.emit(conversation, "message.created", message=message)
+        if ends:
+            conversation.fields |= ends
+            self.emit(conversation, "conversation.closed", closedBy=ends["closedBy"])
 
     def delete(self, conversation: Conversation, reason: str) -> None:
         """Remove it with its events; the deletion carries nothing of anybody."""

@@ -23,6 +23,7 @@ from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.audit.refusals import RefusedCalls
 from deskwire.engine.cluster.bus import NoBus
 from deskwire.engine.cluster.cluster import Alone
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
@@ -53,6 +54,7 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
+from deskwire.http.api.ended_tokens import EndedTokens
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.quart_app import make_app
@@ -377,6 +379,7 @@ class Server:
             keys=ServerKeys(self.disk),
             machines=Machines(self.disk),
             sessions=parts.sessions(config, self.disk),
+            ended_tokens=EndedTokens(self.disk),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             merges=Merges(nursery, self.disk, trio_ms, actors),
@@ -385,6 +388,7 @@ class Server:
             tokens=tokens,
             verifier=Verifier(tokens, None),
             passwords=_PASSWORDS,
+            refused_calls=RefusedCalls(self.disk),
             stand_ins=StandIns(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
             hub=self._hub,

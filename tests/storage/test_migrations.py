@@ -98,6 +98,13 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0046_events_of_projects",
         "m0047_times_out_of_order",
         "m0048_the_end_of_what_was_pruned",
+        "m0049_drafts_and_held_messages",
+        "m0050_refused_deliveries",
+        "m0051_text_folding",
+        "m0052_ids_of_imported_messages",
+        "m0053_scopes_of_machine_credentials",
+        "m0054_tokens_one_by_one_and_a_pushed_trail",
+        "m0056_the_installation_of_a_database",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

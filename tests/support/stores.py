@@ -27,7 +27,7 @@ from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.store import PostgresStore, open_postgres
 from deskwire.storage.postgres.transaction import PostgresReader, PostgresTransaction
-from deskwire.storage.sqlite.database import connect_writer, migrate
+from deskwire.storage.sqlite.database import connect_writer, define_functions, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 from deskwire.storage.sqlite.transaction import SqliteTransaction
@@ -125,6 +125,7 @@ def beside(directory: Path) -> Iterator[Connection]:
             yield shared
     else:
         with closing(sqlite3.connect(directory / FILE_NAME)) as connection, connection:
+            define_functions(connection)
             yield connection
 
 

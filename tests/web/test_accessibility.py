@@ -85,7 +85,7 @@ def test_nothing_is_to_be_found_anywhere(desk: Desk) -> None:
     desk.context.set_offline(True)
     desk.box.fill("Kept.")
     desk.box.press("Control+Enter")
-    expect(desk.log.locator(".truth").last).to_contain_text("Kept here")
+    expect(desk.log.locator(".truth").last).to_contain_text("Will send when you're back online")
     look("offline")
     desk.context.set_offline(False)
     assert problems == {}

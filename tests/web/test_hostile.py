@@ -89,7 +89,7 @@ def test_a_text_that_is_too_long_is_refused_with_the_reason_and_stays(desk: Desk
     desk.sign_in()
     desk.converse("Tolstoy")
     desk.box.fill("x" * 20_001)
-    expect(desk.page.locator("#composer-hint")).to_contain_text("1 too many")
+    expect(desk.page.locator("#composer-hint")).to_contain_text("1 characters over the limit")
     expect(desk.page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
     assert len(desk.box.input_value()) == 20_001
 

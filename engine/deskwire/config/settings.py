@@ -174,6 +174,11 @@ class Config:
         flag,
         "Whether users sign in with a password; if not, only tokens of the JWT keys below are accepted.",
     )
+    one_time_password_s: float = setting(  # ADR 44
+        3 * DAY_S,
+        number(60, 10 * YEAR_S),
+        "Seconds after which a one-time password that nobody has replaced ends.",
+    )
     session_idle_s: float = setting(  # ADR 50
         DAY_S / 2,
         number(300, YEAR_S),
@@ -286,6 +291,11 @@ class Config:
     )
     auth_failures_per_minute: int = setting(
         120, integer(0, 1_000_000), "Wrong credentials that one network may show in a minute; 0: no limit."
+    )
+    members_per_hour: int = setting(  # ADR 43
+        500,
+        integer(0, 1_000_000),
+        "Members that one organisation may add through the API in an hour, and at once; 0 means no limit.",
     )
     idempotency_s: float = setting(  # decisions 1
         DAY_S, number(1, YEAR_S), "Seconds that the answer to a request with an Idempotency-Key is kept."
@@ -481,9 +491,9 @@ class Config:
         "Connections of one address that may be without a subscription at once; a further one waits for its turn.",
     )
     agent_streams: int = setting(  # ADR 51
-        1_000,
+        2_000,
         integer(1, 100_000),
-        "Streams of agents that may be open; a user has up to 20 of them.",
+        "Streams of agents that may be open, at most half of them an organisation's; a user has up to 20 of them.",
     )
     stream_resume_window_s: float = setting(  # decisions 5 and 8
         2 * HOUR_S,

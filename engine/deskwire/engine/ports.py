@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -21,11 +22,15 @@ from deskwire.engine.accounts.ports import (
 from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
+from deskwire.engine.audit.push import PushReader, PushTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
+from deskwire.engine.conversations.drafts.ports import DraftReader, DraftTransaction
 from deskwire.engine.conversations.expiry import ExpiryReader
+from deskwire.engine.conversations.held.ports import HeldReader, HeldTransaction
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
+from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.core import store as core
 from deskwire.engine.events.ports import Advance, EventReader, EventTransaction, HeadReader
 from deskwire.engine.events.types import StoredEvent
@@ -49,6 +54,8 @@ class Reader(
     SearchReader,
     ImportReader,
     TicketReader,
+    HeldReader,
+    DraftReader,
     ConversationReader,
     ExpiryReader,
     SurveyReader,
@@ -63,8 +70,10 @@ class Reader(
     MemoryReader,
     ContactReader,
     AuditReader,
+    PushReader,
     TeamReader,
     SessionReader,
+    AccessTokenReader,
     MachineReader,
     OrganisationReader,
     AccountReader,
@@ -83,6 +92,8 @@ class Transaction(
     SourceTransaction,
     ImportTransaction,
     TicketTransaction,
+    HeldTransaction,
+    DraftTransaction,
     ConversationTransaction,
     SurveyTransaction,
     StreamTransaction,
@@ -96,8 +107,10 @@ class Transaction(
     MemoryTransaction,
     ContactTransaction,
     AuditTransaction,
+    PushTransaction,
     TeamTransaction,
     SessionTransaction,
+    AccessTokenTransaction,
     MachineTransaction,
     OrganisationTransaction,
     AccountTransaction,
@@ -118,6 +131,7 @@ class Commit(Struct, frozen=True):
     ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something. `advances` are the
     moves of the heads of projects; a store that is one node's alone has no such heads. `redacted` are the conversations of which
     a message was redacted or deleted, by their storage keys, and `rewritten` the events that show it, as they are now.
+    `held_due` are the times (ms) at which held messages are sent, and `writing` the changes of drafts and held messages.
     """
 
     events: Sequence[StoredEvent]
@@ -132,6 +146,8 @@ class Commit(Struct, frozen=True):
     advances: Sequence[Advance] = ()
     redacted: frozenset[int] = frozenset()
     rewritten: Sequence[StoredEvent] = ()
+    held_due: Sequence[int] = ()
+    writing: Sequence[WritingChange] = ()
 
 
 Store = core.Store[Reader, Transaction]

@@ -12,6 +12,7 @@ from typing import Any, Final
 import structlog
 from msgspec import Struct
 
+from deskwire.engine.accounts.access_tokens import AccessToken
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.accounts.members import join
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
@@ -108,20 +109,23 @@ class DemoPlan(Struct, frozen=True):
     project_id: str
     password_hash: str
     demo: Demo
+    token: AccessToken
 
 
 def plan_demo(tokens: Tokens, password: Password, now: int) -> DemoPlan:
     """Make up a demo organisation, project, user and server key."""
-    user_id, project_id = new_id("usr", now), new_id("prj", now)
+    user_id, project_id, token_id = new_id("usr", now), new_id("prj", now), new_id("tok", now)
+    ends_at = (now // 1000 + DEMO_TOKEN_S) * 1000
+    token = AccessToken(token_id, user_id, "operator", "", 0, now, ends_at)
     demo = Demo(
         project_id=project_id,
         server_key=new_server_key(),
         stream_key=random_base62(12),
         email=DEMO_EMAIL,
         password=password.text,
-        token=tokens.issue(user_id, now, DEMO_TOKEN_S),
+        token=tokens.issue(user_id, now, DEMO_TOKEN_S, token_id=token_id),
     )
-    return DemoPlan(user_id, project_id, password.hash, demo)
+    return DemoPlan(user_id, project_id, password.hash, demo, token)
 
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
@@ -140,6 +144,7 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
     project = tx.insert_project(plan.project_id, organisation, "Demo project", demo.stream_key, now)
     user = tx.insert_user(plan.user_id, demo.email, "Demo owner", plan.password_hash, now)
     join(tx, organisation, user, "owner", now)
+    tx.insert_access_token(plan.token, user.rowid)
     tx.insert_team(Team(new_id("team", now), project.rowid, "Support", now, now))
     key = demo.server_key
     tx.insert_key(new_id("key", now), project.rowid, hash_server_key(key), key[-4:], "demo", now)

@@ -17,6 +17,7 @@ def forget_with_others(parts: Parts) -> None:
         parts.keys.forget()
         parts.machines.forget()
         parts.sessions.forget()
+        parts.ended_tokens.forget()
         await parts.agents.end_lost_sessions()
         parts.agents.rights_changed_nowait()
         parts.stream.rights_changed_nowait()

@@ -12,7 +12,9 @@ from msgspec import Struct
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.audit.refusals import RefusedCalls
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.sealing import Sealing
@@ -33,6 +35,8 @@ from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.news import DeliveryNews
+from deskwire.engine.webhooks.ownership import Lapses
+from deskwire.http.api.ended_tokens import EndedTokens
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
 from deskwire.http.api.server_keys import ServerKeys
@@ -78,6 +82,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     keys: ServerKeys
     machines: Machines
     sessions: Sessions
+    ended_tokens: EndedTokens
     events: EventLog
     follower: Follower | None
     relay: Relay | None
@@ -85,8 +90,10 @@ class Parts(Struct, frozen=True, kw_only=True):
     agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
+    lapses: Lapses
     couriers: Couriers | None
     news: DeliveryNews
+    writing: WritingEvents
     snooze_timer: SnoozeTimer
     uploads: UploadService
     indexer: Indexer
@@ -123,10 +130,12 @@ async def assemble(
         nodes=None if here.heads is None else (here.cluster, here.bus),
     )
     keys, machines, sessions = ServerKeys(store), Machines(store), wiring.sessions(config, store)
+    ended_tokens = EndedTokens(store)
     agents = wiring.agents(config, here, events)
     news = wiring.news(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
     couriers = wiring.couriers(here, dispatcher)
+    lapses = wiring.lapses(store, dispatcher, commits)
     follower = wiring.follower(here, events, dispatcher, commits)
     if follower is not None:
         follower.when_replaced(hub.log_replaced)
@@ -136,6 +145,7 @@ async def assemble(
     keys.follow(commits)
     machines.follow(commits)
     sessions.follow(commits)
+    ended_tokens.follow(commits)
     uploads = await wiring.open_uploads(config, store, here.files, secrets, url)
     stream = wiring.stream(config, store, hub, secrets.keys("stream"))
     stream.follow(commits)
@@ -159,6 +169,7 @@ async def assemble(
         keys=keys,
         machines=machines,
         sessions=sessions,
+        ended_tokens=ended_tokens,
         events=events,
         follower=follower,
         relay=wiring.relay(here, hub, dispatcher, agents),
@@ -167,7 +178,9 @@ async def assemble(
         stream=stream,
         dispatcher=dispatcher,
         couriers=couriers,
+        lapses=lapses,
         news=news,
+        writing=wiring.writing_events(here, agents, uploads.links, commits),
         snooze_timer=snooze_timer,
         uploads=uploads,
         indexer=indexer,
@@ -179,12 +192,13 @@ async def assemble(
 def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> Services:
     """Return the services that the API is made of; what they start lives in the actors' nursery."""
     config, store, secrets = parts.config, parts.store, parts.secrets
-    passwords, cluster = Passwords(config.argon2_memory_kib), parts.here.cluster
+    passwords, cluster = Passwords(config.argon2_memory_kib, config.one_time_password_s), parts.here.cluster
     return Services(
         store=store,
         keys=parts.keys,
         machines=parts.machines,
         sessions=parts.sessions,
+        ended_tokens=parts.ended_tokens,
         actors=registry,
         erasures=Erasures(actors, store, wall_clock, registry, cluster),
         merges=Merges(actors, store, wall_clock, registry, cluster),
@@ -194,6 +208,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         verifier=parts.signing.verifier,
         passwords=passwords,
         stand_ins=wiring.stand_ins(store, passwords, secrets),
+        refused_calls=RefusedCalls(store),
         webhooks=wiring.webhooks(config, parts.sealing, parts.couriers or parts.dispatcher),
         hub=parts.hub,
         agents=parts.agents,

@@ -17,8 +17,9 @@ from deskwire.engine.core.clock import Clock, iso, wall_clock
 from deskwire.engine.core.errors import Conflict, Unavailable
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.ports import Store
+from deskwire.engine.ports import Store, Transaction
 from deskwire.program.secret_file import SECRET_FILE, new_secret, write_private
+from deskwire.storage.sqlite.backup.manifest import secret_id
 
 log: Final = structlog.get_logger(__name__)
 
@@ -96,7 +97,11 @@ class Rotation:
             return {"rotatedAt": iso(now), "formerUntil": until, "sealedAnew": await self._renew()}
 
     async def _renew(self) -> int:
-        return await self._store.write(lambda tx: tx.renew_seals(self._sealing.renewed))
+        def renew(tx: Transaction) -> int:
+            tx.set_secret_id(secret_id(self._secrets.current))
+            return tx.renew_seals(self._sealing.renewed)
+
+        return await self._store.write(renew)
 
     async def _write(self, secrets: Secrets) -> None:
         assert self._directory is not None

@@ -23,6 +23,7 @@ from deskwire.commands.admin.socket import serve_orders
 from deskwire.config.settings import Config
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
+from deskwire.engine.conversations.held.sender import HeldSender
 from deskwire.engine.conversations.waking import Wakings
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
@@ -50,6 +51,7 @@ from deskwire.program.first_start import (
     running,
     welcome,
 )
+from deskwire.program.installation import require_database, settled_secrets
 from deskwire.program.memory import calm_collector
 from deskwire.program.opening import leased, opened
 from deskwire.program.parts import Parts, assemble, services_of
@@ -92,15 +94,19 @@ async def run(
     port: Port | None = None,
     manager: ServiceManager = ALONE,
     password: Callable[[], Password] | None = None,
+    *,
+    new_secret: bool = False,
 ) -> int:
-    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. `port` and `password` are as for `serve`."""
+    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. The others are as for `serve`."""
     status = 0
     if manager.passed_over:
         log.warning("systemd.sockets_for_another", LISTEN_PID=manager.passed_over, pid=os.getpid())
     try:
         with trio.open_signal_receiver(*_signals(config)) as signals:
             async with trio.open_nursery() as nursery:
-                serving: Serving = await nursery.start(partial(serve, config, port, password))
+                serving: Serving = await nursery.start(
+                    partial(serve, config, port, password, new_secret=new_secret)
+                )
                 calm_collector()
                 say(_greeting(serving, config), sys.stdout)
                 _tell(manager, READY)
@@ -146,6 +152,7 @@ async def serve(
     port: Port | None = None,
     password: Callable[[], Password] | None = None,
     *,
+    new_secret: bool = False,
     task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Build the program and serve until `Serving.stop` is called; started when it is ready.
@@ -153,21 +160,30 @@ async def serve(
     Args:
         port: where to listen; None to take the port of the settings. It is closed on return.
         password: gives the demo's, in a thread; None to make it when it is needed.
+        new_secret: whether a data directory whose secret is missing, or another one, is served all the same.
 
     Raises BadCertificate, DatabaseUnusableError, DataDirectoryError, NotAdmitted, SecretError, SigningError or StartError if
     it can't start.
     """
     commits = Subscribers[Commit]()
     certificate = wiring.certificate(config)
-    secrets = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
-    async with opened(config, secrets, commits.tell) as here:
+    configured = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
+    if config.database_url is None:
+        require_database(config.data_dir)
+    async with opened(config, configured, commits.tell) as here:
         store = here.store
-        parts = await assemble(config, here, secrets(), commits, certificate, port)
+        if config.database_url is None:
+            secrets = await settled_secrets(config, store, new_secret=new_secret)
+        else:
+            secrets = configured()
+        parts = await assemble(config, here, secrets, commits, certificate, port)
         interval_s = config.retention_interval_s
         on_duty = here.cluster.on_duty
         nodes.forget_with_others(parts)
         async with leased(here.membership), trio.open_nursery() as outgoing:
+            await parts.lapses.begin()
             await outgoing.start(parts.dispatcher.run)
+            outgoing.start_soon(kept_running, "webhooks.lapses", parts.lapses.run)
             if parts.couriers is not None:
                 outgoing.start_soon(kept_running, "webhooks.couriers", parts.couriers.run)
                 outgoing.start_soon(kept_running, "webhooks.clearing", partial(on_duty, parts.couriers.clear))
@@ -179,12 +195,15 @@ async def serve(
             outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
             outgoing.start_soon(kept_running, "agents.streams", parts.agents.run)
             outgoing.start_soon(kept_running, "deliveries.news", parts.news.run)
+            outgoing.start_soon(kept_running, "agents.writing", parts.writing.run)
             outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
             outgoing.start_soon(kept_running, "tickets.upkeep", partial(on_duty, parts.snooze_timer.run))
             outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
             outgoing.start_soon(
                 kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
             )
+            pusher = wiring.pusher(config, store, parts.sealing)
+            outgoing.start_soon(kept_running, "audit.pushes", partial(on_duty, pusher.run))
             outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
             outgoing.start_soon(kept_running, "search.index", partial(on_duty, parts.indexer.run))
             if config.database_url is None:
@@ -207,7 +226,10 @@ async def serve(
                 timers.follow(commits, "runs_due")
                 wakings = Wakings(store, wall_clock, registry)
                 wakings.follow(commits, "wakings_due")
+                held = HeldSender(store, wall_clock, registry)
+                held.follow(commits, "held_due")
                 services = services_of(parts, actors, registry)
+                actors.start_soon(kept_running, "audit.refusals", services.refused_calls.run)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
                 retain = partial(retention.run, interval_s)
                 actors.start_soon(kept_running, "retention", partial(on_duty, retain))
@@ -215,6 +237,7 @@ async def serve(
                 actors.start_soon(kept_running, "surveys.removal", partial(on_duty, clear))
                 actors.start_soon(kept_running, "workflows.waits", partial(on_duty, timers.run))
                 actors.start_soon(kept_running, "conversations.wakings", partial(on_duty, wakings.run))
+                actors.start_soon(kept_running, "conversations.held_messages", partial(on_duty, held.run))
                 nodes.share_out(here, services)
                 if here.membership is None:
                     await services.merges.resume()
@@ -228,7 +251,7 @@ async def serve(
                     resume = services.erasures.keep_resuming
                     actors.start_soon(kept_running, "privacy.erasures", partial(on_duty, resume))
                 if here.heads is not None:
-                    wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings))
+                    wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings, held))
                 if config.database_url is None:
                     await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
                 await _front(

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
+import httpx
 import structlog
 import trio
 
@@ -16,14 +17,18 @@ from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.sessions import Life
 from deskwire.engine.agents.passing import passing
 from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.push import Pusher
+from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.limits.rate_limit import Buckets
+from deskwire.engine.core.limits.rate_limit import Buckets, Rate
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
@@ -49,9 +54,12 @@ from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.following import DeliveryFollower
 from deskwire.engine.webhooks.http.address import Policy
-from deskwire.engine.webhooks.http.proxy import Proxy
+from deskwire.engine.webhooks.http.client import Client
+from deskwire.engine.webhooks.http.dialer import Dialer, Route
+from deskwire.engine.webhooks.http.proxy import Proxy, ProxyDialer
 from deskwire.engine.webhooks.http.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.webhooks.news import DeliveryNews
+from deskwire.engine.webhooks.ownership import Lapses
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.admission import Admission
@@ -187,7 +195,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
     for task in tasks:
         task.expect_others()
     bus.receive("due", hinted)
-    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "wakings_due")
+    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "wakings_due", "held_due")
 
 
 def dispatcher(
@@ -214,6 +222,18 @@ def dispatcher(
     )
 
 
+def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -> Lapses:
+    """Return the task that disables endpoints whose machine credentials have ended."""
+
+    def stop(endpoint: int) -> None:
+        if dispatcher.delivers_to(endpoint):
+            dispatcher.remove(endpoint)
+
+    made = Lapses(lambda at: InNameOf(By(Actor("system"), at), store), wall_clock, stop)
+    made.follow(commits)
+    return made
+
+
 def couriers(here: Opened, dispatcher: Dispatcher) -> Couriers | None:
     """Return what says which endpoints this node delivers to; None if it is alone and delivers to all."""
     if here.membership is None or here.leases is None:
@@ -234,9 +254,34 @@ def news(store: Store, agents: AgentStreams) -> DeliveryNews:
     return DeliveryNews(store, wall_clock, agents, tell)
 
 
+def writing_events(
+    here: Opened, agents: AgentStreams, links: Links, commits: Subscribers[Commit]
+) -> WritingEvents:
+    """Return the events of drafts and held messages, which follow the commits."""
+    bus = None if here.heads is None else here.bus
+    made = WritingEvents(here.store, agents, links, wall_clock, bus)
+    made.follow(commits)
+    return made
+
+
 def webhook_policy(config: Config) -> Policy:
     """Return the rule for addresses that webhooks may go to."""
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
+
+
+def pusher(config: Config, store: Store, sealing: Sealing) -> Pusher:
+    """Return the task that pushes audit trails; its requests go the way of webhooks."""
+    policy, trusted = webhook_policy(config), httpx.create_ssl_context()
+    proxy = Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None
+
+    def client(url: str) -> Client:
+        resolver = SystemResolver()
+        route: Route = (
+            Dialer(policy, resolver) if proxy is None else ProxyDialer(proxy, policy, resolver, trusted)
+        )
+        return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
+
+    return Pusher(store, wall_clock, sealing, client)
 
 
 def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher | Couriers) -> Webhooks:
@@ -272,7 +317,11 @@ def rate_limits(config: Config) -> RateLimits:
     users = rate_of(_calls_of_a_user(config), config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
-    return RateLimits(Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures))
+    members = config.members_per_hour
+    added = Rate(members, members, minutes=60) if members else None
+    return RateLimits(
+        Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures), Buckets(added)
+    )
 
 
 def _calls_of_a_user(config: Config) -> int:

@@ -70,14 +70,8 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "indexed": _Of("INDEXED BY {}"),
         "and_then": "CROSS JOIN",
         "unindexed": "+",
-        # A text that is the given one but for the case of ASCII letters, or has it inside; a pattern that folds them.
-        "is_folded": _Of("{} = ? COLLATE NOCASE"),
-        "has_folded": _Of("instr(lower({}), lower(?)) > 0"),
-        "like": "LIKE",
-        # The attributes of conversations `c`: `key`, `kind` (string, number, boolean), and the value as a `text`.
-        "attributes": "(SELECT key, CASE type WHEN 'text' THEN 'string' WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' "
-        "WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' ELSE type END AS kind, CASE type WHEN 'true' THEN 'true' "
-        "WHEN 'false' THEN 'false' ELSE CAST(value AS TEXT) END AS text FROM json_each(c.attributes))",
+        # Keeps the rows of a table from other transactions until the end of this one; SQLite has one writer.
+        "locking": _Of(""),
         # The events of a project, by the range of its positions.
         "of_project": "",
     },
@@ -88,11 +82,7 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "indexed": _Of(""),
         "and_then": "JOIN",
         "unindexed": "",
-        "is_folded": _Of('lower({}) = lower(? COLLATE "C")'),
-        "has_folded": _Of('strpos(lower({}), lower(? COLLATE "C")) > 0'),
-        "like": "ILIKE",
-        "attributes": "(SELECT key, json_typeof(value) AS kind, value #>> '{}' AS text "
-        r"FROM json_each(CAST(replace(c.attributes, '\u0000', '\u0020') AS json)))",
+        "locking": _Of("FOR UPDATE OF {}"),
         "of_project": "AND e.position >= CAST(:project AS bigint) << 40 AND e.position < (CAST(:project AS bigint) + 1) << 40",
     },
 }

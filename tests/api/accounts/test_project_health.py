@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import trio
+
+from deskwire.engine.core.values import replace
+from deskwire.engine.webhooks.endpoint import Endpoint, is_healthy
+from deskwire.engine.webhooks.retry.circuit import Circuit
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 
@@ -42,6 +47,31 @@ async def test_an_endpoint_is_named_without_its_url_and_a_disabled_one_is_no_goo
     (endpoint,) = found["endpoints"]
     assert (found["healthy"], endpoint["name"], endpoint["status"]) == (False, "127.0.0.1", "disabled")
     assert "hook" not in str(endpoint)
+
+
+async def test_an_endpoint_that_fails_or_has_lost_something_is_no_good_health(service: Service) -> None:
+    """One meaning of healthy: `failingSince` is null, and nothing of the last 24 hours is lost."""
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    await listener.aclose()
+    made = await service.http.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{port}/"})
+    assert made.status_code == 200, made.text
+    assert (await health_of(service))["healthy"]
+    await service.create("u1", message={"text": "Hello?"})
+    with trio.fail_after(20):
+        while (found := await health_of(service))["endpoints"][0]["failingSince"] is None:  # noqa: ASYNC110
+            await trio.sleep(0.05)
+    assert (found["healthy"], found["endpoints"][0]["healthy"]) == (False, False)
+
+
+def test_healthy_means_that_nothing_fails_and_nothing_is_lost() -> None:
+    at = 1_790_000_000_000
+    well = Endpoint(1, "whk_1", 1, "https://example.org/", frozenset(), b"", "tail", at, at)
+    assert is_healthy(well, at, 0)
+    assert not is_healthy(well, at, 1)
+    assert not is_healthy(replace(well, status="disabled"), at, 0)
+    assert not is_healthy(replace(well, circuit=Circuit(1, at)), at, 0)
+    assert not is_healthy(replace(well, circuit=Circuit(20, at, 0, at + 10_000, "why")), at, 0)
 
 
 async def test_an_upload_takes_up_room(service: Service) -> None:

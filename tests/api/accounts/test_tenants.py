@@ -30,6 +30,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "ContactTypingBody": {"typing": True},
     "ViewBody": {"conversationIds": []},
     "SeenBody": {"index": 1},
+    "DraftBody": {"text": "x", "version": 0},
+    "SendHeldBody": {},
     "AgentPatch": {"title": "x"},
     "RatingBody": {"rating": 5},
     "NetworkLogsBody": {"requests": []},
@@ -107,6 +109,8 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     """Make one object of each kind in the demo project, by the name of the path parameter."""
     conversation = await service.create("u1")
     message = await service.say(conversation, "Hello")
+    waiting = {"text": "Soon", "holdSeconds": 60}
+    held = await service.dashboard.post(f"/conversations/{conversation['id']}/messages", json=waiting)
     endpoint = await register(service, url)
     delivery = (await service.http.post(f"/s2s/webhooks/{endpoint['id']}/test")).json()
     contact = (await service.http.get("/s2s/contacts/u1")).json()
@@ -130,6 +134,8 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     return {
         "conversation_id": conversation["id"],
         "message_id": message["id"],
+        "held_message_id": held.json()["id"],
+        "mode": "reply",
         "endpoint_id": endpoint["id"],
         "delivery_id": delivery["id"],
         "event_id": (await service.events())[0]["id"],

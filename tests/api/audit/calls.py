@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import httpx
 
+from deskwire.engine.audit.deeds import shown_url
 from tests.api.events.test_channels_agree import register
+from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.browsers import PAGE, browser, enter, staff
 from tests.support.api.service import Service
 from tests.support.api.staff import PASSWORD, client, hire, organisation_of, sign_in
+from tests.support.api.surveys import respond, survey
 from tests.support.log_leaks import plant
 
 CLIENT: Final = "203.0.113.7"
@@ -239,6 +243,60 @@ async def owners_session(stage: Stage) -> httpx.Cookies:
     return await session_of(stage, user["email"], user["password"])
 
 
+async def pushed(stage: Stage) -> str:
+    """The path of the push of the trail, which is set up."""
+    path = f"/organisations/{await organisation_of(stage.service)}/audit/push"
+    plant((await stage.owner.put(path, json={"url": stage.receiver})).json()["secret"])
+    return path
+
+
+async def put_push(stage: Stage) -> Any:
+    path, url = await pushed(stage), "https://127.0.0.1:9443/siem"
+    changes = {"url": {"before": shown_url(stage.receiver), "after": url}}
+    return done(lambda: stage.owner.put(path, json={"url": url}), "user", changes=changes)
+
+
+async def rotate_push_secret(stage: Stage) -> Any:
+    path = await pushed(stage)
+    return done(lambda: stage.owner.post(f"{path}/rotate-secret"), "user", changes={})
+
+
+async def delete_push(stage: Stage) -> Any:
+    path = await pushed(stage)
+    return done(lambda: stage.owner.delete(path), "user")
+
+
+async def token_of(stage: Stage) -> tuple[str, str]:
+    """The id of an access token of a new agent, and that of the agent."""
+    hired = await hire(stage.service, "agent")
+    issued = (await sign_in(stage.service, hired["email"], hired["password"], PASSWORD)).json()
+    return issued["id"], hired["id"]
+
+
+async def end_token(stage: Stage) -> Any:
+    user = stage.service.demo["user"]
+    issued = (await sign_in(stage.service, user["email"], user["password"])).json()
+
+    async def end() -> httpx.Response:
+        async with client(stage.service, issued["token"]) as http:
+            return await http.post("/auth/token/revoke", headers={"X-Forwarded-For": CLIENT})
+
+    return done(end, "user", details={"token": issued["id"]})
+
+
+async def end_token_by_id(stage: Stage) -> Any:
+    user = stage.service.demo["user"]
+    issued = (await sign_in(stage.service, user["email"], user["password"])).json()
+    path = f"/users/me/tokens/{issued['id']}"
+    return done(lambda: stage.owner.delete(path), "user", details={"token": issued["id"]})
+
+
+async def end_member_token(stage: Stage) -> Any:
+    token, user = await token_of(stage)
+    path = f"{await stage.members()}/{user}/tokens/{token}"
+    return done(lambda: stage.owner.delete(path), "user", details={"token": token})
+
+
 async def start_session(stage: Stage) -> Any:
     user = stage.service.demo["user"]
 
@@ -420,6 +478,130 @@ async def export_audit_records(stage: Stage) -> Any:
     return done(lambda: stage.owner.get(path), "user")
 
 
+async def delete_conversation(stage: Stage) -> Any:
+    conversation = await stage.service.create("u1", message={"text": "Hello"})
+    path = f"{stage.base}/conversations/{conversation['id']}"
+    expected = {"object": {"type": "conversation", "id": conversation["id"], "name": None}}
+    return done(lambda: stage.caller.delete(path), stage.actor, details={"messages": 1}, **expected)
+
+
+async def delete_ticket(stage: Stage) -> Any:
+    conversation = await stage.service.create("u1")
+    body = {"title": "T", "conversationId": conversation["id"]}
+    ticket = (await stage.owner.post("/tickets", json=body)).json()
+    expected = {"object": {"type": "ticket", "id": ticket["id"], "name": None}}
+    return done(lambda: stage.owner.delete(f"/tickets/{ticket['id']}"), "user", **expected)
+
+
+async def survey_answered(stage: Stage) -> tuple[str, dict[str, Any]]:
+    """The path of a survey with a response, and that response."""
+    made = await survey(stage.service)
+    return f"/engagement/surveys/{made['id']}", await respond(stage.service, made, "u1", answers={"score": 9})
+
+
+async def delete_survey(stage: Stage) -> Any:
+    path, _ = await survey_answered(stage)
+    return done(lambda: stage.owner.delete(path), "user", details={"responses": 1})
+
+
+async def delete_response(stage: Stage) -> Any:
+    path, response = await survey_answered(stage)
+    survey_id = path.rpartition("/")[2]
+    return done(
+        lambda: stage.owner.delete(f"{path}/responses/{response['id']}"),
+        "user",
+        details={"survey": survey_id},
+    )
+
+
+async def export_responses(stage: Stage) -> Any:
+    path, _ = await survey_answered(stage)
+    return done(lambda: stage.owner.get(f"{path}/responses.csv"), "user", details={"lines": 2})
+
+
+async def delete_workflow(stage: Stage) -> Any:
+    actions = [{"id": 1, "type": "message", "text": "Hi"}]
+    body = {"name": "W", "trigger": {"type": "manual"}, "flows": [{"id": "main", "actions": actions}]}
+    answer = await stage.owner.post("/workflows", json=body)
+    assert answer.status_code == 200, answer.text
+    return done(lambda: stage.owner.delete(f"/workflows/{answer.json()['id']}"), "user")
+
+
+async def delete_upload(stage: Stage) -> Any:
+    answer = await stage.owner.post("/uploads", files={"file": ("a.txt", b"four")})
+    assert answer.status_code == 200, answer.text
+    return done(lambda: stage.owner.delete(f"/uploads/{answer.json()['id']}"), "user", details={"bytes": 4})
+
+
+async def delete_snippet(stage: Stage) -> Any:
+    answer = await stage.owner.post("/snippets", json={"shortcut": "hi", "title": "Hi", "text": "Hello"})
+    assert answer.status_code == 200, answer.text
+    return done(lambda: stage.owner.delete(f"/snippets/{answer.json()['id']}"), "user")
+
+
+async def delete_entry(stage: Stage) -> Any:
+    path = "/translations/entries/statictranslation:a"
+    answer = await stage.owner.put(path, json={"language": "en", "fields": {"title": "T"}})
+    assert answer.status_code == 200, answer.text
+    return done(lambda: stage.owner.delete(path), "user", details={"language": None})
+
+
+async def delete_team(stage: Stage) -> Any:
+    team = (await stage.owner.post("/teams", json={"name": "T"})).json()
+    return done(lambda: stage.owner.delete(f"/teams/{team['id']}"), "user")
+
+
+async def remembered(stage: Stage) -> str:
+    """The path of a contact's memory, which has two entries."""
+    path = f"/sessions/{(await stage.contact())['id']}/memory"
+    for name in ("one", "two"):
+        answer = await stage.owner.post(path, json={"name": name, "content": "x"})
+        assert answer.status_code == 200, answer.text
+    return path
+
+
+async def clear_memory(stage: Stage) -> Any:
+    path = await remembered(stage)
+    return done(lambda: stage.owner.delete(path), "user", details={"entries": 2})
+
+
+async def delete_memory(stage: Stage) -> Any:
+    path = await remembered(stage)
+    return done(lambda: stage.owner.delete(f"{path}/one"), "user", details={"entries": 1})
+
+
+async def end_consumer(stage: Stage) -> Any:
+    async def end() -> httpx.Response:
+        async with AsyncExitStack() as stack:
+            stream = await Streams(stage.service, stack).open(stage.service.demo["serverKey"])
+            await stream.subscribe(project_channel(stage.service), "mirror")
+            return await stage.caller.delete(f"{stage.base}/stream/consumers/mirror")
+
+    return done(end, stage.actor, details={"channels": 1})
+
+
+def export_of(kind: str) -> Prepare:
+    """An export of the objects of a kind, of which there is one."""
+
+    async def export(stage: Stage) -> Any:
+        conversation = await stage.service.create("u1", message={"text": "Hello"})
+        await stage.owner.post("/tickets", json={"title": "T", "conversationId": conversation["id"]})
+        await survey_answered(stage)
+        details = {"kind": kind, "lines": 2}
+        return done(lambda: stage.backend.get(f"/s2s/export/{kind}"), "server_key", details=details)
+
+    return export
+
+
+def report_of(kind: str) -> Prepare:
+    """An export of a report."""
+
+    async def report(stage: Stage) -> Any:
+        return done(lambda: stage.owner.get(f"/reports/{kind}.csv"), "user", details={"kind": kind})
+
+    return report
+
+
 CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "changeOrganisation": (rename, "organisation.changed"),
     "createProject": (create_project, "project.created"),
@@ -438,6 +620,12 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteMe": (delete_me, "member.removed"),
     "setPassword": (set_password, "account.password_changed"),
     "issueToken": (issue_token, "sign_in.succeeded"),
+    "putAuditPush": (put_push, "audit.push_changed"),
+    "rotateAuditPushSecret": (rotate_push_secret, "audit.push_secret_rotated"),
+    "deleteAuditPush": (delete_push, "audit.push_deleted"),
+    "endToken": (end_token, "token.ended"),
+    "endTokenById": (end_token_by_id, "token.ended"),
+    "endMemberToken": (end_member_token, "token.ended"),
     "startSession": (start_session, "sign_in.succeeded"),
     "endSession": (end_session, "account.sessions_ended"),
     "endSessionById": (end_session_by_id, "account.sessions_ended"),
@@ -470,5 +658,29 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "dashboardDeleteMessage": (delete_message_as_agent, "message.deleted"),
     "importHistory": (import_history, "history.imported"),
     "exportAuditRecords": (export_audit_records, "audit.exported"),
+    "deleteConversation": (delete_conversation, "conversation.deleted"),
+    "dashboardDeleteConversation": (by_user(delete_conversation), "conversation.deleted"),
+    "deleteTicket": (delete_ticket, "ticket.deleted"),
+    "deleteSurvey": (delete_survey, "survey.deleted"),
+    "deleteResponse": (delete_response, "response.deleted"),
+    "exportResponses": (export_responses, "survey.exported"),
+    "deleteWorkflow": (delete_workflow, "workflow.deleted"),
+    "deleteUpload": (delete_upload, "upload.deleted"),
+    "deleteSnippet": (delete_snippet, "snippet.deleted"),
+    "deleteEntry": (delete_entry, "translation.deleted"),
+    "deleteTeam": (delete_team, "team.deleted"),
+    "clearMemory": (clear_memory, "memory.deleted"),
+    "deleteMemory": (delete_memory, "memory.deleted"),
+    "endConsumer": (end_consumer, "consumer.ended"),
+    "endStreamConsumer": (by_user(end_consumer), "consumer.ended"),
+    "exportConversations": (export_of("conversations"), "project.exported"),
+    "exportMessages": (export_of("messages"), "project.exported"),
+    "exportTickets": (export_of("tickets"), "project.exported"),
+    "exportSurveyResponses": (export_of("survey-responses"), "project.exported"),
+    "exportFirstResponse": (report_of("first-response"), "report.exported"),
+    "exportTimeToClose": (report_of("time-to-close"), "report.exported"),
+    "exportCsat": (report_of("csat"), "report.exported"),
+    "exportVolume": (report_of("volume"), "report.exported"),
+    "exportBacklog": (report_of("backlog"), "report.exported"),
 }
 """A call of every recorded route, and the action that it leaves."""

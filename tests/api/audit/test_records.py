@@ -12,6 +12,7 @@ from deskwire.commands.admin.context import OPERATIONS
 from deskwire.config.parsers import networks
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.http.api.app import ROUTES
+from deskwire.http.api.routing import Media, Route
 from tests.api.audit.calls import CALLS, CLIENT, Stage
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.audit_trail import Record, trail, whole
@@ -44,6 +45,24 @@ def test_what_changes_the_recorded_things_has_no_reason_to_be_silent() -> None:
         if route.method != "GET" and route.unrecorded and route.path.removeprefix("/v3").startswith(about)
     }
     assert silent == {"testEndpoint"}
+
+
+def exports(route: Route) -> bool:
+    """Whether a route hands out many objects at once, as a file."""
+    media = isinstance(route.answer, Media) and route.answer.content_type in (
+        "application/x-ndjson",
+        "text/csv",
+    )
+    named = route.operation_id.startswith("export") or "/export" in route.path
+    return route.method == "GET" and (media or named)
+
+
+def test_every_deletion_and_every_export_is_recorded() -> None:
+    silent = {
+        each.operation_id for each in ROUTES if each.method == "DELETE" or exports(each)
+    } - RECORDED.keys()
+    assert silent == set(), "give it `records=(…)`"
+    assert sum(map(exports, ROUTES)) >= 13, "they are found by their media types and names"
 
 
 def test_every_recorded_route_is_called_here() -> None:

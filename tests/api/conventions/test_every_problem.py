@@ -234,9 +234,8 @@ async def test_other_bodies_name_everything_beside_a_wrong_type(service: Service
 
 async def test_a_line_of_an_import_names_everything_beside_a_wrong_type(service: Service) -> None:
     lines = [
-        conversation("a", title=5, createdAt="1960-01-01T00:00:00Z", closedBy="agent"),
-        conversation("b")
-        | {"type": "conversation", "contact": {"userId": 1, "createdAt": "2999-01-01T00:00:00Z"}},
+        conversation("a", title=5, createdAt="yesterday", closedBy="agent"),
+        conversation("b") | {"type": "conversation", "contact": {"userId": 1, "createdAt": "tomorrow"}},
         message("c", 0, text=5, attachments=["upl_1", "upl_1"], author={"type": "contact", "name": "Ada"}),
     ]
     report = await bring(service.http, *lines)

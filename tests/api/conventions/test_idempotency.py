@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ import trio
 
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.app import ROUTES
+from deskwire.http.schemas.base import model_of
 from tests.support.api.machines import credentials_of, make
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import organisation_of
@@ -33,6 +35,7 @@ NOT_IDEMPOTENT: Final = {
     "revoke": "a second one changes nothing more",
     "merge": "a second one changes nothing more, and is answered as the first one was",
     "token, session, password": "give a new token each time, or a new cookie",
+    "send": "a second one sends nothing more, and is answered with the message",
     "auth": "makes nothing",
     "voice-reply": "stores nothing",
     "import": "knows each of its records again by the id that it has elsewhere",
@@ -73,6 +76,7 @@ async def requests(service: Service) -> Requests:
     asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": ASKING}
     begin = {"workflowId": (await agent.post("/workflows", json=asking)).json()["id"]}
     second, machine = await service.create("u1"), await make(service)
+    await agent.put(f"/organisations/{organisation}/audit/push", json={"url": "https://127.0.0.1:9446/"})
     cards = [(await service.say(second, "Card 4111"))["id"] for _ in range(2)]
     messages = f"/conversations/{second['id']}/messages"
     return {
@@ -118,6 +122,9 @@ async def requests(service: Service) -> Requests:
         "/organisations/<organisation_id>/members": (
             agent, f"/organisations/{organisation}/members", {"email": "new@example.com", "role": "agent"},
         ),
+        "/organisations/<organisation_id>/audit/push/rotate-secret": (
+            agent, f"/organisations/{organisation}/audit/push/rotate-secret", {},
+        ),
         "/organisations/<organisation_id>/projects": (agent, f"/organisations/{organisation}/projects", {"name": "P"}),
         "/projects/<project_id>/keys": (agent, f"/projects/{service.demo['projectId']}/keys", {"label": "L"}),
         "/projects/<project_id>/credentials": (
@@ -129,12 +136,31 @@ async def requests(service: Service) -> Requests:
     }  # fmt: skip
 
 
+SECRETS: Final = frozenset({"secret", "key", "password"})
+"""The fields of answers that show a secret once."""
+NO_SECRETS: Final = frozenset({"tokenType", "streamKey"})
+"""Fields that sound like one: everybody who connects to the stream has its key."""
+
+
 def replay_of(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer as it is given again: a secret of a webhook or machine, which is shown once, is masked."""
-    secret = answer.get("secret")
-    if secret is None:
-        return answer
-    return {**answer, "secret": f"{secret.partition('_')[0]}_…{secret[-4:]}"}
+    """The answer as it is given again: a secret, which is shown once, is masked."""
+    masked = {
+        name: "…" if name == "password" else f"{secret.partition('_')[0]}_…{secret[-4:]}"
+        for name in SECRETS
+        if (secret := answer.get(name)) is not None
+    }
+    return {**answer, **masked}
+
+
+def test_every_answer_that_may_be_kept_has_its_secrets_named_here() -> None:
+    sounding = re.compile("secret$|password|token|key$", re.IGNORECASE)
+    shown = {
+        field.alias or name
+        for route in ROUTES
+        if route.idempotent and isinstance(route.answer, type)
+        for name, field in model_of(route.answer).model_fields.items()
+    }
+    assert {name for name in shown if sounding.search(name)} - NO_SECRETS == SECRETS
 
 
 async def test_every_route_that_takes_a_key_answers_the_same_twice_and_acts_once(tmp_path: Path) -> None:
@@ -149,6 +175,8 @@ async def test_every_route_that_takes_a_key_answers_the_same_twice_and_acts_once
             events, rows = await service.types(), counted(tmp_path)
             again = await http.post(path, json=body, headers=KEY)
             assert (again.status_code, again.json()) == (200, replay_of(first.json())), path
+            shown = [secret for name in SECRETS if (secret := first.json().get(name)) is not None]
+            assert not any(secret in again.text for secret in shown), path
             assert again.headers[REPLAYED] == "true"
             assert again.headers["Content-Type"] == first.headers["Content-Type"]
             now = counted(tmp_path)

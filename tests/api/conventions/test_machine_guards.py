@@ -17,7 +17,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
 from tests.api.conventions.test_guards import Walk, call_of, walking
-from tests.support.api.machine_guards import ANY, PARTLY, PERSONAL, READS_USER
+from tests.support.api.machine_guards import ALSO, ANY, PARTLY, PERSONAL, READS_USER
 from tests.support.api.machines import credentials_of, make
 from tests.support.api.service import tapping
 from tests.support.api.staff import organisation_of
@@ -46,6 +46,10 @@ def test_the_routes_that_refuse_machines_are_those_of_the_table() -> None:
 def test_every_route_that_takes_machines_asks_them_for_a_permission() -> None:
     free = {call_of(route) for route in ROUTES if route.access.machines and route.access.permission is None}
     assert free == ANY
+
+
+def test_the_routes_that_need_several_permissions_are_those_of_the_table() -> None:
+    assert {call_of(route): route.access.also for route in ROUTES if route.access.also} == ALSO
 
 
 def reading_the_user(root: Path) -> Iterator[str]:
@@ -101,7 +105,7 @@ async def test_a_machine_may_do_what_its_one_permission_says_and_nothing_else(wa
         for route in WITH_CREDENTIAL:
             if route.access.machines and route.access.permission is not None and route.method == "GET":
                 status = await walk.status(route, headers)
-                assert (status == 403) == (route.access.permission != permission), (
+                assert (status == 403) == (set(route.access.permissions) != {permission}), (
                     route.operation_id,
                     permission,
                     status,

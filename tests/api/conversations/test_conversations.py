@@ -165,6 +165,58 @@ async def test_a_hidden_conversation_is_announced_when_it_becomes_visible(servic
     assert again.status_code == 422
 
 
+async def test_a_closed_conversation_that_becomes_visible_is_created_as_it_opened_and_then_closed(
+    service: Service,
+) -> None:
+    """Decisions 4: a mirror has it closed with an event, and not in its creation alone."""
+    conversation = await service.create(visible=False, message={"text": "one"})
+    path = f"/s2s/conversations/{conversation['id']}"
+    await service.say(conversation, "two", author={"type": "agent", "name": "Ada"})
+    closed = (await service.http.post(f"{path}/close", json={"closedBy": "bot"})).json()
+    assert await service.types() == []
+    shown = (await service.http.patch(path, json={"visible": True})).json()
+    events = await service.events()
+    assert [event["type"] for event in events] == [
+        "conversation.created",
+        "message.created",
+        "message.created",
+        "conversation.closed",
+    ]
+    assert [event["sequence"] for event in events] == [1, 2, 3, 4]
+    for event in events[:3]:
+        found = event["data"]["conversation"]
+        assert (found["status"], found["closed"], found["closedBy"], found["closedAt"]) == (
+            "OPEN",
+            False,
+            None,
+            None,
+        )
+    assert events[3]["data"]["closedBy"] == "bot"
+    assert events[3]["data"]["conversation"]["closedAt"] == closed["closedAt"]
+    assert events[3]["data"]["conversation"] == shown
+    assert (shown["status"], shown["closed"], shown["closedBy"], shown["sequence"]) == (
+        "CLOSED",
+        True,
+        "bot",
+        4,
+    )
+    again = (await service.http.post(f"{path}/reopen")).json()
+    assert (again["status"], again["sequence"]) == ("OPEN", 5)
+
+
+async def test_a_closed_conversation_without_messages_is_created_and_closed(service: Service) -> None:
+    conversation = await service.create(visible=False)
+    path = f"/s2s/conversations/{conversation['id']}"
+    await service.http.post(f"{path}/close")
+    await service.http.patch(path, json={"visible": True, "title": "Told"})
+    events = await service.events()
+    assert [(event["type"], event["sequence"]) for event in events] == [
+        ("conversation.created", 1),
+        ("conversation.closed", 2),
+    ]
+    assert {event["data"]["conversation"]["title"] for event in events} == {"Told"}
+
+
 async def test_a_deleted_conversation_leaves_only_its_deletion(service: Service) -> None:
     """Contract 3 and 6.4.8: later fetches answer 404."""
     conversation = await service.create(

@@ -219,6 +219,22 @@ async def test_nothing_but_a_recording_of_this_project_is_taken_and_nothing_is_f
         assert model.asked == []
 
 
+@pytest.mark.parametrize("length", [0xFFFFFFFF, 0x7FFFFFFF, 2_000_000_000, 0])
+async def test_a_recording_written_as_a_stream_lasts_as_long_as_its_sound(
+    tmp_path: Path, length: int
+) -> None:
+    async with with_model(tmp_path, voice_audio_s=5.0) as (service, model):
+        ticket = await ticket_of(service)
+        for seconds, status in ((1, 200), (6, 422)):
+            whole = wav(seconds)
+            streamed = whole[:40] + length.to_bytes(4, "little") + whole[44:]
+            upload = await send(service, streamed, "stream.wav")
+            model.answer({"transcript": "Hello."})
+            answer = await ask(service, ticket, upload["url"], mode="dictate")
+            assert answer.status_code == status, answer.text
+        assert answer.json()["errors"][0]["message"].startswith("The recording lasts 6 s;")
+
+
 async def test_an_expired_url_of_a_recording_is_refused(tmp_path: Path) -> None:
     async with with_model(tmp_path, upload_url_s=0.0) as (service, model):
         answer = await ask(service, await ticket_of(service), (await send(service, wav()))["url"])

@@ -87,7 +87,7 @@ async def test_each_line_that_cannot_be_taken_is_named_with_all_that_is_wrong_an
         {"type": "message", "externalId": "x", "conversation": "a", "text": "", "at": 1},
         conversation("b", status="OPEN", closedBy="bot", rating=11),
         message("nowhere", 0),
-        message("a", 0, createdAt="2999-01-01T00:00:00Z"),
+        message("a", 0, createdAt="tomorrow"),
         message("a", 1, author={"type": "agent", "id": "usr_nobody"}),
         message("a", 2, attachments=["upl_none"]),
         conversation("c", assignee={"type": "team", "id": "team_none"}),
@@ -109,7 +109,7 @@ async def test_each_line_that_cannot_be_taken_is_named_with_all_that_is_wrong_an
     }
     assert set(found_[3]) == {("/rating", "too_large"), ("/closedBy", "not_allowed")}
     assert found_[4] == [("/conversation", "unknown")]
-    assert found_[5] == [("/createdAt", "out_of_range")]
+    assert found_[5] == [("/createdAt", "invalid")]
     assert found_[6] == [("/author/id", "unknown")]
     assert found_[7] == [("/attachments/0", "unknown")]
     assert found_[8] == [("/assignee/id", "unknown")]

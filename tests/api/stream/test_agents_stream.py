@@ -180,8 +180,7 @@ async def test_a_user_has_so_many_streams_and_no_more(service: Service) -> None:
 
 async def test_all_agents_together_have_so_many_streams(tmp_path: Path) -> None:
     async with (
-        running(tmp_path, agent_streams=2) as service,
-        page(service.dashboard),
+        running(tmp_path, agent_streams=1) as service,
         page(service.dashboard),
     ):
         refused = await service.dashboard.get("/stream")

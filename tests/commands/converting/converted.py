@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from deskwire.commands.convert.run import SOURCES, convert
+from deskwire.commands.convert.source import Source
 from deskwire.commands.convert.tally import Tally
 
 NOW = 1_790_000_000_000
@@ -34,6 +35,11 @@ class Converted:
         return [each for each in self.records if each["type"] == "message"]
 
     @property
+    def deletions(self) -> list[dict[str, Any]]:
+        """The records of deletions."""
+        return [each for each in self.records if each["type"] == "deletion"]
+
+    @property
     def said(self) -> list[tuple[str, str]]:
         """Who has said what: the type of each author with the name, and the text."""
         return [
@@ -42,21 +48,22 @@ class Converted:
         ]
 
 
-def converted(source: str, *records: Any, by_email: bool = False) -> Converted:
-    """Convert records, each in a line of its own."""
-    return converted_bytes(
-        source, *(json.dumps(each).encode() + b"\n" for each in records), by_email=by_email
-    )
+def converted(source: str, *records: Any, by_email: bool = False, reader: Source | None = None) -> Converted:
+    """Convert records, each in a file of its own."""
+    files = (json.dumps(each).encode() + b"\n" for each in records)
+    return converted_bytes(source, *files, by_email=by_email, reader=reader)
 
 
-def converted_bytes(source: str, *files: bytes, by_email: bool = False) -> Converted:
+def converted_bytes(
+    source: str, *files: bytes, by_email: bool = False, reader: Source | None = None
+) -> Converted:
     """Convert files with these contents."""
     output, report = io.BytesIO(), io.StringIO()
     tally = Tally(report)
     named: Iterable[tuple[str, BinaryIO]] = [
         (f"file {number}", io.BytesIO(each)) for number, each in enumerate(files, 1)
     ]
-    convert(SOURCES[source](), named, output, tally, by_email=by_email, now=NOW)
+    convert(reader or SOURCES[source](), named, output, tally, by_email=by_email, now=NOW)
     records = [json.loads(line) for line in output.getvalue().splitlines()]
     assert tally.written.total() == len(records)
     told = [json.loads(line) for line in report.getvalue().splitlines()]

@@ -60,7 +60,9 @@ def zendesk_ticket(number: int = 35436, **fields: Any) -> dict[str, Any]:
     }
 
 
-def zendesk_comment(number: int, author: int, markup: str, minute: int, **fields: Any) -> dict[str, Any]:
+def zendesk_comment(
+    number: int, author: int, markup: str | None, minute: int, **fields: Any
+) -> dict[str, Any]:
     """A comment as the reference of Ticket Comments shows it."""
     return {
         "id": number,

@@ -43,6 +43,7 @@ def test_pages_of_the_api_become_a_conversation_with_its_messages() -> None:
                 "inbox": "inbox 3",
                 "assignee": "Grace Hopper",
             },
+            "attributeIds": {"assignee": "agent 5"},
         }
     ]
     assert done.said == [
@@ -89,6 +90,19 @@ def test_attachments_bots_and_markup_of_mails_are_carried_over() -> None:
     assert done.said == [
         ("contact", "[attachment: image] https://chat.example/rails/a.png"),
         ("bot Robin", "Hello, I am a bot."),
-        ("contact", "By mail"),
+        ("contact", "<p>By <b>mail</b></p>"),
     ]
     assert done.notes == {"not_imported": 1, "unknown": 1, "links": 1, "no_text": 1}
+
+
+MAIL = "Hello,\n\nmy order A-1 is late.\nSee <https://example.org/o/1>.\n\n    if a<b and c>d:\n\nAda <ada@example.org>"
+
+
+def test_text_of_a_mail_is_taken_as_it_is() -> None:
+    for kind in ("incoming_email", 8, "text", 0, None):
+        done = converted(
+            "chatwoot", chatwoot_conversation(), chatwoot_message(1, 0, MAIL, T, content_type=kind)
+        )
+        assert done.said == [("contact", MAIL)]
+    code = "    def f():\n        pass"
+    assert converted("chatwoot", chatwoot_conversation(), chatwoot_message(1, 0, code, T)).said[0][1] == code

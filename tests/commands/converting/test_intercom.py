@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from deskwire.commands.convert.intercom import Intercom
 from tests.commands.converting.converted import converted
 from tests.commands.converting.shapes import ADA, FIN, GRACE, T, intercom_conversation, intercom_part
 
@@ -35,6 +40,7 @@ def test_a_conversation_becomes_one_with_its_parts() -> None:
                 "team": "Shipping",
                 "assignee": "Grace Hopper",
             },
+            "attributeIds": {"team": "team 5017691", "assignee": "admin 991267"},
         }
     ]
     assert done.said == [
@@ -123,3 +129,28 @@ def test_a_field_of_ones_own_with_a_name_of_the_converter_is_kept_beside_it() ->
         "mine",
         3,
     )
+
+
+TEXT = "Hello,\n\nif a<b and c>d:\n    go()\n\nSee <https://example.org/o/1>.\nAda <ada@example.org>"
+
+
+@pytest.mark.parametrize("place", ["conversation", "source and part", "page", "option"])
+def test_plain_text_is_taken_as_it_is_where_the_export_says_so(place: str) -> None:
+    shown = {"display_as": "plaintext"}
+    near, far = (shown if place == each else {} for each in ("source and part", "conversation"))
+    source = {"type": "email", "subject": "a<b", "body": TEXT, "author": ADA, **near}
+    parts = [intercom_part(1, "comment", ADA, TEXT, T + 1, **near)]
+    record: dict[str, Any] = intercom_conversation(
+        source=source, conversation_parts={"conversation_parts": parts}, **far
+    )
+    if place == "page":
+        record = {"type": "conversation.list", "conversations": [record], **shown}
+    done = converted("intercom", record, reader=Intercom(plain_text=True) if place == "option" else None)
+    assert done.said == [("contact", TEXT)] * 2
+    assert done.conversations[0]["title"] == "a<b"
+
+
+def test_html_is_read_as_html_however_it_looks() -> None:
+    parts = [intercom_part(1, "comment", ADA, "a &lt; b\nand so on", T + 1)]
+    done = converted("intercom", intercom_conversation(conversation_parts={"conversation_parts": parts}))
+    assert done.said[1] == ("contact", "a < b and so on")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from deskwire.engine.importing.records import Refusal
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.resources.imports.lines import read_line
-from tests.commands.converting.converted import NOW, converted
+from tests.commands.converting.converted import NOW, converted, converted_bytes
 from tests.commands.converting.shapes import (
     ZENDESK_USERS,
     chatwoot_conversation,
@@ -48,8 +48,18 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
         {},
         {"id": {}},
         [{"id": 1}],
+        10**25,
+        1e400,
+        "&#" + "9" * 5_000 + ";",
+        '<a x="' * 100,
+        '{"deleted": true, "n": ' + "9" * 5_000 + "}",
+        "[" * 20_000,
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59-14:00",
     ]
 )
+NUMBERS = ["9" * 4_301, "-" + "9" * 5_000, "1e999", "NaN", "-Infinity", "1" * 5_000 + ".5"]
+"""Numbers that JSON can have, and Python's own ones; as they stand in a file."""
 
 
 def places(value: Any, way: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -74,3 +84,29 @@ def test_an_odd_value_anywhere_stops_nothing_and_what_is_written_is_taken(
     done = converted(source, *records)
     for number, line in enumerate(done.output.splitlines(), 1):
         assert not isinstance(read_line(Line(number, line), NOW), Refusal)
+
+
+@pytest.mark.parametrize("source", SHAPES)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_of_any_length_anywhere_stops_nothing(source: str, number: str) -> None:
+    expected = converted(source, *SHAPES[source])
+    for way in places(SHAPES[source]):
+        records = json.loads(json.dumps(SHAPES[source]))
+        inner = records
+        for step in way[:-1]:
+            inner = inner[step]
+        inner[way[-1]] = "@number@"
+        text = "\n".join(map(json.dumps, records)).replace('"@number@"', number)
+        done = converted_bytes(source, text.encode())
+        assert "unreadable" not in done.notes, way
+    plain = json.dumps(SHAPES[source]) + f'\n{{"odd": {number}}}\n'
+    assert converted_bytes(source, plain.encode()).output == expected.output
+
+
+def test_a_customers_long_number_is_kept_as_text() -> None:
+    digits = "1" + "0" * 5_000
+    text = json.dumps(chatwoot_conversation(custom_attributes={"order": "@"})).replace('"@"', digits)
+    done = converted_bytes("chatwoot", text.encode())
+    assert done.conversations[0]["attributes"]["order"] == digits
+    snowflake = chatwoot_conversation(custom_attributes={"order": 1234567890123456789})
+    assert converted("chatwoot", snowflake).conversations[0]["attributes"]["order"] == 1234567890123456789

@@ -39,6 +39,7 @@ def test_a_ticket_of_the_json_export_becomes_a_conversation_with_its_comments() 
                 "field 27642": "A-1001",
                 "assignee": "Grace Hopper",
             },
+            "attributeIds": {"assignee": "235323"},
         }
     ]
     assert done.said == [
@@ -137,13 +138,14 @@ def test_what_an_import_has_no_place_for_is_counted_with_its_reason() -> None:
         ),
         ZENDESK_USERS[2],
     )
-    assert [each["externalId"] for each in done.records] == ["zendesk-2"]
+    assert [each["externalId"] for each in done.conversations] == ["zendesk-2"]
+    assert done.deletions == [{"type": "deletion", "conversation": "zendesk-1"}]
     assert done.told == [
-        {"reason": "deleted", "about": "ticket 1"},
         {"reason": "not_imported", "about": "1"},
         {"reason": "unknown", "about": "5: id, colour"},
         {"reason": "no_id", "about": "zendesk-35334"},
         {"reason": "no_text", "about": "message 1"},
+        {"reason": "deleted", "about": "conversation 1"},
         {"reason": "no_thread", "about": "message 8"},
     ]
 
@@ -156,3 +158,16 @@ def test_customers_without_an_id_of_ones_own_are_known_by_the_address_if_that_is
     done = converted("zendesk", ticket, *ZENDESK_USERS, by_email=True)
     assert done.conversations[0]["contact"]["userId"] == "bob@example.org"
     assert done.notes.get("no_id") is None
+
+
+def test_the_body_is_plain_text_and_the_html_body_is_markup() -> None:
+    body = "Hello,\n\n    if a<b and c>d:\n\nAda <ada@example.org>"
+    markup = "<div class='zd-comment'><pre>    if a&lt;b:\n        go()</pre></div>"
+    comments = [
+        zendesk_comment(1, 20978392, None, 0, body=body),
+        zendesk_comment(2, 20978392, markup, 1),
+    ]
+    done = converted("zendesk", zendesk_ticket(comments=comments), *ZENDESK_USERS)
+    assert [text for _, text in done.said] == [body, "    if a<b:\n        go()"]
+    described = converted("zendesk", zendesk_ticket(comments=[], description=body), *ZENDESK_USERS)
+    assert described.said == [("contact", body)]

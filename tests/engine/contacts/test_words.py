@@ -6,13 +6,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.contacts.words import TERMS_MAX, terms_of, words_of
+from deskwire.engine.contacts.words import NUMBER, TERMS_MAX, terms_of, words_of
 
 
-def finds(text: str, name: str | None = None, email: str | None = None, user_id: str = "u1") -> bool:
+def finds(
+    text: str,
+    name: str | None = None,
+    email: str | None = None,
+    user_id: str = "u1",
+    phone: str | None = None,
+) -> bool:
     """Whether a search for the text finds such a contact, as the store looks for it."""
-    words = words_of(user_id, name, email)
-    return all(any(word.startswith(term) for word in words) for term in terms_of(text))
+    words, terms = words_of(user_id, name, email, phone), terms_of(text)
+    numbers = [term.removeprefix(NUMBER) for term in terms if term.startswith(NUMBER)]
+    return all(
+        any(word.startswith((term, *numbers)) for word in words)
+        for term in terms
+        if not term.startswith(NUMBER)
+    )
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["+49 (0)30 123-456", "0049 30 123456", "030/123456", "+4930123456", "123456", "tel:+49-30-123456", "+49 30 12", "\uff0b49 30 123456", "(030) 123 456"],
+)  # fmt: skip
+@pytest.mark.parametrize("stored", ["+49 (0)30 123-456", "+4930123456", "0049 30 123 456", "030 123456", "+49 30 123456 ext. 7"])  # fmt: skip
+def test_a_telephone_number_is_found_as_people_write_it(typed: str, stored: str) -> None:
+    assert finds(typed, phone=stored)
+
+
+def test_what_looks_like_a_telephone_number_finds_a_user_id_or_a_name_as_well() -> None:
+    assert finds("1001-22", user_id="1001-22")
+    assert finds("2024 12", "Team 12 of 2024")
+    assert not finds("+49 30 999999", phone="+49 30 123456")
 
 
 @pytest.mark.parametrize("text", ["ada", "LOVE", "lovelace ad", "byron", "king-n", "noel"])

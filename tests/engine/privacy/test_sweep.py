@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.audit.trail import Actor, AuditFilter
 from deskwire.engine.conversations.actor import ActorCommand, ActorFailed
 from deskwire.engine.conversations.commands import Create, Expire, Patch
 from deskwire.engine.conversations.expiry import Due
@@ -21,6 +22,7 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.values import replace
+from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.privacy.sweep import BATCH, ROWS, Sweep, batches
 from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, Running, create, post, running
 from tests.support.seeing import seen
@@ -77,6 +79,17 @@ async def test_a_bot_only_conversation_goes_33_days_after_its_creation_and_one_o
         assert data["conversation"]["id"] == alone.conversation_id
 
 
+async def test_the_audit_trail_counts_what_retention_has_deleted(tmp_path: Path) -> None:
+    answered, *alone = create(message=post("agent")), create(), create("user-2")
+    async with aged(tmp_path, 34, answered, *alone) as (engine, clock):
+        await sweep_of(engine, clock).run()
+        wanted = AuditFilter(action="conversation.expired")
+        (record,) = seen(engine.store, lambda reader: reader.audit_records(None, wanted, None, 10))
+        assert record.actor == Actor("system")
+        assert (record.object, record.count) == (PROJECT.id, 2)
+        assert record.details == {"conversations": 2}
+
+
 async def test_it_is_not_early(tmp_path: Path) -> None:
     alone = create()
     async with aged(tmp_path, 32, alone) as (engine, clock):
@@ -124,14 +137,20 @@ class Forestalled:
         self._directory = directory
         self._before = before
 
-    async def ask(self, project: Project, conversation_id: str, command: ActorCommand) -> Receipt:
+    async def ask(
+        self,
+        project: Project,
+        conversation_id: str,
+        command: ActorCommand,
+        wrapper: Wrapper[Receipt] | None = None,
+    ) -> Receipt:
         assert isinstance(command, Expire)
         first = self._before.get(conversation_id)
         if isinstance(first, Exception):
             raise first
         if first is not None:
             await self._directory.ask(project, conversation_id, first)
-        return await self._directory.ask(project, conversation_id, command)
+        return await self._directory.ask(project, conversation_id, command, wrapper)
 
 
 async def test_whoever_answers_or_unarchives_at_the_last_moment_saves_the_conversation(

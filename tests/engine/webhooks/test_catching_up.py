@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
+from deskwire.engine.webhooks.retry.circuit import Rule
 from tests.support.sockets.receivers import Installation, Receiver, Receivers, Request, answering, opened
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")
 DROPPED = "4 attempts failed; the last: status 500"
 MISSED = f"{DROPPED}; it is sent once more with the next success"
-USED_UP_S = 30
+USED_UP_S = 26
 """After so much time all attempts of a delivery are made."""
 
 
@@ -45,8 +47,6 @@ async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_s
             {each.headers["Service-Delivery-Id"] for each in receiver.requests},
         )
         receiver.behaviour = WORKING
-        await trio.sleep(60)  # virtual time: the mock clock jumps
-        assert len(receiver.requests) == sent
         await installation.send(100, conversation=100)
         await receiver.wait(sent + 9)
         await settled()
@@ -261,3 +261,160 @@ async def test_nothing_is_caught_up_of_an_erased_conversation(
         await receiver.wait(sent + 2)
         await trio.sleep(5)  # virtual time: the mock clock jumps
     assert sorted(receiver.sequences[sent:]) == [2, 4]
+
+
+async def test_a_quiet_endpoint_gets_everything_back_without_a_next_event(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await missing(installation, *range(1, 9))
+        sent = len(receiver.requests)
+        receiver.behaviour = WORKING
+        await trio.sleep(15)  # virtual time: the mock clock jumps
+        assert [row[1] for row in await installation.rows()] == ["dropped"] * 8 + ["delivered"] * 8
+        assert installation.dispatcher.outages == {"held": 0, "missed": 0}
+        await trio.sleep(600)  # virtual time: the mock clock jumps
+    assert receiver.sequences[sent] == 1
+    assert sorted(receiver.sequences[sent:]) == list(range(1, 9))
+    for conversation in range(2):
+        mine = [number for number in receiver.sequences[sent:] if number % 2 == conversation]
+        assert mine == sorted(mine)
+
+
+async def test_a_quiet_endpoint_that_stays_away_is_probed_at_the_times_of_the_circuit(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await missing(installation, 1, 2, 3)
+        sent = len(receiver.requests)
+        failed = (await installation.stored()).circuit.failed_attempts
+        await trio.sleep(1_800)  # virtual time: the mock clock jumps
+        times = [each.at for each in receiver.requests[sent:]]
+        gaps = [later - first for first, later in pairwise(times)]
+        assert all(9.9 <= gap <= 32 for gap in gaps[:15])
+        assert all(180 <= gap <= 365 for gap in gaps[-3:])
+        assert (await installation.stored()).circuit.failed_attempts == failed
+        assert (
+            installation.dispatcher.outages["missed"]
+            + len(await installation.pending(await installation.stored()))
+            == 3
+        )
+        receiver.behaviour, sent = WORKING, len(receiver.requests)
+        await trio.sleep(370)  # virtual time: the mock clock jumps
+        assert set(receiver.sequences[sent:]) == {1, 2, 3}
+        assert len(receiver.sequences[sent:]) == 3
+
+
+async def test_an_event_that_is_refused_for_itself_keeps_nothing_else_missed(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """The probes take turns: the oldest event may be the one that the receiver can't take."""
+
+    async def refuses_one(stream: trio.abc.Stream, request: Request) -> None:
+        await (FAILING if int(request.body) == 1 else WORKING)(stream, request)
+
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await missing(installation, *range(1, 7), conversations=6)
+        receiver.behaviour, sent = refuses_one, len(receiver.requests)
+        await trio.sleep(120)  # virtual time: the mock clock jumps
+        assert {2, 3, 4, 5, 6} <= set(receiver.sequences[sent:])
+        assert (await installation.stored()).circuit.probe_at is None
+
+
+async def test_a_new_event_is_sent_at_once_while_a_quiet_endpoint_is_probed(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await missing(installation, 1, 2, 3, conversations=3)
+        await trio.sleep(900)  # virtual time: the mock clock jumps
+        receiver.behaviour, sent = WORKING, len(receiver.requests)
+        began = trio.current_time()
+        await installation.send(100, conversation=100)
+        await receiver.wait(sent + 4)
+        print(
+            [
+                (e.at - began, int(e.body), e.headers["Service-Attempt"])
+                for e in receiver.requests[sent - 4 :]
+            ],
+            await installation.rows(),
+        )
+        assert trio.current_time() - began < 2
+    assert receiver.sequences[sent] == 100
+    assert set(receiver.sequences[sent:]) == {1, 2, 3, 100}
+
+
+async def test_a_quiet_endpoint_gets_everything_back_after_a_restart(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await missing(installation, 1, 2, 3)
+    for _ in range(2):
+        async with opened(tmp_path) as installation:
+            await trio.sleep(20)  # virtual time: the mock clock jumps
+    receiver.behaviour, sent = WORKING, len(receiver.requests)
+    async with opened(tmp_path) as installation:
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert installation.dispatcher.outages["missed"] == 0
+    assert set(receiver.sequences[sent:]) == {1, 2, 3}
+
+
+async def test_an_endpoint_that_does_not_want_it_is_not_probed(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver, catch_up="off")
+        await missing(installation, 1, 2, 3)
+        sent = len(receiver.requests)
+        await trio.sleep(600)  # virtual time: the mock clock jumps
+        assert len(receiver.requests) == sent
+
+
+async def test_an_open_circuit_with_nothing_pending_is_probed_with_what_was_missed(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=Rule(failures=8, failing_s=15)) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, 2, 3)
+        await trio.sleep(USED_UP_S)  # virtual time: the mock clock jumps
+        circuit = (await installation.stored()).circuit
+        assert circuit.probe_at is not None
+        await trio.sleep(120)  # virtual time: the mock clock jumps
+        receiver.behaviour, sent = WORKING, len(receiver.requests)
+        await trio.sleep(25)  # virtual time: the mock clock jumps
+        assert set(receiver.sequences[sent:]) == {1, 2, 3}
+        assert (await installation.stored()).circuit.probe_at is None
+
+
+async def test_an_open_circuit_is_closed_though_its_oldest_event_is_refused(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """A probe that failed is followed by one of another conversation."""
+
+    async def refuses_one(stream: trio.abc.Stream, request: Request) -> None:
+        await (FAILING if int(request.body) == 1 else WORKING)(stream, request)
+
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=Rule(failures=4, failing_s=5)) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, conversation=1)
+        await installation.send(2, conversation=2)
+        await trio.sleep(12)  # virtual time: the mock clock jumps
+        assert (await installation.stored()).circuit.probe_at is not None
+        receiver.behaviour, sent = refuses_one, len(receiver.requests)
+        await installation.send(3, conversation=1)
+        await installation.send(4, conversation=4)
+        await trio.sleep(25)  # virtual time: the mock clock jumps
+        assert {2, 3, 4} <= set(receiver.sequences[sent:])
+        assert (await installation.stored()).circuit.probe_at is None

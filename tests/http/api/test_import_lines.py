@@ -88,7 +88,7 @@ def test_what_is_left_out_is_filled_in_from_what_is_there() -> None:
     closed = read(conversation("a", status="CLOSED", updatedAt="2024-03-01T10:00:00Z", rating=3))
     assert isinstance(closed, ConversationRecord)
     assert closed.closed_by == "system"
-    assert closed.closed_at == closed.rated_at == closed.updated_at == 1_709_287_200_000
+    assert (closed.updated_at, closed.closed_at, closed.rated_at) == (1_709_287_200_000, None, None)
     opened = read(conversation("a", attributes={"kept": [], "dropped": None}))
     assert isinstance(opened, ConversationRecord)
     assert (opened.closed_by, opened.closed_at, opened.rated_at) == (None, None, None)
@@ -100,14 +100,9 @@ def test_what_is_left_out_is_filled_in_from_what_is_there() -> None:
     [
         (conversation("a", closedAt="2024-03-01T10:00:00Z"), [("/closedAt", "not_allowed")]),
         (conversation("a", ratedAt="2024-03-01T10:00:00Z"), [("/ratedAt", "not_allowed")]),
-        (conversation("a", updatedAt="2999-01-01T00:00:00Z"), [("/updatedAt", "out_of_range")]),
         (
-            conversation("a", contact={"userId": "u", "createdAt": "1960-01-01T00:00:00Z", "x": 1}),
-            [("/contact/x", "unknown_field"), ("/contact/createdAt", "out_of_range")],
-        ),
-        (
-            conversation("a", contact={"userId": "u", "createdAt": "1960-01-01T00:00:00Z"}),
-            [("/contact/createdAt", "out_of_range")],
+            conversation("a", contact={"userId": "u", "createdAt": "yesterday", "x": 1}),
+            [("/contact/createdAt", "invalid"), ("/contact/x", "unknown_field")],
         ),
         (conversation("a", attributes={"a": "x" * 17_000}), [("/attributes", "invalid")]),
         (conversation("a", rating=1.5), [("/rating", "invalid")]),

@@ -7,6 +7,31 @@ from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import _OUTDATING
 
 REMEMBERED_BY_NOBODY = {
+    **dict.fromkeys(
+        (
+            "conversation.expired",
+            "memory.deleted",
+            "response.deleted",
+            "snippet.deleted",
+            "survey.deleted",
+            "team.deleted",
+            "ticket.deleted",
+            "translation.deleted",
+            "upload.deleted",
+            "workflow.deleted",
+        ),
+        "it is read for each call",
+    ),
+    "access.refused": "it changes nothing",
+    "audit.push_changed": "it is read for each attempt",
+    "audit.push_created": "it is read for each attempt",
+    "audit.push_deleted": "it is read for each attempt",
+    "audit.push_secret_rotated": "it is read for each attempt",
+    "consumer.ended": "the channel's lease says so to every node",
+    "conversation.deleted": "its routes say so themselves, by `forgets`",
+    "project.exported": "it changes nothing",
+    "report.exported": "it changes nothing",
+    "survey.exported": "it changes nothing",
     "account.changed": "who is signed in is read for each call",
     "account.created": "nothing is known of it yet",
     "audit.exported": "it changes nothing",

@@ -53,6 +53,9 @@ async def test_a_service_that_is_busy_has_none_either(tmp_path: Path) -> None:
         done.set()
 
 
+ANOTHER = "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) VALUES (99, 'prj_99', 1, 'x', 'x', 0)"
+"""Makes a further project."""
+
 BROKEN = {
     "sequence_hole": "DELETE FROM events WHERE sequence = 2",
     "sequence_start": "DELETE FROM events WHERE sequence = 1",
@@ -67,9 +70,12 @@ BROKEN = {
     "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
     "contact_message_count": "UPDATE conversations SET contact_messages = 9",
     "message_sequence": "UPDATE messages SET sequence = 77",
+    "draft_of_nothing": f"{ANOTHER}; UPDATE drafts SET project = 99",
+    "held_and_sent": "UPDATE held_messages SET id = (SELECT max(id) FROM messages)",
+    "held_of_nothing": f"{ANOTHER}; UPDATE held_messages SET project = 99",
     "hour_of_activity": "UPDATE conversations SET hour = 7",
-    "seen_ahead": "INSERT INTO users (rowid, id, email, name, created_at) VALUES (1, 'usr_1', 'a', 'A', 0); "
-    "INSERT INTO agent_seen VALUES (1, 1, 99, 0, 0)",
+    "seen_ahead": "INSERT INTO users (rowid, id, email, name, created_at) VALUES (9, 'usr_1', 'a', 'A', 0); "
+    "INSERT INTO agent_seen VALUES (9, 1, 99, 0, 0)",
     "routed_ahead": """UPDATE conversations SET routed = '{"1": 9}'""",
     "waiting_for_nothing": "UPDATE conversations SET waiting_since = 7",
     "milestones_differ": "UPDATE conversations SET status = 'CLOSED', waiting_since = NULL",

@@ -90,6 +90,18 @@ def test_with_pending_webhooks_skipped_nothing_that_an_outage_made_miss_is_sent_
     assert query(tmp_path / "skipped", "SELECT count(*) FROM deliveries WHERE missed = 1") == [(0,)]
 
 
+def test_with_pending_webhooks_skipped_held_messages_wait_for_their_authors(
+    data: Path, tmp_path: Path
+) -> None:
+    made = back_up(data, tmp_path / "b.tar")
+    restore(made.path, tmp_path / "kept")
+    assert query(tmp_path / "kept", "SELECT text, problem FROM held_messages") == [("Soon", None)]
+    restore(made.path, tmp_path / "skipped", skip_pending=True)
+    ((text, problem),) = query(tmp_path / "skipped", "SELECT text, problem FROM held_messages")
+    assert (text, orjson.loads(str(problem))[0]) == ("Soon", "restored")
+    assert query(tmp_path / "skipped", "SELECT text FROM drafts") == [("She called twice.",)]
+
+
 def test_sessions_of_browsers_end_as_some_may_have_ended_since(data: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(data / FILE_NAME)) as connection, connection:
         connection.execute(

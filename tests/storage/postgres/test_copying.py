@@ -97,6 +97,8 @@ def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str)
         "SELECT * FROM milestones ORDER BY rowid",
         "SELECT rowid, project FROM messages ORDER BY rowid",
         "SELECT name, sealed FROM kept_answers ORDER BY name",
+        "SELECT * FROM drafts ORDER BY rowid",
+        "SELECT * FROM held_messages ORDER BY rowid",
     ):
         assert postgres_rows(url, query) == sqlite_rows(data, query), query
     texts = "SELECT text FROM messages ORDER BY rowid"

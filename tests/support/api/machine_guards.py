@@ -13,6 +13,13 @@ POST /v3/conversations
 POST /v3/conversations/{conversationId}/messages
 POST /v3/conversations/{conversationId}/typing
 PUT /v3/conversations/{conversationId}/seen
+GET /v3/conversations/{conversationId}/drafts
+PUT /v3/conversations/{conversationId}/drafts/{mode}
+GET /v3/conversations/{conversationId}/held-messages
+GET /v3/drafts
+GET /v3/held-messages
+DELETE /v3/held-messages/{heldMessageId}
+POST /v3/held-messages/{heldMessageId}/send
 GET /v3/conversations/{conversationId}/context
 GET /v3/inbox/counters
 PUT /v3/inbox/seen
@@ -28,6 +35,11 @@ POST /v3/users/me/password
 GET /v3/users/me/sessions
 DELETE /v3/users/me/sessions
 DELETE /v3/users/me/sessions/{browserSessionId}
+POST /v3/auth/token/revoke
+GET /v3/users/me/tokens
+DELETE /v3/users/me/tokens/{tokenId}
+GET /v3/organisations/{organisationId}/members/{userId}/tokens
+DELETE /v3/organisations/{organisationId}/members/{userId}/tokens/{tokenId}
 GET /v3/organisations
 GET /v3/organisations/{organisationId}
 PATCH /v3/organisations/{organisationId}
@@ -40,6 +52,10 @@ POST /v3/organisations/{organisationId}/members/{userId}/password
 DELETE /v3/organisations/{organisationId}/members/{userId}/sessions
 GET /v3/organisations/{organisationId}/audit
 GET /v3/organisations/{organisationId}/audit.ndjson
+GET /v3/organisations/{organisationId}/audit/push
+PUT /v3/organisations/{organisationId}/audit/push
+DELETE /v3/organisations/{organisationId}/audit/push
+POST /v3/organisations/{organisationId}/audit/push/rotate-secret
 GET /v3/organisations/{organisationId}/projects
 POST /v3/organisations/{organisationId}/projects
 GET /v3/projects
@@ -66,10 +82,30 @@ ANY: Final = frozenset(
 )
 """What a machine without any permission may read: its project, and that it has none."""
 
+_EXPORT: Final = ("contacts.read", "conversations.read", "memory.read", "surveys.read", "tickets.read")
+_WORKFLOW: Final = ("conversations.manage", "conversations.reply")
+
+ALSO: Final = {
+    "GET /v3/contacts/{contactId}/export": _EXPORT,
+    "GET /v3/s2s/contacts/{userId}/export": _EXPORT,
+    "GET /v3/s2s/import/conversation": ("conversations.read",),
+    "POST /v3/s2s/import": ("conversations.manage", "conversations.reply"),
+    "POST /v3/conversations/{conversationId}/messages/{messageId}/redact": ("conversations.read",),
+    "POST /v3/s2s/conversations/{conversationId}/messages/{messageId}/redact": ("conversations.read",),
+    "POST /v3/conversations/{conversationId}/voice-reply": ("conversations.read",),
+    "POST /v3/tickets/{ticketId}/voice-reply": ("conversations.read", "tickets.read"),
+    "POST /v3/workflows": _WORKFLOW,
+    "PATCH /v3/workflows/{workflowId}": _WORKFLOW,
+}
+"""Routes that reach what another permission is about, and need that, too; of people as of machines."""
+
 READS_USER: Final = frozenset(
     {
         "accounts/credentials._maker",
-        "accounts/members._actor",
+        "accounts/access_tokens.end_own",
+        "accounts/access_tokens.end_this",
+        "accounts/access_tokens.list_tokens",
+        "accounts/members.actor_of",
         "accounts/organisations.list_organisations",
         "accounts/organisations.get_organisation",
         "accounts/organisations.change_organisation",
@@ -94,6 +130,16 @@ READS_USER: Final = frozenset(
         "conversations/own.put_all_seen",
         "conversations/own.put_seen",
         "conversations/starting._parts",
+        "conversations/drafts.get_drafts",
+        "conversations/drafts.list_drafts",
+        "conversations/drafts.put_draft",
+        "conversations/held_messages._ready",
+        "conversations/held_messages._sent",
+        "conversations/held_messages.list_held",
+        "conversations/held_messages.list_of_conversation",
+        "conversations/held_messages.take_back_message",
+        "conversations/writing._draft_sent",
+        "conversations/writing._hold",
         "conversations/writing.post_message",
         "search/search.find",
         "snippets.create_snippet",

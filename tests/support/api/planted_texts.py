@@ -24,7 +24,7 @@ from tests.support.stores import chosen, stored
 
 CONVERSATION: Final = (
     "oldtitle", "title", "oldattribute", "attribute", "key", "message", "longmessage", "note", "botname", "botmessage",
-    "oldlogs", "logs", "filename", "filebytes", "answer", "formanswer",
+    "oldlogs", "logs", "filename", "filebytes", "answer", "formanswer", "draft", "heldmessage",
 )  # fmt: skip
 """Places that belong to a conversation."""
 
@@ -180,6 +180,11 @@ async def _talk(service: Service, conversation: dict[str, Any], m: Any) -> dict[
     await service.say(conversation, m("botmessage"), author={"type": "bot", "name": m("botname")})
     note = {"text": m("note"), "internal": True}
     assert (await service.dashboard.post(f"{path}/messages", json=note)).status_code == 200
+    draft = {"text": m("draft"), "version": 0, "attachments": [upload["id"]]}
+    assert (await service.dashboard.put(f"{path}/drafts/note", json=draft)).status_code == 200
+    waiting, key = {"text": m("heldmessage"), "holdSeconds": 60}, {"Idempotency-Key": m("key")}
+    held = await service.dashboard.post(f"{path}/messages", json=waiting, headers=key)
+    assert held.status_code == 200
     for text in (m("oldlogs") * 2_000, m("logs")):
         logs = {"requests": [{"url": "https://shop.test/", "response": text}]}
         assert (await service.http.put(f"/s2s{path}/network-logs", json=logs)).status_code == 204

@@ -35,6 +35,11 @@ DELETE /v3/auth/session                                         | visitor      |
 GET /v3/auth/session                                            | visitor      | -                    | -
 POST /v3/auth/session                                           | none         | -                    | 8 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
+POST /v3/auth/token/revoke                                      | user         | -                    | 8 KiB
+GET /v3/users/me/tokens                                         | user         | -                    | -
+DELETE /v3/users/me/tokens/{tokenId}                            | user         | -                    | 8 KiB
+GET /v3/organisations/{organisationId}/members/{userId}/tokens  | organisation | members.manage       | -
+DELETE /v3/organisations/{organisationId}/members/{userId}/tokens/{tokenId} | organisation | members.manage       | 8 KiB
 GET /v3/contacts                                                | dashboard    | contacts.read        | -
 DELETE /v3/contacts/{contactId}                                 | dashboard    | conversations.delete | 8 KiB
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
@@ -52,7 +57,10 @@ POST /v3/conversations/{conversationId}/close                   | dashboard    |
 GET /v3/conversations/{conversationId}/consumers                | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/context                  | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/deliveries               | dashboard    | conversations.read   | -
+GET /v3/conversations/{conversationId}/drafts               | dashboard    | conversations.reply  | -
+PUT /v3/conversations/{conversationId}/drafts/{mode}        | dashboard    | conversations.reply  | body_limit_bytes
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
+GET /v3/conversations/{conversationId}/held-messages        | dashboard    | conversations.reply  | -
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | 512 KiB
 DELETE /v3/conversations/{conversationId}/messages/{messageId}  | dashboard    | conversations.delete | 8 KiB
@@ -67,6 +75,7 @@ GET /v3/conversations/{conversationId}/workflow                 | dashboard    |
 POST /v3/conversations/{conversationId}/workflow/start          | dashboard    | conversations.manage | 8 KiB
 GET /v3/deliveries/{deliveryId}                                 | dashboard    | webhooks.manage      | -
 POST /v3/deliveries/{deliveryId}/redeliver                      | dashboard    | webhooks.manage      | 8 KiB
+GET /v3/drafts                                              | dashboard    | conversations.reply  | -
 GET /v3/engagement/surveys                                      | dashboard    | surveys.read         | -
 POST /v3/engagement/surveys                                     | dashboard    | surveys.manage       | body_limit_bytes
 DELETE /v3/engagement/surveys/{surveyId}                        | dashboard    | surveys.manage       | 8 KiB
@@ -87,6 +96,9 @@ POST /v3/engagement/surveys/{surveyId}/versions                 | dashboard    |
 GET /v3/engagement/surveys/{surveyId}/versions/{version}        | dashboard    | surveys.read         | -
 GET /v3/events                                                  | dashboard    | conversations.read   | -
 GET /v3/events/{eventId}                                        | dashboard    | conversations.read   | -
+GET /v3/held-messages                                       | dashboard    | conversations.reply  | -
+DELETE /v3/held-messages/{heldMessageId}                    | dashboard    | conversations.reply  | 8 KiB
+POST /v3/held-messages/{heldMessageId}/send                 | dashboard    | conversations.reply  | 8 KiB
 GET /v3/inbox/counters                                          | dashboard    | conversations.read   | -
 PUT /v3/inbox/seen                                               | dashboard    | conversations.read   | 8 KiB
 GET /v3/openapi.json                                            | none         | -                    | -
@@ -95,6 +107,10 @@ GET /v3/organisations/{organisationId}                          | organisation |
 PATCH /v3/organisations/{organisationId}                        | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/audit                    | organisation | members.manage       | -
 GET /v3/organisations/{organisationId}/audit.ndjson             | organisation | members.manage       | -
+GET /v3/organisations/{organisationId}/audit/push              | organisation | members.manage       | -
+PUT /v3/organisations/{organisationId}/audit/push              | organisation | members.manage       | 64 KiB
+DELETE /v3/organisations/{organisationId}/audit/push           | organisation | members.manage       | 8 KiB
+POST /v3/organisations/{organisationId}/audit/push/rotate-secret | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -113,7 +113,7 @@ class Receiver:
             pass
         finally:
             self.open -= 1
-            with trio.move_on_after(0.1):
+            with trio.move_on_after(0.1), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 await stream.aclose()
 
 

@@ -115,17 +115,24 @@ class Desk:
             self.complaints.append(f"request to another origin: {request.url}")
 
 
+_UNDO_SEND: Final = """try { localStorage["deskwire.undoSend"] ??= JSON.stringify("%s") } catch {}"""
+"""The setting *Undo send*, unless the test has chosen another one; a page without an address has no storage."""
+
+
 @contextmanager
-def opened(browser: Browser, stage: Stage, **options: Any) -> Iterator[Desk]:
+def opened(browser: Browser, stage: Stage, *, hold_s: int | None = 0, **options: Any) -> Iterator[Desk]:
     """Open a window; fail at the end if the page has complained.
 
     Args:
+        hold_s: how long a reply is held before it is sent; None for what the desk does by default.
         options: of Playwright's `new_context`, such as `color_scheme`.
     """
     context = browser.new_context(
         **{"viewport": {"width": 1440, "height": 900}, "locale": "en-GB", **options}
     )
     try:
+        if hold_s is not None:
+            context.add_init_script(_UNDO_SEND % hold_s)
         desk = Desk(stage, context, context.new_page())
         desk.watch(desk.page)
         yield desk

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from deskwire.engine.accounts.people import Organisation, Project, User
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.core.errors import Conflict, NotFound
+from deskwire.engine.core.folding import fold_name
 from deskwire.engine.core.ids import is_id
 
 T = TypeVar("T", Organisation, Project)
@@ -35,9 +36,10 @@ def project_named(reader: OrganisationReader, handle: str | None) -> Project:
         project = reader.project(handle)
         return _one([] if project is None else [project], handle, "project", "--project")
     projects = reader.projects(None, None, ALL, ALL)
-    return _one(
-        [project for project in projects if handle in (None, project.name)], handle, "project", "--project"
-    )
+    named = [project for project in projects if handle in (None, project.name)]
+    if not named and handle is not None:
+        named = [project for project in projects if fold_name(project.name) == fold_name(handle)]
+    return _one(named, handle, "project", "--project")
 
 
 def user_named(reader: OrganisationReader, handle: str) -> User:

@@ -11,8 +11,9 @@ from deskwire.commands.admin.context import OPERATIONS, AdminContext, Result, op
 from deskwire.commands.admin.looks import account_view, organisation_view
 from deskwire.commands.admin.naming import organisation_named, project_named, user_named
 from deskwire.engine.accounts import machines, members, organisations, projects
+from deskwire.engine.accounts.access_tokens import AccessToken, new_access_token
 from deskwire.engine.accounts.identity.guessable import hash_chosen
-from deskwire.engine.accounts.machines import machine_view, new_secret
+from deskwire.engine.accounts.machines import Machine, machine_view, new_secret
 from deskwire.engine.accounts.members import Newcomer, member_view, user_view, with_password
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.projects import key_view, project_view
@@ -23,6 +24,7 @@ from deskwire.engine.core.errors import BadRequest, DomainError, Forbidden, Inva
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
+from deskwire.engine.webhooks.ownership import disable_lapsed
 from deskwire.http.api.input.validation import parse_body
 from deskwire.http.resources.accounts.credentials import check_end, new_machine
 from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
@@ -108,9 +110,9 @@ async def create_user(context: AdminContext, order: orders.NewUser) -> Result:
         user = members.make_user(tx, newcomer, now)
         if order.role is not None:
             members.join(tx, organisation_named(tx, order.organisation).rowid, user, order.role, now)
-        return account_view(tx, user)
+        return {**account_view(tx, user), **_one_time(context, user, password)}
 
-    return {**await context.store.write(make), **_shown(password, order.password)}
+    return await context.store.write(make)
 
 
 @operation("user.password", orders.NewPasswordFor)
@@ -120,11 +122,12 @@ async def set_password(context: AdminContext, order: orders.NewPasswordFor) -> R
     password, password_hash = await _password(context, order.password, (owner.email, owner.name))
 
     def change(tx: Transaction) -> Result:
-        user = with_password(user_named(tx, order.user), password_hash, temporary=order.password is None)
+        named, temporary = user_named(tx, order.user), order.password is None
+        user = with_password(named, password_hash, context.clock(), temporary=temporary)
         tx.save_user(user)
-        return account_view(tx, user)
+        return {**account_view(tx, user), **_one_time(context, user, password)}
 
-    return {**await context.store.write(change), **_shown(password, order.password)}
+    return await context.store.write(change)
 
 
 @operation("user.add", orders.NewMember)
@@ -138,7 +141,7 @@ async def add_member(context: AdminContext, order: orders.NewMember) -> Result:
         one_time, hashed = generated or ("", None)
         member = members.add_known(tx, organisation.rowid, user, order.role, handover, hashed, now)
         renewed = member.user.generation != user.generation
-        return {**member_view(member), **({"password": one_time} if renewed else {})}
+        return {**member_view(member), **(_one_time(context, member.user, one_time) if renewed else {})}
 
     return await context.store.write(add)
 
@@ -227,8 +230,13 @@ async def rotate_credential(context: AdminContext, order: orders.CredentialRotat
 async def revoke_credential(context: AdminContext, order: orders.CredentialName) -> Result:
     """Let a machine credential be used no more."""
     now = context.clock()
-    machine = await context.store.write(lambda tx: machines.revoke_machine(tx, order.credential, None, now))
-    return machine_view(machine, now)
+
+    def revoke(tx: Transaction) -> Machine:
+        revoked = machines.revoke_machine(tx, order.credential, None, now)
+        disable_lapsed(tx, revoked[0].project.rowid, now)
+        return revoked[0]
+
+    return machine_view(await context.store.write(revoke), now)
 
 
 @operation("secret.rotate", orders.SecretRotation)
@@ -250,14 +258,16 @@ async def create_token(context: AdminContext, order: orders.NewToken) -> Result:
         )
     now = context.clock()
 
-    def issue(tx: Transaction) -> User:
+    def issue(tx: Transaction) -> tuple[User, AccessToken]:
         user = user_named(tx, order.user)
+        token = new_access_token(user, "operator", "", now, order.ttl_s)
+        tx.insert_access_token(token, user.rowid)
         tx.record(token_issued(user, order.ttl_s))
-        return user
+        return user, token
 
-    user = await context.store.write(issue)
-    token = tokens.issue(user.id, now, order.ttl_s, user.generation)
-    return {"token": token, "userId": user.id, "expiresAt": iso(now + order.ttl_s * 1000)}
+    user, stored = await context.store.write(issue)
+    token = tokens.issue(user.id, now, order.ttl_s, user.generation, stored.id)
+    return {"id": stored.id, "token": token, "userId": user.id, "expiresAt": iso(now + order.ttl_s * 1000)}
 
 
 async def carry_out(context: AdminContext, name: str, arguments: bytes) -> dict[str, Any]:
@@ -283,5 +293,7 @@ async def _password(
     return made_up, await trio.to_thread.run_sync(context.passwords.hash, made_up)
 
 
-def _shown(password: str, chosen: str | None) -> dict[str, str]:
-    return {} if chosen is not None else {"password": password}
+def _one_time(context: AdminContext, user: User, password: str) -> Result:
+    """Return a one-time password and its end; nothing for a password that was chosen."""
+    ends_at = context.passwords.ends_at(user)
+    return {} if ends_at is None else {"password": password, "passwordEndsAt": iso(ends_at)}

@@ -116,7 +116,7 @@ def _context(config: Config, store: Store, secrets: Callable[[], Secrets]) -> Ad
             return None
         return Tokens(secrets(), config.jwt_issuer, config.jwt_audience)
 
-    passwords = Passwords(config.argon2_memory_kib)
+    passwords = Passwords(config.argon2_memory_kib, config.one_time_password_s)
     return AdminContext(store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()))
 
 

@@ -76,7 +76,8 @@ def create(
     )
     words = f"The user {email} was created"
     if password is None:
-        show_created(result, as_json, "password", f"{words}. This one-time password is shown only this once:")
+        ends = f"This one-time password is shown only this once, and ends at {result['passwordEndsAt']}:"
+        show_created(result, as_json, "password", f"{words}. {ends}")
     else:
         show_created(result, as_json, "id", f"{words}.")
 
@@ -101,12 +102,10 @@ def password(user: str, password_stdin: bool, one_time: bool, data: Path | None,
     given = new_password(password_stdin, one_time)
     result = order(data, "user.password", user=user, password=given)
     words = f"The password of {result['email']} has been changed."
-    show_created(
-        result,
-        as_json,
-        "password",
-        words if given else f"{words} It is shown only this once and is good for one sign-in:",
-    )
+    if given is None:
+        ends = f"until {result['passwordEndsAt']}"
+        words = f"{words} It is shown only this once and is good for one sign-in, {ends}:"
+    show_created(result, as_json, "password", words)
 
 
 @user.command("add", examples=["deskwire user add ada@example.com --org Acme --role admin"])
@@ -147,7 +146,10 @@ def add(
         confirm_new_password(refusal)
         result = asked(password="new")
     if "password" in result:
-        words = f"{result['email']} is a member. Give this one-time password to nobody but the owner of the address:"
+        words = (
+            f"{result['email']} is a member. Give this one-time password, which ends at {result['passwordEndsAt']}, to "
+            "nobody but the owner of the address:"
+        )
         show_created(result, as_json, "password", words)
     else:
         show(result, as_json, MEMBER)

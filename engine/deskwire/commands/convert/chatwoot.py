@@ -3,18 +3,44 @@
 The API's pages are those of `/api/v1/accounts/{account}/conversations`, of `…/conversations/{id}/messages`, `…/contacts` and
 `…/agents`. A row of the database is an object with the name of its table under `table`. Source: the views
 (`app/views/api/v1`) and models of chatwoot/chatwoot.
+
+The version of a row is its `updated_at`, that of a conversation of the API the time of its last activity. The content of a message
+is plain text or Markdown in all of its types, a mail's too: its markup stands in `content_attributes` (`MailPresenter`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from deskwire.commands.convert.fields import beside, filled, mapping, moment, objects, text, texts
-from deskwire.commands.convert.parts import Label, Part, Person, Post, Rating, Role, Thread, ThreadRating
+from deskwire.commands.convert.fields import (
+    beside,
+    filled,
+    identity,
+    latest,
+    mapping,
+    moment,
+    objects,
+    text,
+    texts,
+    written,
+)
+from deskwire.commands.convert.parts import (
+    ROW,
+    UNDATED,
+    Deletion,
+    Label,
+    Link,
+    Part,
+    Person,
+    Post,
+    Rating,
+    Role,
+    Thread,
+    ThreadRating,
+)
+from deskwire.commands.convert.reading import unpacked
 from deskwire.commands.convert.tally import Note, Tally
-from deskwire.commands.convert.text import plain
 
 _STATUS: Final = {
     "resolved": "CLOSED",
@@ -33,9 +59,14 @@ _ROLES: Final[Mapping[str, Role]] = {
     "captain::assistant": "bot",
     "captain_assistant": "bot",
 }
+_IDENTITY: Final = {
+    "name": ("display_name", "name", "available_name"),
+    "external_id": ("identifier",),
+    "email": ("email",),
+    "phone": ("phone_number",),
+    "avatar": ("thumbnail", "avatar_url"),
+}
 _PRIORITIES: Final = {"0": "low", "1": "medium", "2": "high", "3": "urgent"}
-_ROW: Final = "row "
-"""Stands in front of a key of the database, whose conversations have other numbers there than people see."""
 
 
 class Chatwoot:
@@ -66,9 +97,9 @@ def _object(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     elif "sender" in mapping(record.get("meta")):
         yield from _conversation(record, tally)
     elif "phone_number" in record or "identifier" in record:
-        yield from _person(record, "contact")
+        yield from _whole_person(record, "contact")
     elif "availability_status" in record or record.get("role") in ("agent", "administrator"):
-        yield from _person(record, "agent")
+        yield from _whole_person(record, "agent")
     else:
         tally.note(Note.unknown, f"{record.get('id')}: {', '.join(list(record)[:5])}")
 
@@ -79,29 +110,31 @@ def _key(role: Role | None, identifier: object) -> str | None:
     return None if known is None else f"{role} {known}" if role != "contact" else known
 
 
-def _person(record: Mapping[str, Any], role: Role) -> Iterator[Part]:
+def _whole_person(record: Mapping[str, Any], role: Role) -> Iterator[Part]:
+    """Yield a person as a list or a row has it."""
+    yield from _person(record, role, latest(record.get("updated_at")) or UNDATED, whole=True)
+
+
+def _person(
+    record: Mapping[str, Any], role: Role, version: int | None, *, whole: bool = False
+) -> Iterator[Part]:
+    """Yield a person; without `whole` it is the mention of one in a record of this version."""
     key = _key(role, record.get("id"))
     if key is not None:
-        yield Person(
-            key,
-            role,
-            text(record.get("display_name"))
-            or text(record.get("name"))
-            or text(record.get("available_name")),
-            text(record.get("identifier")),
-            text(record.get("email")),
-            text(record.get("phone_number")),
-            text(record.get("thumbnail")) or text(record.get("avatar_url")),
-            moment(record.get("created_at")),
-        )
+        fields = identity(record, _IDENTITY, whole=whole)
+        created = moment(record.get("created_at"))
+        if created is not None:
+            fields["created_at"] = created
+        yield Person(key, role, version=version, **fields)
 
 
 def _conversation(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     """Yield a conversation of the API, with the messages that stand in it."""
     meta = mapping(record.get("meta"))
     sender, assignee = mapping(meta.get("sender")), mapping(meta.get("assignee"))
-    yield from _person(sender, "contact")
-    yield from _person(assignee, "agent")
+    version = _version(record)
+    yield from _person(sender, "contact", version)
+    yield from _person(assignee, "agent", version)
     number = text(record.get("id"))
     team = text(mapping(meta.get("team")).get("name"))
     made = _thread(record, number, number, text(sender.get("id")), _key("agent", assignee.get("id")), team)
@@ -111,6 +144,12 @@ def _conversation(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     yield made
     for each in objects(record.get("messages")):
         yield from _message(each, made.key, tally)
+
+
+def _version(record: Mapping[str, Any]) -> int | None:
+    """Return the version of a conversation: whatever of its times is the latest."""
+    names = ("updated_at", "last_activity_at", "timestamp")
+    return max((at for at in (moment(record.get(name)) for name in names) if at is not None), default=None)
 
 
 def _thread(
@@ -138,6 +177,7 @@ def _thread(
         text(mapping(record.get("additional_attributes")).get("mail_subject")),
         assignee,
         attributes=_attributes(record, number, team),
+        version=_version(record),
     )
 
 
@@ -167,13 +207,14 @@ def _message(record: Mapping[str, Any], thread: str, tally: Tally) -> Iterator[P
     key = text(record.get("id"))
     kind = text(record.get("message_type")) or ""
     kind = _KINDS.get(kind, kind)
-    content = _unpacked(record.get("content_attributes"))
+    packed = record.get("content_attributes")  # in the database a text in a column of JSON
+    content = mapping(unpacked(packed) if isinstance(packed, str) else packed)
     if kind == "activity":
         tally.note(Note.step, f"message {key}")
-    elif content.get("deleted") is True:
-        tally.note(Note.deleted, f"message {key}")
     elif key is None:
         tally.note(Note.unknown, f"message without an id in conversation {thread}")
+    elif content.get("deleted") is True:
+        yield Deletion(thread, key, version=latest(record.get("updated_at")))
     else:
         yield from _kept(record, kind, key, thread, tally)
 
@@ -184,43 +225,29 @@ def _kept(record: Mapping[str, Any], kind: str, key: str, thread: str, tally: Ta
     role = _ROLES.get(said) or ("contact" if kind == "incoming" else None)
     if role is None and (kind == "template" or not sender.get("id")):
         role = "bot" if kind == "template" else "system"
+    at, version = moment(record.get("created_at")), latest(record.get("updated_at"))
     if role in ("contact", "agent", "bot"):
-        yield from _person(sender, role)
+        yield from _person(sender, role, at if version is None else version)
     yield Post(
         key,
         thread,
         _key(role, record.get("sender_id") or sender.get("id")),
-        plain(str(record.get("content") or ""))
-        if _is_email(record)
-        else str(text(record.get("content")) or ""),
-        moment(record.get("created_at")),
+        written(record.get("content")) or "",
+        at,
         role,
         internal=record.get("private") is True,
         links=list(_links(record, tally)),
+        version=version,
     )
 
 
-def _unpacked(value: object) -> Mapping[str, Any]:
-    """Return an object that the database has as a text in a column of JSON."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    return mapping(value)
-
-
-def _is_email(record: Mapping[str, Any]) -> bool:
-    return text(record.get("content_type")) in ("incoming_email", "8")
-
-
-def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[tuple[str, str]]:
+def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
     for each in objects(record.get("attachments")):
         address = text(each.get("data_url")) or text(each.get("external_url"))
         if address is None:
             tally.note(Note.no_link, f"attachment {each.get('id')}")
         else:
-            yield text(each.get("fallback_title")) or text(each.get("file_type")) or "file", address
+            yield Link(text(each.get("fallback_title")) or text(each.get("file_type")) or "file", address)
 
 
 def _row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
@@ -238,7 +265,7 @@ def _conversation_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]
     key, team = text(record.get("id")), record.get("team_id")
     made = _thread(
         record,
-        None if key is None else _ROW + key,
+        None if key is None else ROW + key,
         text(record.get("display_id")),
         text(record.get("contact_id")),
         _key("agent", record.get("assignee_id")),
@@ -251,7 +278,7 @@ def _conversation_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]
 
 
 def _message_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
-    yield from _message(record, f"{_ROW}{record.get('conversation_id')}", tally)
+    yield from _message(record, f"{ROW}{record.get('conversation_id')}", tally)
 
 
 def _rating_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
@@ -259,7 +286,8 @@ def _rating_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     value = record.get("rating")
     if isinstance(value, int) and 1 <= value <= 5:
         rating = Rating(value * 2, moment(record.get("created_at")), text(record.get("feedback_message")))
-        yield ThreadRating(f"{_ROW}{record.get('conversation_id')}", rating)
+        thread = f"{ROW}{record.get('conversation_id')}"
+        yield ThreadRating(thread, rating, latest(record.get("updated_at"), record.get("created_at")))
     else:
         tally.note(Note.unknown, f"csat_survey_responses {record.get('id')}")
 
@@ -268,14 +296,14 @@ def _label_row(kind: str) -> Callable[[Mapping[str, Any], Tally], Iterator[Part]
     def read(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
         name = text(record.get("name"))
         if name is not None:
-            yield Label(f"{kind} {record.get('id')}", name)
+            yield Label(f"{kind} {record.get('id')}", name, latest(record.get("updated_at")))
 
     return read
 
 
 def _person_row(role: Role) -> Callable[[Mapping[str, Any], Tally], Iterator[Part]]:
     def read(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
-        yield from _person(record, role)
+        yield from _whole_person(record, role)
 
     return read
 

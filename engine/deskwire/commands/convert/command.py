@@ -43,6 +43,11 @@ SOURCES: Final = ("chatwoot", "intercom", "zendesk")
     help="Take the email address as the userId of a customer who has no external id there.",
 )
 @click.option(
+    "--plain-text",
+    is_flag=True,
+    help="Take bodies of Intercom as plain text: the export was fetched with display_as=plaintext.",
+)
+@click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write each record that is left out or changed to this file as JSON, with the reason.",
@@ -54,19 +59,24 @@ def convert_command(
     files: tuple[Path, ...],
     output: Path | None,
     by_email: bool,
+    plain_text: bool,
     report: Path | None,
 ) -> None:
     """Convert exports of another service to the lines that `deskwire import` takes; - reads the standard input.
 
-    All FILES of an export go into one call, in any order: tickets, comments and users belong together. What can't be carried
-    over is counted on the error output, with the reason. The exit status is 1 if a file has records that are broken.
+    All FILES of an export go into one call, in any order: tickets, comments and users belong together. Files of an earlier
+    export may be among them: of each record the newest version counts. What can't be carried over is counted on the error
+    output, with the reason. The exit status is 1 if a file has records that are broken.
     """
+    from deskwire.commands.convert.intercom import Intercom
     from deskwire.commands.convert.reading import UnfitFileError
     from deskwire.commands.convert.run import SOURCES as READERS
     from deskwire.commands.convert.run import convert
     from deskwire.commands.convert.tally import Tally
     from deskwire.engine.core.clock import wall_clock
 
+    if plain_text and source != "intercom":
+        raise click.UsageError("--plain-text is for intercom: the other sources say of each text what it is.")
     reading: list[str] = []
 
     def opened() -> Iterator[tuple[str, BinaryIO]]:
@@ -80,7 +90,8 @@ def convert_command(
         try:
             target = sys.stdout.buffer if output is None else stack.enter_context(output.open("wb"))
             tally = Tally(None if report is None else stack.enter_context(report.open("w")))
-            convert(READERS[source](), opened(), target, tally, by_email=by_email, now=wall_clock())
+            reader = Intercom(plain_text=True) if plain_text else READERS[source]()
+            convert(reader, opened(), target, tally, by_email=by_email, now=wall_clock())
             target.flush()
         except UnfitFileError as error:
             raise click.ClickException(f"{reading[0]} can't be read: {error}.") from error

@@ -2,6 +2,9 @@
 
 `GET /conversations/{id}` has the parts of a conversation; lists and searches have none. Source: Intercom's reference of
 Conversations, Contacts and Admins, versions 1.0 to 2.15.
+
+The version of a record is its `updated_at`; that of a person within a conversation is the conversation's. Bodies are HTML, unless
+the export was fetched with `display_as=plaintext`: the option of the command says so, or a field `display_as`.
 """
 
 from __future__ import annotations
@@ -9,8 +12,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from deskwire.commands.convert.fields import beside, filled, mapping, moment, objects, text
-from deskwire.commands.convert.parts import Label, Part, Person, Post, Rating, Role, Thread
+from deskwire.commands.convert.fields import (
+    beside,
+    filled,
+    identity,
+    latest,
+    mapping,
+    moment,
+    objects,
+    text,
+    written,
+)
+from deskwire.commands.convert.parts import (
+    FINAL,
+    UNDATED,
+    Deletion,
+    Label,
+    Link,
+    Part,
+    Person,
+    Post,
+    Rating,
+    Role,
+    Thread,
+)
 from deskwire.commands.convert.tally import Note, Tally
 from deskwire.commands.convert.text import plain
 
@@ -27,57 +52,94 @@ _ROLES: Final[Mapping[str, Role]] = {
 }
 _FOR_AGENTS: Final = ("note", "assignment", "assign_and_reopen", "assign_and_unsnooze", "note_and_reopen")
 """Parts that the customer does not see, whatever is written in them."""
+_IDENTITY: Final = {
+    "name": ("name",),
+    "external_id": ("external_id", "user_id"),
+    "email": ("email",),
+    "phone": ("phone",),
+}
 _LISTS: Final = ("conversations", "contacts", "admins", "teams", "users", "data", "tickets")
 _ELSEWHERE: Final = ("ticket", "company", "tag", "segment", "article", "event")
 
 
 class Intercom:
-    """The shapes of Intercom's exports."""
+    """The shapes of Intercom's exports.
+
+    Args:
+        plain_text: bodies are plain text, and not HTML.
+    """
 
     name = "intercom"
 
+    def __init__(self, *, plain_text: bool = False) -> None:
+        self._plain_text = plain_text
+
     def parts(self, record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         """Yield the parts of a record or page."""
-        if record.get("type") in ("conversation", "conversation_export") or "conversation_parts" in record:
-            yield from _conversation(record, tally)
+        yield from _record(record, _plain_text(record, around=self._plain_text), tally)
+
+
+def _record(record: Mapping[str, Any], is_plain: bool, tally: Tally) -> Iterator[Part]:
+    kind = record.get("type") or record.get("object")
+    if kind == "conversation" and record.get("deleted") is True and text(record.get("id")) is not None:
+        yield Deletion(str(text(record["id"])), version=latest(record.get("updated_at")))
+        return
+    if kind in ("conversation", "conversation_export") or "conversation_parts" in record:
+        yield from _conversation(record, is_plain, tally)
+        return
+    for name in _LISTS:
+        if isinstance(record.get(name), list):
+            for each in objects(record[name]):
+                within = {"type": name.removesuffix("s"), **each}
+                yield from _record(within, _plain_text(each, around=is_plain), tally)
             return
-        for name in _LISTS:
-            if isinstance(record.get(name), list):
-                for each in objects(record[name]):
-                    yield from self.parts({"type": name.removesuffix("s"), **each}, tally)
-                return
-        yield from _bare(record, tally)
+    yield from _bare(record, tally)
+
+
+def _plain_text(record: Mapping[str, Any], *, around: bool) -> bool:
+    """Return whether bodies are plain text by the field of a record, else as `around` it."""
+    shown = record.get("display_as")
+    return shown == "plaintext" if isinstance(shown, str) else around
+
+
+def _body(value: object, *, is_plain: bool) -> str:
+    body = written(value) or ""
+    return body if is_plain else plain(body)
 
 
 def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     """Yield the parts of a record that stands by itself."""
-    kind = str(record.get("type"))
+    kind = str(record.get("type") or record.get("object"))
     if kind == "team" and text(record.get("name")) is not None:
-        yield Label(f"team {record.get('id')}", str(record["name"]))
+        yield Label(f"team {record.get('id')}", str(record["name"]), latest(record.get("updated_at")))
     elif kind in _ROLES:
-        yield from _person(record)
+        yield from _person(record, latest(record.get("updated_at")) or UNDATED, whole=True)
     elif kind in _ELSEWHERE:
         tally.note(Note.not_imported, f"{kind} {record.get('id')}")
     else:
         tally.note(Note.unknown, f"{record.get('id')}: {', '.join(list(record)[:5])}")
 
 
-def _person(record: Mapping[str, Any], role: Role | None = None) -> Iterator[Part]:
+def _person(
+    record: Mapping[str, Any], version: int | None, role: Role | None = None, *, whole: bool = False
+) -> Iterator[Part]:
     key = text(record.get("id"))
     if key is None:
         return
-    role = role or _ROLES.get(str(record.get("type")))
+    role = role or _ROLES.get(str(record.get("type") or record.get("object")))
+    if record.get("deleted") is True:
+        nothing = dict.fromkeys(("name", "email", "phone", "avatar"))
+        yield Person(_key(role, key), role, version=FINAL, gone=True, **nothing)
+        return
+    fields = identity(record, _IDENTITY, whole=whole)
     avatar = record.get("avatar")
-    yield Person(
-        _key(role, key),
-        role,
-        text(record.get("name")),
-        text(record.get("external_id")) or text(record.get("user_id")),
-        text(record.get("email")),
-        text(record.get("phone")),
-        text(avatar) or text(mapping(avatar).get("image_url")),
-        moment(record.get("created_at")),
-    )
+    shown = text(avatar) or text(mapping(avatar).get("image_url"))
+    if shown is not None or (whole and "avatar" in record):
+        fields["avatar"] = shown
+    created = moment(record.get("created_at"))
+    if created is not None:
+        fields["created_at"] = created
+    yield Person(_key(role, key), role, version=version, **fields)
 
 
 def _key(role: Role | None, identifier: str) -> str:
@@ -85,20 +147,22 @@ def _key(role: Role | None, identifier: str) -> str:
     return identifier if role == "contact" else f"admin {identifier}"
 
 
-def _conversation(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _conversation(record: Mapping[str, Any], is_plain: bool, tally: Tally) -> Iterator[Part]:
     key, created = text(record.get("id")), moment(record.get("created_at"))
     source = mapping(record.get("source") or record.get("conversation_message"))
     customers = list(_customers(record, source))
     if key is None or created is None or not customers:
         tally.note(Note.unknown, f"conversation {key} without {'its customer' if created else 'its time'}")
         return
+    version = latest(record.get("updated_at"))
     for each in customers:
-        yield from _person(each, "contact")
+        yield from _person(each, version, "contact")
     customer = str(text(customers[0].get("id")))
-    yield _thread(record, key, created, customer, source)
-    first = {"id": f"source-{key}", "part_type": "comment", "created_at": created, **source}
-    yield from _part({**first, "id": f"source-{key}", "created_at": created}, key, tally)
-    yield from _parts(record, key, tally)
+    is_plain_source = _plain_text(source, around=is_plain)
+    yield _thread(record, key, created, customer, source, is_plain_source)
+    first = {"part_type": "comment", **source, "id": f"source-{key}", "created_at": created}
+    yield from _part(first, key, version, is_plain_source, tally, opens=True)
+    yield from _parts(record, key, version, is_plain, tally)
 
 
 def _customers(record: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -118,7 +182,12 @@ def _customers(record: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator
 
 
 def _thread(
-    record: Mapping[str, Any], key: str, created: int, customer: str, source: Mapping[str, Any]
+    record: Mapping[str, Any],
+    key: str,
+    created: int,
+    customer: str,
+    source: Mapping[str, Any],
+    is_plain: bool,
 ) -> Thread:
     state = str(record.get("state") or ("open" if record.get("open", True) else "closed"))
     status = _STATUS.get(state, "OPEN")
@@ -133,10 +202,11 @@ def _thread(
         created,
         updated,
         closed if status == "CLOSED" else None,
-        text(record.get("title")) or text(plain(str(source.get("subject") or ""))),
+        text(record.get("title")) or text(_body(source.get("subject"), is_plain=is_plain)),
         None if assignee in (None, "0") else f"admin {assignee}",
         rating=_rating(mapping(record.get("conversation_rating"))),
         attributes=_attributes(record, source),
+        version=updated,
     )
 
 
@@ -168,47 +238,62 @@ def _attributes(record: Mapping[str, Any], source: Mapping[str, Any]) -> dict[st
     return beside(own, reserved)
 
 
-def _parts(record: Mapping[str, Any], thread: str, tally: Tally) -> Iterator[Part]:
+def _parts(
+    record: Mapping[str, Any], thread: str, version: int | None, is_plain: bool, tally: Tally
+) -> Iterator[Part]:
     parts = record.get("conversation_parts")
     found = list(objects(parts)) or list(objects(mapping(parts).get("conversation_parts")))
     total = mapping(parts).get("total_count")
     if parts is None or (isinstance(total, int) and total > len(found)):
         tally.note(Note.parts_missing, f"conversation {thread}")
     for each in found:
-        yield from _part(each, thread, tally)
+        yield from _part(each, thread, version, _plain_text(each, around=is_plain), tally)
 
 
-def _part(record: Mapping[str, Any], thread: str, tally: Tally) -> Iterator[Part]:
-    key = text(record.get("id"))
-    written, links = plain(str(record.get("body") or "")), list(_links(record, tally))
-    if record.get("redacted") is True and not written:
-        tally.note(Note.redacted, f"part {key}")
+def _part(
+    record: Mapping[str, Any],
+    thread: str,
+    version: int | None,
+    is_plain: bool,
+    tally: Tally,
+    *,
+    opens: bool = False,
+) -> Iterator[Part]:
+    """Yield a part; `version` is that of its conversation."""
+    key, own = text(record.get("id")), latest(record.get("updated_at"), version)
+    shown, links = _body(record.get("body"), is_plain=is_plain), list(_links(record, tally))
+    redacted = record.get("redacted") is True
+    if redacted and not shown and key is not None:
+        yield Deletion(thread, key, "redacted", own)
         return
-    if key is None or not (written or links):
+    if key is None or not (shown or links):
         tally.note(Note.step, f"part {key}: {record.get('part_type')}")
         return
     author = mapping(record.get("author"))
     role = "bot" if author.get("from_ai_agent") is True else _ROLES.get(str(author.get("type")))
     identifier = text(author.get("id"))
     if role is not None:
-        yield from _person(author, role)
+        yield from _person(author, version, role)
     yield Post(
         key,
         thread,
         None if identifier is None else _key(role, identifier),
-        written,
+        shown,
         moment(record.get("created_at")),
         role,
         text(author.get("name")),
         record.get("part_type") in _FOR_AGENTS,
         links,
+        int(redacted),
+        opens,
+        own,
     )
 
 
-def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[tuple[str, str]]:
+def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
     for each in objects(record.get("attachments")):
         address = text(each.get("url"))
         if address is None:
             tally.note(Note.no_link, f"attachment of {record.get('id')}")
         else:
-            yield text(each.get("name")) or "file", address
+            yield Link(text(each.get("name")) or "file", address)

@@ -1,24 +1,59 @@
-"""The parts that every export is taken apart into: people, threads, posts, and names of things."""
+"""The parts that every export is taken apart into: people, threads, posts, and names of things.
+
+A part has the version of the record that it comes from, as exports by time overlap and each may have a record as it was then.
+Of two versions the newest counts, whatever the order of the files (`spool`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 Role = Literal["contact", "agent", "bot", "system"]
+Gone = Literal["deleted", "redacted"]
+
+FINAL: Final = (1 << 63) - 1
+"""The version of a record that nothing can follow, such as a deletion without a time."""
+UNDATED: Final = FINAL - 1
+"""The version of all that is known of a person where it has no time: newer than any mention."""
+
+REDACTED: Final = "▇"
+"""The character that Zendesk writes for those that are redacted."""
+ROW: Final = "row "
+"""Stands in front of the key of a thread that is not its id, as rows of Chatwoot's database have other numbers than people see."""
+
+Text = str | None | UnsetType
+"""A field of a person: None if the record says that there is none, UNSET if it says nothing."""
 
 
-class Person(NamedTuple):
-    """A person of the export.
+class Person(Struct, frozen=True):
+    """A person of the export, or the mention of one.
 
     Args:
         key: the id at the source.
         role: None if the export does not say.
         external_id: the id that your own system has for a customer.
         created_at: in milliseconds.
+        version: in milliseconds; of a mention that of the record around it.
+        gone: the person was deleted at the source.
     """
+
+    key: str
+    role: Role | None = None
+    name: Text = UNSET
+    external_id: Text = UNSET
+    email: Text = UNSET
+    phone: Text = UNSET
+    avatar: Text = UNSET
+    created_at: int | UnsetType | None = UNSET
+    version: int | None = None
+    gone: bool = False
+
+
+class Known(NamedTuple):
+    """A person as the newest records have it."""
 
     key: str
     role: Role | None = None
@@ -28,6 +63,7 @@ class Person(NamedTuple):
     phone: str | None = None
     avatar: str | None = None
     created_at: int | None = None
+    gone: bool | None = None
 
 
 class Rating(NamedTuple):
@@ -62,6 +98,15 @@ class Thread(Struct, frozen=True):
     opening: str | None = None
     rating: Rating | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    version: int | None = None
+
+
+class Link(NamedTuple):
+    """An attachment: its name, its address, and its id at the source."""
+
+    name: str
+    address: str
+    id: str | None = None
 
 
 class Post(Struct, frozen=True):
@@ -71,7 +116,9 @@ class Post(Struct, frozen=True):
         author: the key of its author, None if there is none.
         role: None if the author's own role tells it.
         at: in milliseconds; None for the time of its thread.
-        links: names and addresses of attachments.
+        name: that of an author who has no key.
+        redactions: a measure of how much was redacted in it, which only grows at the source.
+        opens: it is the first of its thread, whatever its key.
     """
 
     key: str
@@ -82,7 +129,41 @@ class Post(Struct, frozen=True):
     role: Role | None = None
     name: str | None = None
     internal: bool = False
-    links: Sequence[tuple[str, str]] = ()
+    links: Sequence[Link] = ()
+    redactions: int = 0
+    opens: bool = False
+    version: int | None = None
+
+
+class Deletion(Struct, frozen=True):
+    """The record that a thread, or a post of it, is gone at the source. That of a post is final.
+
+    Args:
+        version: in milliseconds, None if it is not known.
+    """
+
+    thread: str
+    post: str | None = None
+    gone: Gone = "deleted"
+    version: int | None = None
+
+
+class Amendment(Struct, frozen=True):
+    """The record that a post was changed at the source, without the post as it is since then.
+
+    Args:
+        key: the id of the record.
+        what: `text` and `attachment` if something of these was redacted; `hidden` if the post became internal.
+        at: when, in milliseconds; None if that is not known.
+        attachment: the id of an attachment that was redacted.
+    """
+
+    key: str
+    thread: str
+    post: str
+    what: Literal["text", "attachment", "hidden"]
+    at: int | None = None
+    attachment: str | None = None
 
 
 class Label(NamedTuple):
@@ -90,6 +171,7 @@ class Label(NamedTuple):
 
     key: str
     name: str
+    version: int | None = None
 
 
 class ThreadRating(NamedTuple):
@@ -97,6 +179,7 @@ class ThreadRating(NamedTuple):
 
     thread: str
     rating: Rating
+    version: int | None = None
 
 
-Part = Person | Thread | Post | Label | ThreadRating
+Part = Person | Thread | Post | Deletion | Amendment | Label | ThreadRating

@@ -17,6 +17,8 @@ RECORD_MAX: Final = 64 << 20
 """The most characters of a record, or of the document around it."""
 _CUT_OFF: Final = 16
 """A mistake this close to the end of what was read may be but the cut: no literal or escape is longer."""
+_DIGITS_MAX: Final = 20
+"""The most characters of an integer that 64 bits hold, with its sign."""
 
 
 class UnfitFileError(Exception):
@@ -96,11 +98,33 @@ def records(file: BinaryIO) -> Iterator[Any]:
             yield _record(window)
 
 
+def integer(digits: str) -> int | str:
+    """Return an integer of JSON, as a text if it has more digits than 64 bits hold.
+
+    Python refuses to read more than 4,300 digits, and an import to take more than 19.
+    """
+    return int(digits) if len(digits) <= _DIGITS_MAX else digits
+
+
+def constant(_: str) -> None:
+    """Return None for NaN and Infinity, which are no JSON and which some programs write."""
+
+
+def unpacked(packed: str) -> Any:
+    """Return the value of JSON that stands in a text; None if it is not valid."""
+    try:
+        return _DECODER.decode(packed)
+    except (ValueError, RecursionError):
+        return None
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=integer, parse_constant=constant)
+
+
 def _record(window: _Window) -> Any:
-    decode = json.JSONDecoder().raw_decode
     while True:
         try:
-            value, window.at = decode(window.text, window.at)
+            value, window.at = _DECODER.raw_decode(window.text, window.at)
         except json.JSONDecodeError as error:
             if not window.ended and _may_be_cut_off(error, window):
                 window.more()

@@ -1,44 +1,105 @@
 """The parts of all files, on disk until every file is read: what belongs together may stand anywhere in them.
 
+Of several versions of a record the newest is kept, whatever the order in which they come:
+
+- A person's field, a thread, a label and a rating are as the record with the latest version has them, where a deletion comes
+  after anything else of its version. A record without a version is older than those with one.
+- A post that was deleted or redacted altogether stays so. Otherwise the one with more redactions counts, then the one that only
+  agents see, because neither is ever taken back at the source, then the one with the latest version.
+- Among equals the one that comes last counts.
+
 It is an SQLite database of its own in the folder for temporary files (`SQLITE_TMPDIR`, `TMPDIR`), and goes with the process.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from functools import lru_cache
 from typing import Any, Final
 
 import orjson
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import asdict
 
+from deskwire.commands.convert.amendments import amended
 from deskwire.commands.convert.fields import storable
-from deskwire.commands.convert.parts import Label, Part, Person, Post, Rating, Thread, ThreadRating
+from deskwire.commands.convert.parts import (
+    FINAL,
+    Amendment,
+    Deletion,
+    Gone,
+    Known,
+    Label,
+    Link,
+    Part,
+    Person,
+    Post,
+    Rating,
+    Thread,
+    ThreadRating,
+)
 from deskwire.engine.core.values import replace
 
 _CACHE_KIB: Final = 32 * 1024
 _PEOPLE_AT_HAND: Final = 4096
+_UNKNOWN: Final = -1
+"""The version of a record that has none."""
 _TABLES: Final = """
-CREATE TABLE people (key TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID;
-CREATE TABLE threads (key TEXT PRIMARY KEY, at INTEGER, body BLOB) WITHOUT ROWID;
-CREATE TABLE posts (place INTEGER PRIMARY KEY, thread TEXT, key TEXT, at INTEGER, body BLOB, UNIQUE (thread, key));
-CREATE TABLE labels (key TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID;
-CREATE TABLE ratings (thread TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID;
+CREATE TABLE people (key TEXT PRIMARY KEY, body BLOB, gone INTEGER) WITHOUT ROWID;
+CREATE TABLE threads (key TEXT PRIMARY KEY, version INTEGER, gone TEXT, at INTEGER, body BLOB) WITHOUT ROWID;
+CREATE TABLE posts (
+    thread TEXT, key TEXT, gone TEXT, redactions INTEGER, internal INTEGER, version INTEGER, at INTEGER, opens INTEGER,
+    body BLOB,
+    UNIQUE (thread, key)
+);
+CREATE TABLE amendments (
+    thread TEXT, post TEXT, what TEXT, key TEXT, at INTEGER, attachment TEXT, PRIMARY KEY (thread, post, what, key)
+) WITHOUT ROWID;
+CREATE TABLE labels (key TEXT PRIMARY KEY, version INTEGER, name TEXT) WITHOUT ROWID;
+CREATE TABLE ratings (thread TEXT PRIMARY KEY, version INTEGER, body BLOB) WITHOUT ROWID;
 """
+_KEEP_THREAD: Final = (
+    "INSERT INTO threads (key, version, gone, at, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
+    "version = excluded.version, gone = excluded.gone, at = excluded.at, body = excluded.body "
+    "WHERE (excluded.version, excluded.gone IS NOT NULL) >= (version, gone IS NOT NULL)"
+)
+_KEEP_POST: Final = (
+    "INSERT INTO posts (thread, key, gone, redactions, internal, version, at, opens, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (thread, key) DO UPDATE SET gone = excluded.gone, redactions = excluded.redactions, "
+    "internal = excluded.internal, version = excluded.version, at = excluded.at, opens = excluded.opens, "
+    "body = excluded.body WHERE (excluded.gone IS NOT NULL, excluded.redactions, excluded.internal, excluded.version) "
+    ">= (gone IS NOT NULL, redactions, internal, version)"
+)
+_KEEP_AMENDMENT: Final = "INSERT OR REPLACE INTO amendments VALUES (?, ?, ?, ?, ?, ?)"
+_KEEP_LABEL: Final = (
+    "INSERT INTO labels VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET version = excluded.version, name = excluded.name "
+    "WHERE excluded.version >= version"
+)
+_KEEP_RATING: Final = (
+    "INSERT INTO ratings VALUES (?, ?, ?) ON CONFLICT (thread) DO UPDATE SET version = excluded.version, "
+    "body = excluded.body WHERE excluded.version >= version"
+)
+_PERSON_FIELDS: Final = Known._fields[1:]
+
+# Keys are numbers that grow, or of one length: the shorter one is the older one. Posts of one second have the order of their keys,
+# as some exports have times by the second and others of the same posts by the millisecond.
+_POSTS: Final = (
+    "SELECT key, gone, body FROM posts WHERE thread = ? "
+    "ORDER BY coalesce(at, ?) / 1000, opens DESC, length(key), key"
+)
 
 
 class Spool:
-    """Parts, kept by their keys. One that comes again replaces the one before, as exports by time overlap."""
+    """Parts, kept by their keys, each as its newest record has it."""
 
     def __init__(self) -> None:
         self._db = sqlite3.connect("", isolation_level=None)
         self._db.executescript(
             f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{_CACHE_KIB}; {_TABLES} BEGIN"
         )
-        self._place = 0
         self.person = lru_cache(_PEOPLE_AT_HAND)(self._person)
         self.label = lru_cache(_PEOPLE_AT_HAND)(self._label)
 
@@ -47,46 +108,80 @@ class Spool:
         self._db.close()
 
     def keep(self, part: Part) -> None:
-        """Keep a part."""
+        """Keep a part, unless a newer one of its key is there."""
         match part:
             case Person():
                 self._keep_person(part)
             case Thread():
                 kept = replace(part, attributes=storable(dict(part.attributes)))
-                row = (part.key, part.created_at, orjson.dumps(kept, default=_plain))
-                self._db.execute("INSERT OR REPLACE INTO threads (key, at, body) VALUES (?, ?, ?)", row)
+                body = orjson.dumps(kept, default=_plain)
+                self._db.execute(
+                    _KEEP_THREAD, (part.key, _version(part.version), None, part.created_at, body)
+                )
             case Post():
-                self._place += 1
-                values = (self._place, part.thread, part.key, part.at, orjson.dumps(part, default=_plain))
-                self._db.execute("INSERT OR REPLACE INTO posts VALUES (?, ?, ?, ?, ?)", values)
+                rank = (None, part.redactions, part.internal, _version(part.version))
+                body = orjson.dumps(part, default=_plain)
+                self._db.execute(_KEEP_POST, (part.thread, part.key, *rank, part.at, part.opens, body))
+            case Deletion(thread, None, gone, version):
+                self._db.execute(
+                    _KEEP_THREAD, (thread, FINAL if version is None else version, gone, None, None)
+                )
+            case Deletion(thread, post, gone, version):
+                rank_of_gone = (gone, FINAL, True, _version(version))
+                self._db.execute(_KEEP_POST, (thread, post, *rank_of_gone, None, False, None))
+            case Amendment():
+                amendment = (part.thread, part.post, part.what, part.key, part.at, part.attachment)
+                self._db.execute(_KEEP_AMENDMENT, amendment)
             case Label():
-                self._db.execute("INSERT OR REPLACE INTO labels VALUES (?, ?)", part)
+                self._db.execute(_KEEP_LABEL, (part.key, _version(part.version), part.name))
             case ThreadRating():
-                row_of_rating = (part.thread, orjson.dumps(part.rating, default=tuple))
-                self._db.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?)", row_of_rating)
+                rating = orjson.dumps(part.rating, default=tuple)
+                self._db.execute(_KEEP_RATING, (part.thread, _version(part.version), rating))
 
     def _keep_person(self, person: Person) -> None:
-        """Keep a person; what one mention lacks another has, and the later one counts."""
-        known = self._person(person.key)
-        if known is not None:
-            pairs = zip(person, known, strict=True)
-            person = Person._make(old if new is None else new for new, old in pairs)
-        if person != known:
-            body = orjson.dumps(person, default=tuple)
-            self._db.execute("INSERT OR REPLACE INTO people VALUES (?, ?)", (person.key, body))
+        """Keep the fields of a person that are not older than what is known; a role is never taken back."""
+        row = self._db.execute("SELECT body FROM people WHERE key = ?", (person.key,)).fetchone()
+        known: dict[str, Any] = {} if row is None else orjson.loads(row[0])
+        version, changed = _version(person.version), row is None
+        for name in _PERSON_FIELDS:
+            value = getattr(person, name)
+            if value is UNSET or (name == "role" and value is None) or (name == "gone" and not value):
+                continue
+            if name not in known or version >= known[name][0]:
+                changed |= known.get(name) != [version, value]
+                known[name] = [version, value]
+        if changed:
+            gone = "gone" in known
+            self._db.execute(
+                "INSERT OR REPLACE INTO people VALUES (?, ?, ?)", (person.key, orjson.dumps(known), gone)
+            )
 
-    def _person(self, key: str) -> Person | None:
+    def _person(self, key: str) -> Known | None:
         row = self._db.execute("SELECT body FROM people WHERE key = ?", (key,)).fetchone()
-        return None if row is None else Person._make(orjson.loads(row[0]))
+        if row is None:
+            return None
+        return Known(key, **{name: value for name, (_, value) in orjson.loads(row[0]).items()})
 
     def _label(self, key: str) -> str | None:
         row = self._db.execute("SELECT name FROM labels WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
+    def deleted_people(self) -> Iterator[str]:
+        """Yield the keys of the people who are deleted at the source."""
+        for (key,) in self._db.execute("SELECT key FROM people WHERE gone = 1 ORDER BY key"):
+            yield str(key)
+
+    def deleted_threads(self) -> Iterator[str]:
+        """Yield the keys of the threads that are deleted at the source."""
+        sql = "SELECT key FROM threads WHERE gone IS NOT NULL ORDER BY length(key), key"
+        for (key,) in self._db.execute(sql):
+            yield str(key)
+
     def threads(self) -> Iterator[Thread]:
-        """Yield the threads, the oldest first."""
-        self._db.execute("CREATE INDEX IF NOT EXISTS by_time ON threads (at, key)")
-        with closing(self._db.execute("SELECT key FROM threads ORDER BY at, key")) as keys:
+        """Yield the threads that there are, the oldest first."""
+        self._db.execute("CREATE INDEX IF NOT EXISTS by_time ON threads (at, length(key), key)")
+        sql = "SELECT key FROM threads WHERE gone IS NULL ORDER BY at, length(key), key"
+        with closing(self._db.execute(sql)) as keys:
             for (key,) in keys:
                 yield self._thread(key)
 
@@ -99,20 +194,52 @@ class Spool:
         given = orjson.loads(rating) if rating is not None else values["rating"]
         return Thread(**{**values, "rating": None if given is None else Rating(*given)})
 
-    def posts(self, thread: Thread) -> Iterator[Post]:
-        """Yield the posts of a thread in the order of their times; those of one time as they came."""
-        rows = self._db.execute(
-            "SELECT body FROM posts WHERE thread = ? ORDER BY coalesce(at, ?), place",
-            (thread.key, thread.created_at),
-        )
-        for (body,) in rows:
-            yield Post(**orjson.loads(body))
+    def posts(self, thread: Thread) -> Iterator[Post | Deletion]:
+        """Yield the posts of a thread in the order of their seconds and keys; a deletion for one that is gone."""
+        amendments = self._amendments(thread.key)
+        for key, gone, body in self._db.execute(_POSTS, (thread.key, thread.created_at)):
+            post = gone if body is None else amended(_post(body), amendments.get(key, []))
+            yield post if isinstance(post, Post) else Deletion(thread.key, key, post)
+            amendments.pop(key, None)
+        for key, others in amendments.items():  # of posts that are in no file
+            redacted: list[Gone] = ["redacted" for each in others if each.what == "text"]
+            if redacted:
+                yield Deletion(thread.key, key, redacted[0])
+
+    def _amendments(self, thread: str) -> dict[str, list[Amendment]]:
+        found: dict[str, list[Amendment]] = defaultdict(list)
+        sql = "SELECT post, what, key, at, attachment FROM amendments WHERE thread = ?"
+        for post, what, key, at, attachment in self._db.execute(sql, (thread,)):
+            found[post].append(Amendment(key, thread, post, what, at, attachment))
+        return found
 
     def homeless(self) -> Iterator[str]:
         """Yield the keys of the posts whose thread is in no file."""
-        sql = "SELECT key FROM posts WHERE thread NOT IN (SELECT key FROM threads) ORDER BY thread, place"
+        sql = (
+            "SELECT key FROM posts WHERE gone IS NULL AND thread NOT IN (SELECT key FROM threads) "
+            "ORDER BY thread, length(key), key"
+        )
         for (key,) in self._db.execute(sql):
             yield str(key)
+
+    def homeless_deletions(self) -> Iterator[Deletion]:
+        """Yield the deletions of posts whose thread is in no file."""
+        sql = (
+            "SELECT thread, key, gone FROM posts WHERE gone IS NOT NULL AND thread NOT IN (SELECT key FROM threads) UNION "
+            "SELECT thread, post, 'redacted' FROM amendments WHERE what = 'text' AND thread NOT IN (SELECT key FROM threads) "
+            "AND (thread, post) NOT IN (SELECT thread, key FROM posts) ORDER BY 1, 2"
+        )
+        for thread, key, gone in self._db.execute(sql):
+            yield Deletion(thread, key, gone)
+
+
+def _version(version: int | None) -> int:
+    return _UNKNOWN if version is None else version
+
+
+def _post(body: bytes) -> Post:
+    values = orjson.loads(body)
+    return Post(**{**values, "links": [Link(*each) for each in values["links"]]})
 
 
 def _plain(value: Any) -> dict[str, Any] | tuple[Any, ...]:

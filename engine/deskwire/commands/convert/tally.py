@@ -25,6 +25,7 @@ class Note(Enum):
     not_imported = "of a kind that an import has no place for"
     deleted = "deleted at the source"
     redacted = "redacted at the source: their text is gone"
+    person_deleted = "people deleted at the source, whose names and addresses are gone"
     no_thread = "messages whose conversation is in no file"
     no_text = "messages with neither text nor attachment"
     step = "steps without words, such as an assignment or a closing"
@@ -34,6 +35,7 @@ class Note(Enum):
 
     links = "messages whose attachments became links in their text"
     split = "messages cut into several, as they have more than 20,000 characters"
+    impossible_time = "times that can't be, such as a closing before the creation"
     no_time = "messages without a time, dated like their conversation"
     other_person = "messages of a further customer, whose name stands in front of the text"
     unknown_author = "messages of somebody who is in no file, shown as an agent without a name"
@@ -72,7 +74,8 @@ class Tally(Struct):
 
     def summary(self) -> Iterator[str]:
         """Yield the lines of the result."""
-        yield f"written: {self.written['conversation']:,} conversations, {self.written['message']:,} messages"
+        deletions = f", {self.written['deletion']:,} deletions" if self.written["deletion"] else ""
+        yield f"written: {self.written['conversation']:,} conversations, {self.written['message']:,} messages{deletions}"
         for words, kinds in (("left out", LOST), ("changed", [each for each in Note if each not in LOST])):
             for note in kinds:
                 if self.notes[note]:

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from collections.abc import Mapping
 from typing import Final
 
-_SKIPPED: Final = frozenset({"script", "style", "head", "title", "template"})
+from deskwire.commands.convert.markup import Kind, tokens
+
+_SKIPPED: Final = frozenset({"head", "title", "template"})
+"""Elements whose text a browser does not show; the tokenizer hides scripts and styles itself."""
 _PARAGRAPHS: Final = frozenset(
     {"p", "blockquote", "ul", "ol", "table", "pre", "h1", "h2", "h3", "h4", "h5", "h6"}
 )
 _LINES: Final = frozenset({"div", "li", "tr", "hr", "section", "article", "header", "footer", "dt", "dd"})
-_BLANKS: Final = re.compile(r"[ \t\r\n\f\xa0]+")
-_MARKUP: Final = re.compile(
-    r"<(?:[a-zA-Z][^<>]*|/[a-zA-Z][^<>]*|!--.*?--)>|&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]+\d*);", re.DOTALL
+_VERBATIM: Final = frozenset({"pre", "textarea", "listing", "xmp"})
+_VOID: Final = frozenset(
+    {"br", "hr", "img", "input", "meta", "link", "wbr", "source", "embed", "area", "col"}
 )
+_MEDIA: Final = {
+    "img": "image",
+    "video": "video",
+    "audio": "audio",
+    "source": "file",
+    "iframe": "page",
+    "embed": "file",
+}
+_KEPT_WHITE_SPACE: Final = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"[ \t\r\n\f]+")
+_NO_ADDRESS: Final = ("#", "javascript:", "data:")
+_LINE_END: Final = "\0"
+"""The end of a line of preformatted text until blank lines of other text are joined: no text has U+0000."""
+_NO_BREAK: Final = "\xa0"
 
 
 def clean(text: str) -> str:
@@ -22,95 +39,148 @@ def clean(text: str) -> str:
     return text.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def trimmed(text: str) -> str:
+    """Return a text without blanks at its end and blank lines at its begin; the first line keeps its indentation."""
+    shown = text.lstrip()
+    indentation = text[: len(text) - len(shown)]
+    return (indentation[indentation.rfind("\n") + 1 :] + shown).rstrip() if shown else ""
+
+
 def plain(markup: str) -> str:
-    """Return the text of an HTML fragment: its paragraphs and lines, list items with a dash, links with their address."""
-    if not _MARKUP.search(markup):
-        return clean(markup).strip()
+    """Return the text of an HTML fragment: its paragraphs and lines, list items with a dash, links with their address.
+
+    The work is linear in the length of the fragment. A tag or comment that never ends is shown as it stands.
+    """
     reader = _Reader()
-    reader.feed(markup)
-    reader.close()
+    for token in tokens(markup.replace("\0", "")):
+        match token.kind:
+            case Kind.text:
+                reader.add_text(token.value)
+            case Kind.start:
+                reader.start(token.value, token.attributes)
+            case Kind.end:
+                reader.end(token.value)
+            case Kind.hidden:
+                pass
     return clean(reader.text())
 
 
-class _Reader(HTMLParser):
-    """Collects the text of a fragment. What a browser would not show is left out."""
+class _Reader:
+    """Collects the text of a fragment. Each token costs the same, whatever was collected before."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self._pieces: list[str] = []
-        self._skipping = 0
-        self._as_it_is = 0
-        self._links: list[tuple[str, int]] = []
+        self._line_ends = 2
+        """Line ends at the end of the text so far; at its begin as many as a paragraph has."""
+        self._after_blank = False
+        self._after_bullet = False
+        self._skipping: dict[str, int] = {}
+        self._verbatim: list[tuple[str, int]] = []
+        """Elements around this place in which white space counts, and how many of the same name are open within."""
+        self._after_pre = False
+        self._link: tuple[str, int] | None = None
 
     def text(self) -> str:
-        """Return what was collected, with at most one blank line in a row."""
-        lines = [line.strip(" ") if line.strip() else "" for line in "".join(self._pieces).split("\n")]
-        return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+        """Return the text, with at most one blank line in a row outside of preformatted text."""
+        self._end_link()
+        lines, blank = [], 0
+        for line in "".join(self._pieces).replace(_NO_BREAK, " ").split("\n"):
+            shown = "\n".join(part.rstrip(" ") for part in line.split(_LINE_END))
+            blank = 0 if _LINE_END in line or shown else blank + 1
+            if blank < 2:
+                lines.append(shown)
+        return trimmed("\n".join(lines))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Take in the begin of an element."""
-        self._skipping += tag in _SKIPPED
-        self._as_it_is += tag == "pre"
-        given = dict(attrs)
-        if tag == "br":
-            self._pieces.append("\n")
-        elif tag in _PARAGRAPHS:
-            self._break("\n\n")
-        elif tag in _LINES:
-            self._break("\n")
-        if tag == "li":
-            self._pieces.append("- ")
-        elif tag in ("td", "th"):
-            self._pieces.append(" ")
-        elif tag == "a":
-            self._links.append((given.get("href") or "", len(self._pieces)))
-        elif tag == "img":
-            self._image(given)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Take in the end of an element."""
         if tag in _SKIPPED:
-            self._skipping = max(0, self._skipping - 1)
-        elif tag == "pre":
-            self._as_it_is = max(0, self._as_it_is - 1)
-        elif tag == "a" and self._links:
-            self._end_link(*self._links.pop())
-        if tag in _PARAGRAPHS:
-            self._break("\n\n")
-        elif tag in _LINES:
-            self._break("\n")
+            self._skipping[tag] = self._skipping.get(tag, 0) + 1
+        elif tag == "body":
+            self._skipping.pop("head", None)
+        self._open(tag)
+        if tag not in _VOID:
+            self._enter(tag, attributes)
+        if tag == "br":
+            self._line_break()
+        elif tag == "li":
+            self._add("- ")
+            self._after_bullet = self._after_blank = True
+        elif tag in ("td", "th"):
+            self.add_text(" ")
+        elif tag == "a":
+            self._end_link()  # a link within a link ends the one around it
+            self._link = (attributes.get("href") or "", len(self._pieces))
+        elif tag in _MEDIA:
+            self._show(_MEDIA[tag], attributes)
 
-    def handle_data(self, data: str) -> None:
-        """Take in text; blanks are one, as in a browser."""
-        if self._skipping:
+    def end(self, tag: str) -> None:
+        """Take in the end of an element."""
+        if self._skipping.get(tag):
+            self._skipping[tag] -= 1
+        if tag == "a":
+            self._end_link()
+        if self._verbatim and self._verbatim[-1][0] == tag:
+            _, within = self._verbatim.pop()
+            if within:
+                self._verbatim.append((tag, within - 1))
+        self._open(tag)
+
+    def add_text(self, data: str) -> None:
+        """Take in text; outside of preformatted text several blanks are one, as in a browser."""
+        if any(self._skipping.values()):
             return
-        if self._as_it_is:
-            self._pieces.append(data)
+        if self._verbatim:
+            data = data.replace("\r\n", "\n").replace("\r", "\n")
+            if self._after_pre and data.startswith("\n"):
+                data = data[1:]
+            self._add(data.replace("\n", _LINE_END))
             return
         shown = _BLANKS.sub(" ", data)
-        if shown.startswith(" ") and (not self._pieces or self._pieces[-1].endswith((" ", "\n"))):
+        if shown.startswith(" ") and (self._after_blank or self._line_ends):
             shown = shown[1:]
-        self._pieces.append(shown)
+        self._add(shown)
 
-    def _image(self, given: dict[str, str | None]) -> None:
-        words = [
-            word for word in (given.get("alt"), given.get("src")) if word and not word.startswith("data:")
-        ]
-        if words:
-            self._pieces.append(f"[image: {' '.join(words)}]")
+    def _enter(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag in _VERBATIM or _KEPT_WHITE_SPACE.search(attributes.get("style", "")[:1000]):
+            self._verbatim.append((tag, 0))
+            self._after_pre = tag in _VERBATIM
+        elif self._verbatim and self._verbatim[-1][0] == tag:
+            _, within = self._verbatim.pop()
+            self._verbatim.append((tag, within + 1))
 
-    def _end_link(self, address: str, begin: int) -> None:
-        shown = "".join(self._pieces[begin:]).strip()
-        bare = address.removeprefix("mailto:").removeprefix("tel:")
-        if address and not address.startswith("#") and bare.rstrip("/") != shown.rstrip("/"):
-            self._pieces.append(f" ({bare})" if shown else bare)
+    def _add(self, piece: str) -> None:
+        if not piece:
+            return
+        self._pieces.append(piece)
+        self._line_ends = 1 if piece.endswith(_LINE_END) else 0
+        self._after_blank = piece.endswith(" ")
+        self._after_bullet = self._after_pre = False
 
-    def _break(self, ends: str) -> None:
+    def _open(self, tag: str) -> None:
         """Begin a new line, or a paragraph, unless there is one."""
-        if not self._pieces:
+        wanted = 2 if tag in _PARAGRAPHS else 1 if tag in _LINES else 0
+        if wanted > self._line_ends and not self._after_bullet:
+            self._pieces.append("\n" * (wanted - self._line_ends))
+            self._line_ends, self._after_blank = wanted, False
+
+    def _line_break(self) -> None:
+        if any(self._skipping.values()):
             return
-        tail = "".join(self._pieces[-4:])
-        if tail.endswith("- ") or not ends.startswith("\n"):
+        ends = self._line_ends
+        self._add(_LINE_END if self._verbatim else "\n")
+        self._line_ends = ends + 1
+
+    def _show(self, kind: str, attributes: Mapping[str, str]) -> None:
+        address = attributes.get("src") or ""
+        words = [attributes.get("alt") or "", "" if address.startswith("data:") else address]
+        if any(words) and not any(self._skipping.values()):
+            self._add(f"[{kind}: {' '.join(filter(None, words))}]")
+
+    def _end_link(self) -> None:
+        if self._link is None:
             return
-        there = len(tail) - len(tail.rstrip("\n"))
-        self._pieces.append("\n" * max(0, len(ends) - there))
+        (address, begin), self._link = self._link, None
+        shown = "".join(self._pieces[begin:]).strip()
+        bare = address.strip().removeprefix("mailto:").removeprefix("tel:")
+        if bare and not bare.startswith(_NO_ADDRESS) and bare.rstrip("/") != shown.rstrip("/"):
+            self._add(f" ({bare})" if shown else bare)

@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.convert.parts import Person, Post, Thread
+from deskwire.commands.convert.parts import REDACTED, ROW, Deletion, Known, Link, Post, Thread
 from deskwire.commands.convert.spool import Spool
 from deskwire.commands.convert.tally import Note, Tally
+from deskwire.commands.convert.text import trimmed
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.importing.records import Refusal
+from deskwire.engine.core.folding import address_key
+from deskwire.engine.importing.records import DeletionRecord, Refusal
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
 
@@ -41,7 +43,7 @@ class Writer:
         self._nameless: set[str] = set()
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines: each conversation, the oldest first, and its messages behind it."""
+        """Yield the lines: each conversation, the oldest first, with its messages after it, then deletions of conversations."""
         for thread in self._spool.threads():
             line = self._accepted(self._conversation(thread), thread.id)
             if line is None:
@@ -49,31 +51,63 @@ class Writer:
             self._tally.written["conversation"] += 1
             yield line
             yield from self._messages(thread)
+        for key in self._spool.deleted_threads():
+            self._tally.note(Note.deleted, f"conversation {key}")
+            yield from self._deletion(key, None)
+        for deletion in self._spool.homeless_deletions():
+            self._note_gone(deletion)
+            yield from self._deletion(deletion.thread, deletion.post)
+        for key in self._spool.deleted_people():
+            self._tally.note(Note.person_deleted, key)
         for key in self._spool.homeless():
             self._tally.note(Note.no_thread, f"message {key}")
 
     def _messages(self, thread: Thread) -> Iterator[bytes]:
-        empty = True
+        deletions = messages = 0
         for post in self._spool.posts(thread):
-            empty = False
-            for record in self._message(thread, post):
-                yield from self._written(record)
-        if empty and thread.opening:
-            post = Post(
-                f"{thread.key}-opening",
-                thread.key,
-                thread.contact,
-                thread.opening,
-                thread.created_at,
-                "contact",
-            )
-            for record in self._message(thread, post):
-                yield from self._written(record)
+            if isinstance(post, Deletion):
+                deletions += 1
+                self._note_gone(post)
+                yield from self._deletion(thread.id, post.post)
+            else:
+                messages += 1
+                yield from self._post(thread, post)
+        opening = f"{thread.key}-opening"
+        if thread.opening and deletions and not messages:  # it has the text of the first of them
+            yield from self._deletion(thread.id, opening)
+        elif thread.opening and not messages:
+            redactions = thread.opening.count(REDACTED)
+            at, contact = thread.created_at, thread.contact
+            post = Post(opening, thread.key, contact, thread.opening, at, "contact", redactions=redactions)
+            yield from self._post(thread, post)
 
-    def _written(self, record: dict[str, Any]) -> Iterator[bytes]:
-        line = self._accepted(record, record["externalId"])
+    def _post(self, thread: Thread, post: Post) -> Iterator[bytes]:
+        records = list(self._message(thread, post))
+        for record in records:
+            yield from self._written(record, "message")
+        if (
+            post.redactions and len(post.text) > TEXT_MAX // 2
+        ):  # before the redaction there may have been more pieces
+            yield from self._deletion(thread.id, f"{post.key}-{len(records) + 1}")
+
+    def _note_gone(self, deletion: Deletion) -> None:
+        note = Note.deleted if deletion.gone == "deleted" else Note.redacted
+        self._tally.note(note, f"message {deletion.post}")
+
+    def _deletion(self, thread: str, post: str | None) -> Iterator[bytes]:
+        """Yield the line by which an import deletes an earlier version of the record."""
+        if thread.startswith(ROW):  # its number for people is in no file
+            return
+        record: dict[str, Any] = {"type": "deletion", "conversation": f"{self._source}-{thread}"}
+        if post is not None:
+            record |= {"message": post, "pieces": True}
+        yield from self._written(record, "deletion")
+
+    def _written(self, record: dict[str, Any], kind: str) -> Iterator[bytes]:
+        about = record.get("externalId") or record.get("message") or record["conversation"]
+        line = self._accepted(record, about)
         if line is not None:
-            self._tally.written["message"] += 1
+            self._tally.written[kind] += 1
             yield line
 
     def _conversation(self, thread: Thread) -> dict[str, Any]:
@@ -91,6 +125,7 @@ class Writer:
             "ratedAt": None if rating is None else iso_or_none(rating.at),
             "ratingComment": None if rating is None else rating.comment,
             "attributes": self._attributes(thread),
+            "attributeIds": self._attribute_ids(thread) or None,
         }
         return {name: value for name, value in record.items() if value is not None}
 
@@ -102,6 +137,16 @@ class Writer:
         }
         assignee = None if thread.assignee is None else self._spool.person(thread.assignee)
         return shown if assignee is None else {**shown, "assignee": assignee.name or assignee.email}
+
+    def _attribute_ids(self, thread: Thread) -> Mapping[str, str]:
+        """Return what attributes name by its key at the source, which stays when the name changes."""
+        named = {
+            self._labelled(name): value
+            for name, value in thread.attributes.items()
+            if isinstance(value, str) and self._spool.label(value) is not None
+        }
+        known = thread.assignee is not None and self._spool.person(thread.assignee) is not None
+        return {**named, "assignee": thread.assignee} if thread.assignee and known else named
 
     def _labelled(self, value: str) -> str:
         return self._spool.label(value) or value
@@ -116,11 +161,11 @@ class Writer:
         record = {"userId": self._user_id(person), **identity, "createdAt": iso_or_none(person.created_at)}
         return {name: value for name, value in record.items() if value is not None}
 
-    def _user_id(self, person: Person) -> str:
+    def _user_id(self, person: Known) -> str:
         if person.external_id:
             return person.external_id
         if self._by_email and person.email:
-            return person.email
+            return address_key(person.email)
         if person.key not in self._nameless:
             self._nameless.add(person.key)
             self._tally.note(Note.no_id, f"{self._source}-{person.key}")
@@ -129,9 +174,7 @@ class Writer:
     def _message(self, thread: Thread, post: Post) -> Iterator[dict[str, Any]]:
         """Yield the records of a post: none if it says nothing, several if it is long."""
         author, prefix = self._author(thread, post)
-        text = "\n".join(
-            [post.text, *(f"[attachment: {name}] {address}" for name, address in post.links)]
-        ).strip()
+        text = trimmed("\n".join([post.text, *map(_link, post.links)]))
         if not text:
             self._tally.note(Note.no_text, f"message {post.key}")
             return
@@ -151,13 +194,14 @@ class Writer:
                 "text": piece,
                 "createdAt": iso(thread.created_at if post.at is None else post.at),
                 **({"internal": True} if post.internal else {}),
+                **({"redacted": True} if post.redactions else {}),
             }
 
     def _author(self, thread: Thread, post: Post) -> tuple[dict[str, str], str]:
         """Return the author of a message, and what stands in front of its text."""
         person = None if post.author is None else self._spool.person(post.author)
         role = post.role or (None if person is None else person.role)
-        name = post.name or (None if person is None else person.name or person.email)
+        name = post.name if person is None else person.name or person.email
         if post.author == thread.contact or (role == "contact" and post.author is None):
             return {"type": "contact"}, ""
         if role == "contact":
@@ -174,6 +218,9 @@ class Writer:
             line = orjson.dumps(record)
             read = read_line(Line(1, line if len(line) <= LINE_BYTES else None), self._now)
             if not isinstance(read, Refusal):
+                doubts = () if isinstance(read, DeletionRecord) else read.doubts
+                for doubt in doubts:
+                    self._tally.note(Note.impossible_time, f"{about}: {doubt.pointer}")
                 return line + b"\n"
             pointers = {each.pointer for each in read.problems}
             if not self._dropped(record, pointers, about):
@@ -194,12 +241,22 @@ class Writer:
         return not pointers
 
 
+def _link(link: Link) -> str:
+    return f"[attachment: {link.name}] {link.address}"
+
+
 def _pieces(text: str) -> Iterator[str]:
     """Yield a text in pieces that fit a message each, cut at an end of a line or a blank where there is one."""
-    while len(text) > TEXT_MAX:
-        cut = max(text.rfind("\n", 1, TEXT_MAX), text.rfind(" ", TEXT_MAX // 2, TEXT_MAX))
-        cut = cut if cut > TEXT_MAX // 2 else TEXT_MAX
-        yield text[:cut].rstrip()
-        text = text[cut:].lstrip()
-    if text:
-        yield text
+    begin = 0
+    while len(text) - begin > TEXT_MAX:
+        line, word = (
+            text.rfind("\n", begin + 1, begin + TEXT_MAX),
+            text.rfind(" ", begin + 1, begin + TEXT_MAX),
+        )
+        cut = next((each for each in (line, word) if each > begin + TEXT_MAX // 2), begin + TEXT_MAX)
+        piece = trimmed(text[begin:cut])
+        if piece:
+            yield piece
+        begin = cut + (text[cut] in "\n ")
+    if last := trimmed(text[begin:]):
+        yield last

@@ -2,16 +2,44 @@
 
 A ticket may have its `comments` and people inside (JSON export); otherwise they come as pages of
 `/api/v2/incremental/ticket_events?include=comment_events`, of `/api/v2/tickets/{id}/comments`, and of
-`/api/v2/incremental/users`. Source: Zendesk's reference of Tickets, Ticket Comments, Users and Incremental Exports.
+`/api/v2/incremental/users`. Source: Zendesk's reference of Tickets, Ticket Comments, Ticket Audits, Users and Incremental
+Exports.
+
+Tickets, users, fields and groups have `updated_at` as their version, comments have none: those within a ticket have that of the
+ticket. Redactions and changes of privacy come as events that name a comment; a redacted word is a row of `▇`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from deskwire.commands.convert.fields import filled, mapping, moment, objects, text, texts
-from deskwire.commands.convert.parts import Label, Part, Person, Post, Rating, Role, Thread
+from deskwire.commands.convert.fields import (
+    filled,
+    identity,
+    latest,
+    mapping,
+    moment,
+    objects,
+    text,
+    texts,
+    written,
+)
+from deskwire.commands.convert.parts import (
+    FINAL,
+    REDACTED,
+    UNDATED,
+    Amendment,
+    Deletion,
+    Label,
+    Link,
+    Part,
+    Person,
+    Post,
+    Rating,
+    Role,
+    Thread,
+)
 from deskwire.commands.convert.tally import Note, Tally
 from deskwire.commands.convert.text import plain
 
@@ -20,6 +48,14 @@ _SCORES: Final = {"good": 10, "good_with_comment": 10, "bad": 0, "bad_with_comme
 _ROLES: Final[Mapping[str, Role]] = {"end-user": "contact", "agent": "agent", "admin": "agent"}
 _SYSTEM: Final = "-1"
 """The author of what Zendesk itself writes."""
+_IDENTITY: Final = {
+    "name": ("name",),
+    "external_id": ("external_id",),
+    "email": ("email",),
+    "phone": ("phone",),
+}
+_REDACTED_FILE: Final = "redacted.txt"
+"""The file that Zendesk puts in the place of a redacted attachment."""
 _ELSEWHERE: Final = ("organizations", "metric_sets", "satisfaction_ratings", "macros", "views", "articles")
 
 
@@ -62,33 +98,56 @@ def _elsewhere(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
 
 
 def _user(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
+    """Yield a user as lists of users have it."""
+    yield from _person(record, latest(record.get("updated_at")) or UNDATED, whole=True)
+
+
+def _mentioned(record: Mapping[str, Any], version: int | None) -> Iterator[Part]:
+    """Yield a user that stands within another record; in the JSON export it is all of the user."""
+    own = latest(record.get("updated_at"))
+    yield from _person(record, version if own is None else own, whole=own is not None)
+
+
+def _person(record: Mapping[str, Any], version: int | None, *, whole: bool) -> Iterator[Part]:
     key = text(record.get("id"))
-    if key is not None:
-        yield Person(
-            key,
-            _ROLES.get(str(record.get("role"))),
-            text(record.get("name")),
-            text(record.get("external_id")),
-            text(record.get("email")),
-            text(record.get("phone")),
-            text(mapping(record.get("photo")).get("content_url")),
-            moment(record.get("created_at")),
-        )
+    if key is None:
+        return
+    role = _ROLES.get(str(record.get("role")))
+    if record.get("permanently_deleted") is True:
+        nothing = dict.fromkeys(("name", "email", "phone", "avatar"))
+        yield Person(key, role, version=FINAL, gone=True, **nothing)
+        return
+    fields = identity(record, _IDENTITY, whole=whole)
+    photo = text(mapping(record.get("photo")).get("content_url"))
+    if photo is not None or (whole and "photo" in record):
+        fields["avatar"] = photo
+    created = moment(record.get("created_at"))
+    if created is not None:
+        fields["created_at"] = created
+    yield Person(key, role, version=version, **fields)
+
+
+def _deleted_ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+    """Yield the deletion that the list of deleted tickets has."""
+    key = text(record.get("id"))
+    if key is None:
+        tally.note(Note.unknown, "a deleted ticket without an id")
+    else:
+        yield Deletion(key, version=latest(record.get("deleted_at"), record.get("updated_at")))
 
 
 def _ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     key, created = text(record.get("id")), moment(record.get("created_at"))
+    updated = moment(record.get("updated_at"))
     for name in ("requester", "submitter", "assignee"):
-        yield from _user(mapping(record.get(name)), tally)
+        yield from _mentioned(mapping(record.get(name)), updated)
     requester = text(record.get("requester_id")) or text(mapping(record.get("requester")).get("id"))
-    if record.get("status") == "deleted":
-        tally.note(Note.deleted, f"ticket {key}")
+    if record.get("status") == "deleted" and key is not None:
+        yield Deletion(key, version=updated)
         return
     if key is None or created is None or requester is None:
         tally.note(Note.unknown, f"ticket {key}")
         return
-    comments = list(objects(record.get("comments")))
-    updated = moment(record.get("updated_at"))
     status = _STATUS.get(str(record.get("status")), "OPEN")
     yield Thread(
         key,
@@ -100,12 +159,13 @@ def _ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         moment(record.get("solved_at")) or updated if status == "CLOSED" else None,
         text(record.get("subject")) or text(record.get("raw_subject")),
         text(record.get("assignee_id")) or text(mapping(record.get("assignee")).get("id")),
-        text(record.get("description")),
+        written(record.get("description")),
         _rating(mapping(record.get("satisfaction_rating"))),
         _attributes(record),
+        updated,
     )
-    for each in comments:
-        yield from _comment({**each, "ticket_id": key}, tally)
+    for each in objects(record.get("comments")):
+        yield from _dated_comment({**each, "ticket_id": key}, tally, None, updated)
 
 
 def _rating(record: Mapping[str, Any]) -> Rating | None:
@@ -134,68 +194,102 @@ def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _comment(record: Mapping[str, Any], tally: Tally, at: int | None = None) -> Iterator[Part]:
+def _comment(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+    """Yield a comment as lists of comments have it: without a version."""
+    yield from _dated_comment(record, tally, None, latest(record.get("updated_at")))
+
+
+def _dated_comment(
+    record: Mapping[str, Any], tally: Tally, at: int | None, version: int | None
+) -> Iterator[Part]:
+    """Yield a comment, which was made at this time if it does not say so itself."""
     key, ticket = text(record.get("id")), text(record.get("ticket_id"))
     if key is None or ticket is None:
         tally.note(Note.unknown, f"comment {key} without a ticket")
         return
+    made = moment(record.get("created_at")) or at
     author = mapping(record.get("author"))
-    yield from _user(author, tally)
+    yield from _mentioned(author, made if version is None else version)
     writer = text(record.get("author_id")) or text(author.get("id"))
-    markup = text(record.get("html_body"))
-    words = text(record.get("body")) or text(record.get("plain_body"))
-    written = (plain(markup) if markup else None) or words
+    markup = written(record.get("html_body"))
+    words = written(record.get("body")) or written(record.get("plain_body"))
+    shown = (plain(markup) if markup else None) or words or ""
+    links = list(_links(record, tally))
     yield Post(
         key,
         ticket,
         writer,
-        written or "",
-        moment(record.get("created_at")) or at,
+        shown,
+        made,
         "system" if writer == _SYSTEM else None,
         internal=record.get("public") is False,
-        links=list(_links(record, tally)),
+        links=links,
+        redactions=shown.count(REDACTED) + sum(each.name == _REDACTED_FILE for each in links),
+        version=version,
     )
 
 
-def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[tuple[str, str]]:
+def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
     for each in objects(record.get("attachments")):
         name, address = text(each.get("file_name")), text(each.get("content_url"))
         if address is None:
             tally.note(Note.no_link, f"attachment {each.get('id')}")
         else:
-            yield name or "file", address
+            yield Link(name or "file", address, text(each.get("id")))
     recording = text(mapping(record.get("data")).get("recording_url"))
     if recording is not None:
-        yield "recording", recording
+        yield Link("recording", recording)
 
 
 def _event(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
-    """Yield the comments of a ticket event or audit, with which they are dated."""
+    """Yield the comments of a ticket event or audit, with which they are dated, and what it changed of other comments."""
     at = moment(record.get("created_at")) or moment(record.get("timestamp"))
-    writer = record.get("updater_id") or record.get("author_id")
-    for each in (*objects(record.get("child_events")), *objects(record.get("events"))):
-        if "Comment" in (each.get("type"), each.get("event_type")) or each.get("type") == "VoiceComment":
-            written = {"ticket_id": record.get("ticket_id"), "author_id": writer, **each}
-            yield from _comment(written, tally, at)
-        else:
+    writer, ticket = record.get("updater_id") or record.get("author_id"), text(record.get("ticket_id"))
+    for number, each in enumerate((*objects(record.get("child_events")), *objects(record.get("events")))):
+        kinds = (each.get("type"), each.get("event_type"))
+        comment = text(each.get("comment_id"))
+        if "Comment" in kinds or "VoiceComment" in kinds:
+            event = {"ticket_id": record.get("ticket_id"), "author_id": writer, **each}
+            yield from _dated_comment(event, tally, at, None)
+        elif (what := _amended(kinds, each)) is None:
             tally.note(Note.step, f"event {each.get('id')}")
+        elif ticket is None or comment is None:
+            tally.note(
+                Note.unknown, f"event {each.get('id')} without its {'comment' if ticket else 'ticket'}"
+            )
+        else:
+            key = text(each.get("id")) or f"{text(record.get('id'))} {number}"
+            yield Amendment(key, ticket, comment, what, at, text(each.get("attachment_id")))
+
+
+def _amended(
+    kinds: tuple[object, object], event: Mapping[str, Any]
+) -> Literal["text", "attachment", "hidden"] | None:
+    """Return what of a comment an event has changed."""
+    if "CommentRedactionEvent" in kinds:
+        return "text"
+    if "AttachmentRedactionEvent" in kinds:
+        return "attachment"
+    return "hidden" if "CommentPrivacyChange" in kinds and event.get("public") is False else None
 
 
 def _field(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
     title = text(record.get("title"))
     if title is not None:
-        yield Label(f"field {record.get('id')}", title)
+        yield Label(f"field {record.get('id')}", title, latest(record.get("updated_at")))
 
 
 def _group(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
     name = text(record.get("name"))
     if name is not None:
-        yield Label(f"group {record.get('id')}", name)
+        yield Label(f"group {record.get('id')}", name, latest(record.get("updated_at")))
 
 
 _PAGES: Final[Mapping[str, Callable[[Mapping[str, Any], Tally], Iterator[Part]]]] = {
     "tickets": _ticket,
+    "deleted_tickets": _deleted_ticket,
     "users": _user,
+    "deleted_users": _user,
     "comments": _comment,
     "ticket_events": _event,
     "audits": _event,

@@ -73,7 +73,7 @@ def import_command(
         source = _opened(stack, file)
         report = None if refused is None else _written(stack, refused)
         screen = Screen(_size(source), report, live=sys.stderr.isatty())
-        hearing = Hearing(screen.progress, screen.refused, screen.waiting)
+        hearing = Hearing(screen.progress, screen.refused, screen.doubted, screen.waiting)
         failure = _run(access, source, totals, hearing, events, patience)
         screen.clear()
     click.echo(json.dumps(totals.document()) if as_json else "\n".join(summary(totals)))

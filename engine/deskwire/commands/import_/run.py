@@ -26,16 +26,20 @@ class Totals(Struct):
     Args:
         lines: lines of the file that are acknowledged, blank ones too.
         bytes: of the file, likewise.
-        imported, existing: by `conversations` and `messages`.
+        imported, existing, deleted: by `conversations` and `messages`.
         unnamed: refused lines of which the service had no room to say which and why.
+        doubtful: imported lines with a time that can't be.
     """
 
     lines: int = 0
     bytes: int = 0
     imported: Counter[str] = field(default_factory=Counter)
     existing: Counter[str] = field(default_factory=Counter)
+    deleted: Counter[str] = field(default_factory=Counter)
+    redacted: int = 0
     refused: int = 0
     unnamed: int = 0
+    doubtful: int = 0
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -50,8 +54,11 @@ class Totals(Struct):
             "lines": self.lines,
             "imported": {kind: self.imported[kind] for kind in kinds},
             "existing": {kind: self.existing[kind] for kind in kinds},
+            "deleted": {kind: self.deleted[kind] for kind in kinds},
+            "redacted": self.redacted,
             "refused": self.refused,
             "unnamed": self.unnamed,
+            "doubtful": self.doubtful,
             "seconds": round(self.seconds, 3),
         }
 
@@ -62,11 +69,13 @@ class Hearing(Struct, frozen=True):
     Args:
         progress: after each part.
         refused: for each refused line, its number being that in the file.
+        doubted: likewise, for each imported line with a time that can't be.
         waiting: why a part has to be sent again, and in how many seconds.
     """
 
     progress: Callable[[Totals], None]
     refused: Callable[[Mapping[str, Any]], None]
+    doubted: Callable[[Mapping[str, Any]], None]
     waiting: Callable[[str, float], None]
 
 
@@ -87,10 +96,15 @@ async def send_all(
         totals.bytes = part.end
         totals.imported.update(report["imported"])
         totals.existing.update(report["existing"])
+        totals.deleted.update(report.get("deleted", {}))  # an older service has neither of these
+        totals.redacted += report.get("redacted", 0)
+        totals.doubtful += report.get("doubtful", 0)
         totals.refused += report["refused"]
         totals.unnamed += report.get("refusalsLeftOut", 0)
         for refusal in report["refusals"]:
             hearing.refused({**refusal, "line": refusal["line"] + part.first - 1})
+        for doubt in report.get("doubts", ()):
+            hearing.doubted({**doubt, "line": doubt["line"] + part.first - 1})
         hearing.progress(totals)
 
 

@@ -28,6 +28,7 @@ class Screen:
         self._file = file
         self._live = live
         self._refused = 0
+        self._doubted = 0
         self._under_way = False
 
     def progress(self, totals: Totals) -> None:
@@ -45,6 +46,14 @@ class Screen:
             self.say(refused_line(refusal))
         elif self._refused == SHOWN + 1:
             self.say(f"More than {SHOWN} lines are refused; --refused writes all of them to a file.")
+
+    def doubted(self, doubt: Mapping[str, Any]) -> None:
+        """Show an imported line with a time that can't be, if there were not too many yet."""
+        self._doubted += 1
+        if self._doubted <= SHOWN:
+            self.say(f"imported, {refused_line(doubt)}")
+        elif self._doubted == SHOWN + 1:
+            self.say(f"More than {SHOWN} imported lines have a time that can't be.")
 
     def waiting(self, reason: str, pause_s: float) -> None:
         """Say why nothing goes on."""
@@ -85,6 +94,13 @@ def summary(totals: Totals) -> Iterator[str]:
     """Yield the lines of the import's result."""
     for words, counted in (("imported", totals.imported), ("already there", totals.existing)):
         yield f"{words}: {counted['conversations']:,} conversations, {counted['messages']:,} messages"
+    if totals.deleted.total():
+        counted = totals.deleted
+        yield f"deleted: {counted['conversations']:,} conversations, {counted['messages']:,} messages"
+    if totals.redacted:
+        yield f"redacted: {totals.redacted:,} messages"
+    if totals.doubtful:
+        yield f"with a time that can't be: {totals.doubtful:,} lines, imported all the same"
     yield f"refused: {totals.refused:,} of {totals.lines:,} lines"
     if totals.unnamed:
         yield (

@@ -88,8 +88,10 @@ def _response(operation: Mapping[str, Any]) -> Iterator[str]:
 
 def _credential(route: Route) -> str:
     credential = CREDENTIALS[route.access.kind] + (_MACHINES if route.access.machines else "")
-    permission = route.access.permission
-    return f"{credential}; permission `{permission}`" if permission else credential
+    needed = [f"`{each}`" for each in route.access.permissions]
+    if not needed:
+        return credential
+    return f"{credential}; {'permission' if len(needed) == 1 else 'permissions'} {', '.join(needed)}"
 
 
 def _table(head: str, model: type[BaseModel]) -> Iterator[str]:

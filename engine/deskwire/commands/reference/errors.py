@@ -24,6 +24,11 @@ class Code(Struct, frozen=True):
 
 
 CODES: Final = (
+    Code(
+        400,
+        "chunks_too_small",
+        "The body came in more than 512 chunks of less than 64 bytes; send larger ones.",
+    ),
     Code(400, "bad_idempotency_key", "An `Idempotency-Key` must have 1 to 255 printable ASCII characters."),
     Code(400, "bad_path", "The path is not percent-encoded UTF-8; `detail` has the reason."),
     Code(
@@ -73,6 +78,7 @@ CODES: Final = (
         "The machine credential has another secret since a rotation, and the overlap is over.",
     ),
     Code(401, "session_ended", "The browser's session has ended; sign in again."),
+    Code(401, "token_ended", "The access token was ended before its time; sign in again."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
     Code(
         401,
@@ -112,6 +118,11 @@ CODES: Final = (
         "password_change_required",
         "The password is a one-time password; sign in with it and a `newPassword`.",
     ),
+    Code(
+        403,
+        "one_time_password_ended",
+        "The one-time password was not replaced within `DESKWIRE_ONE_TIME_PASSWORD_S` (72 hours) and has ended; ask for another one.",
+    ),
     Code(403, "sign_in_disabled", "Users of this installation sign in with an identity provider."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
     Code(404, "consumer_not_found", "The consumer is on no channel, or not on the channel given."),
@@ -125,6 +136,16 @@ CODES: Final = (
     Code(404, "key_not_found", "The project has no such server key."),
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
+    Code(
+        404,
+        "draft_not_found",
+        "A conversation has two drafts of yours, `reply` and `note`; there is no other one.",
+    ),
+    Code(
+        404,
+        "held_message_not_found",
+        "You have no such held message: it was taken back, it is another user's, or it never was.",
+    ),
     Code(404, "message_not_found", "The conversation has no such message."),
     Code(404, "not_found", "There is no such path. Send a slash within an id as `%2F`."),
     Code(404, "organisation_not_found", "There is no such organisation, or the user is not a member of it."),
@@ -133,6 +154,8 @@ CODES: Final = (
     ),
     Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
+    Code(404, "push_not_found", "The audit trail of the organisation is not pushed."),
+    Code(404, "token_not_found", "The user has no such access token in force."),
     Code(404, "ticket_not_found", "There is no such ticket."),
     Code(404, "refresh_not_found", "The insights of the survey have never been refreshed."),
     Code(404, "response_not_found", "The survey has no such response."),
@@ -170,6 +193,7 @@ CODES: Final = (
         "method_not_allowed",
         "The path does not support this method; the header `Allow` lists those it supports.",
     ),
+    Code(409, "no_access_token", "A browser's session made the call, which has no access token to end."),
     Code(409, "already_member", "The user is already a member."),
     Code(
         409,
@@ -181,6 +205,23 @@ CODES: Final = (
         "conversation_moved_on",
         "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
         "`sequence` is the present one, and `since` has the messages that came, at most 50.",
+    ),
+    Code(409, "already_sent", "The message was sent before you took it back; the customer has it."),
+    Code(409, "attachment_gone", "A file that is attached to the held message was removed meanwhile."),
+    Code(
+        409,
+        "draft_limit_reached",
+        "You have 1,000 drafts in the project, or 4,000,000 characters in all of them; send or empty some first.",
+    ),
+    Code(
+        409,
+        "draft_too_long",
+        "A newer version of the draft is stored, and both together are too long to be kept. Nothing was changed.",
+    ),
+    Code(
+        409,
+        "held_message_limit_reached",
+        "You have 100 held messages in the project; take back or send those that were refused.",
     ),
     Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; remove that link first."),
@@ -288,8 +329,18 @@ CODES: Final = (
     ),
     Code(
         429,
+        "too_many_ended_tokens",
+        "1,000 access tokens of the user were ended and have not expired; a new password ends all of them.",
+    ),
+    Code(
+        429,
+        "too_many_members",
+        "The organisation has added `DESKWIRE_MEMBERS_PER_HOUR` members within an hour; wait for the time in `Retry-After`.",
+    ),
+    Code(
+        429,
         "too_many_streams",
-        "The user has 20 streams open, or all agents together have `DESKWIRE_AGENT_STREAMS`; wait for the time in `Retry-After`.",
+        "The user has 20 streams open, the organisation has its share of `DESKWIRE_AGENT_STREAMS`, or all of them are open; wait for the time in `Retry-After`.",
     ),
     Code(431, "header_too_large", "The request line and the headers have more than 16 KiB."),
     Code(
@@ -416,7 +467,9 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "malformed_json": "The line of an import is not JSON.",
     "nul_character": "The text or identifier has U+0000, which nothing here may have.",
     "not_reversible": "A conversation that the customer has seen can't be hidden again.",
-    "out_of_range": "The time is before 1970, or in the future.",
+    "out_of_order": "The time is before that of the creation. The line is imported.",
+    "out_of_range": "The time is before 1970, or in the future. In an import the line is imported without it.",
+    "permission_denied": "The line needs a permission that the credential does not have.",
     "repeated": "The parameter or item is given more than once.",
     "required": "The field is missing.",
     "too_deep": "The value is nested too deeply.",
@@ -430,11 +483,14 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "unchanged": "The new password is the present one.",
     "merged": "The contact was merged into another one before.",
     "same": "A contact can't be merged into itself.",
+    "viewer": "The user is a viewer, who can't be given conversations and tickets.",
+    "beyond_maker": "The credential that has created this one lacks a permission that it would get.",
     "unknown": "The project has no object, or the organisation no user, with this id.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",
     "unknown_language": "The project, or the version of the survey, does not have this language.",
     "unknown_parameter": "There is no such query parameter.",
+    "unknown_place": "The message was imported by an earlier version, which did not note its place here.",
     "unknown_question": "The version of the survey has no question with this id.",
     "unknown_time_zone": "The IANA database has no time zone of this name.",
     "unknown_version": "The survey has no such version.",

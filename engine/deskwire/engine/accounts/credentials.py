@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Final, Literal
 
@@ -9,13 +11,18 @@ import argon2
 import jwt
 from msgspec import Struct
 
+from deskwire.engine.accounts.access_tokens import ID_PREFIX, foreign_id
 from deskwire.engine.accounts.identity.claims import audiences_of, claims_of, reason_of
 from deskwire.engine.accounts.people import User
 from deskwire.engine.core.errors import Unauthenticated
+from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.secret import Secrets
 
 HS256: Final = "HS256"
 STREAM_AUDIENCE: Final = "stream"  # `aud` of the realtime stream's authorizations
+ONE_TIME_S: Final = 72 * 3_600.0
+"""The time, in seconds, for which a one-time password is good unless a setting says otherwise."""
+
 TOKEN_S: Final = 3_600
 """The lifetime of a token from `POST /v3/auth/token`, in seconds."""
 
@@ -25,11 +32,15 @@ class Identity(Struct, frozen=True):
 
     Args:
         generation: the user's `generation` when the token was issued, None if another party has issued it.
+        token: the token's id; see `access_tokens`.
+        expires_at: the token's end (ms).
     """
 
     claim: Literal["id", "email"]
     value: str
     generation: int | None = None
+    token: str = ""
+    expires_at: int = 0
 
 
 class Tokens:
@@ -46,17 +57,46 @@ class Tokens:
             name: value for name, value in (("iss", issuer), ("aud", audience)) if value is not None
         }
 
-    def issue(self, user_id: str, now_ms: int, lifetime_s: int = TOKEN_S, generation: int = 0) -> str:
-        """Return a token for the user, valid for `lifetime_s` seconds or until the user has another password."""
+    def issue(
+        self,
+        user_id: str,
+        now_ms: int,
+        lifetime_s: int = TOKEN_S,
+        generation: int = 0,
+        token_id: str | None = None,
+    ) -> str:
+        """Return a token for the user, valid for `lifetime_s` seconds or until the user has another password.
+
+        Args:
+            token_id: the id by which it can be ended; see `access_tokens`.
+        """
         now = now_ms // 1000
-        claims = {"sub": user_id, "iat": now, "exp": now + lifetime_s, "gen": generation, **self._marks}
+        named = {} if token_id is None else {"jti": token_id}
+        claims = {
+            "sub": user_id,
+            "iat": now,
+            "exp": now + lifetime_s,
+            "gen": generation,
+            **named,
+            **self._marks,
+        }
         return jwt.encode(claims, self._secrets.current.encode(), algorithm=HS256)
 
     def identity(self, token: str) -> Identity:
         """Return the identity that a token proves. Raises Unauthenticated as `checked_claims` does."""
         claims = self._claims(token)
-        generation = claims.get("gen")
-        return Identity("id", claims["sub"], generation if isinstance(generation, int) else None)
+        generation, token_id = claims.get("gen"), claims.get("jti")
+        if not isinstance(token_id, str) or not is_id(token_id, ID_PREFIX):
+            token_id = foreign_id(
+                token
+            )  # signed by another party that has the secret, or by an older version
+        return Identity(
+            "id",
+            claims["sub"],
+            generation if isinstance(generation, int) else None,
+            token_id,
+            expiry_of(claims),
+        )
 
     def _claims(self, token: str) -> dict[str, Any]:
         current, *others = self._secrets.accepted
@@ -91,6 +131,11 @@ class BadSignature(InvalidToken):
     """A token whose signature does not fit the key: an altered one, or a key that was replaced under its id."""
 
 
+def expiry_of(claims: Mapping[str, Any]) -> int:
+    """Return when a token expires (ms), which its verified claims say."""
+    return int(float(claims["exp"]) * 1000)
+
+
 def checked_claims(
     token: str, key: Any, algorithm: str, issuer: str | None, audience: str | None, leeway_s: float = 0
 ) -> dict[str, Any]:
@@ -122,10 +167,30 @@ def checked_claims(
 
 
 class Passwords:
-    """Password hashes by argon2id (RFC 9106). Hashing and checking take tens of milliseconds: use a thread."""
+    """Password hashes by argon2id (RFC 9106). Hashing and checking take tens of milliseconds: use a thread.
 
-    def __init__(self, memory_kib: int) -> None:
+    Args:
+        one_time_s: the seconds for which a one-time password is good.
+    """
+
+    def __init__(self, memory_kib: int, one_time_s: float = ONE_TIME_S) -> None:
         self._hasher = argon2.PasswordHasher(memory_cost=memory_kib)
+        self._one_time_s = one_time_s
+
+    @property
+    def lifetime(self) -> str:
+        """The time for which a one-time password is good, for people: `72 hours`."""
+        seconds = self._one_time_s
+        for unit, size in (("hour", 3_600), ("minute", 60)):
+            if seconds >= 2 * size and seconds % size == 0:
+                return f"{seconds / size:,.0f} {unit}s"
+        return f"{seconds:,.0f} seconds"
+
+    def ends_at(self, user: User) -> int | None:
+        """Return when (ms) the user's one-time password ends; None for a password of the user's own."""
+        if not user.password_temporary or user.password_made_at is None:
+            return None
+        return user.password_made_at + int(self._one_time_s * 1000)
 
     @property
     def cost(self) -> str:
@@ -138,8 +203,8 @@ class Passwords:
         return user.password_hash is not None and user.password_hash.startswith(self.cost)
 
     def hash(self, password: str) -> str:
-        """Return the hash to store."""
-        return self._hasher.hash(password)
+        """Return the hash to store: that of the password in its one form."""
+        return self._hasher.hash(normal_password(password))
 
     def check(self, user: User | None, password: str, stand_in: str) -> User:
         """Return the user if that is the password; the work of a check is done for an unknown one, too.
@@ -150,10 +215,31 @@ class Passwords:
         Raises Unauthenticated if user or password are wrong, without saying which.
         """
         stored = stand_in if user is None or user.password_hash is None else user.password_hash
-        try:
-            self._hasher.verify(stored, password)
-        except (argon2.exceptions.VerifyMismatchError, argon2.exceptions.InvalidHashError):
+        if not any(self._fits(stored, form) for form in _forms(password)):
             user = None
         if user is None or user.password_hash is None:
             raise Unauthenticated("E-mail address or password are wrong.", code="invalid_login")
         return user
+
+    def _fits(self, stored: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(stored, password)
+        except (argon2.exceptions.VerifyMismatchError, argon2.exceptions.InvalidHashError):
+            return False
+
+
+def normal_password(password: str) -> str:
+    """Return a password in the form that is hashed, whichever keyboard and system it was typed on (NIST SP 800-63B: NFKC)."""
+    return unicodedata.normalize("NFKC", password)
+
+
+def _forms(password: str) -> tuple[str, ...]:
+    """Return the form that is hashed, and those that hashes of older versions are of: as it was typed then, with marks or without."""
+    if password.isascii():
+        return (password,)
+    typed = (
+        normal_password(password),
+        password,
+        *(unicodedata.normalize(form, password) for form in ("NFC", "NFD")),
+    )
+    return tuple(dict.fromkeys(typed))

@@ -2,13 +2,16 @@
 
 A credential has one secret, and while it is rotated two: the former one is good until `previous_expires_at`. Whether a
 secret is good is found out by the clock with each call, so nothing has to be done when a time has come.
+
+A credential that another one has made is its child: it has no permission that its parent lacks, ends no later, and is
+revoked in the same commit (ADR 100).
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 from typing import Any, Final, Literal, Protocol
 
@@ -18,7 +21,15 @@ from deskwire.engine.accounts.people import PERMISSIONS, Project
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.server_keys import key_in_force, random_base62
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.core.errors import Conflict, Forbidden, NotFound, Unauthenticated
+from deskwire.engine.core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Problem,
+    Shown,
+    Unauthenticated,
+)
 from deskwire.engine.core.values import replace
 
 SECRET_PREFIX: Final = "mk_"
@@ -43,6 +54,8 @@ class Machine(Struct, frozen=True):
     Args:
         tail: the last characters of the secret.
         made_by, made_by_id: who has made it; an operator has no id.
+        expires_at: the end: `own_expires_at`, or that of the credential that has made it if that is earlier.
+        own_expires_at: the end that was asked for.
         generation: grows with each rotation.
         previous_hash, previous_expires_at: the former secret's, None if there was none.
     """
@@ -63,6 +76,12 @@ class Machine(Struct, frozen=True):
     generation: int = 0
     previous_hash: bytes | None = None
     previous_expires_at: int | None = None
+    own_expires_at: int | None = None
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the credential that has made this one; None if a person or the operator has."""
+        return self.made_by_id if self.made_by == "machine" else None
 
     @property
     def authorizes_as(self) -> str:
@@ -88,9 +107,21 @@ class MachineReader(Protocol):
     def machines_in_force(self, project: int, at: int) -> int:
         """Count a project's credentials that are neither revoked nor expired at this time (ms)."""
 
+    def next_machine_end(self, after: int) -> int | None:
+        """Return the next time after this one (ms) at which a credential of any project expires."""
+
+    def machines_of_machines(self) -> Sequence[Machine]:
+        """Return the credentials of all projects that other ones have made, without revoked ones, oldest first."""
+
+    def machines_made_by(self, machine: Machine) -> Sequence[Machine]:
+        """Return the credentials that this one has made, revoked ones included, oldest first."""
+
 
 class MachineTransaction(MachineReader, Protocol):
     """Changes of machine credentials."""
+
+    def one_node_at_a_time(self) -> None:
+        """Keep other nodes that call this waiting until this commit."""
 
     def insert_machine(self, machine: Machine) -> None:
         """Store a new credential; its `rowid` is ignored."""
@@ -110,6 +141,18 @@ class MachineTransaction(MachineReader, Protocol):
 
 class StandingReader(OrganisationReader, MachineReader, Protocol):
     """Queries on what lets callers in that are no people."""
+
+
+class Manager(Struct, frozen=True):
+    """A caller that manages credentials. The operator, at the command line, is None in its place.
+
+    Args:
+        permissions: the caller's.
+        machine: id of the machine credential that calls; None for a person.
+    """
+
+    permissions: frozenset[str]
+    machine: str | None = None
 
 
 def new_secret() -> str:
@@ -135,31 +178,45 @@ def check_good(machine: Machine, hashed: bytes, now: int) -> str:
 
     Raises Unauthenticated if the credential is revoked or has expired, or if the secret is a former one whose time is over.
     """
-    if machine.revoked_at is not None:
-        raise Unauthenticated("The machine credential has been revoked.", code="revoked_machine_credential")
-    if machine.expires_at is not None and machine.expires_at <= now:
-        raise Unauthenticated("The machine credential has expired.", code="expired_machine_credential")
+    check_in_force(machine, now)
     if hmac.compare_digest(machine.hash, hashed):
         return machine.authorizes_as
     if machine.previous_expires_at is None or machine.previous_expires_at <= now:
         raise Unauthenticated(
             "This secret of the machine credential was replaced by a rotation, and its overlap is over.",
             code="rotated_machine_credential",
-        )
+        ).of(_shown(machine))
     return replace(machine, generation=machine.generation - 1).authorizes_as
 
 
-def good_until(reader: StandingReader, name: str, now: int) -> float:
+def check_in_force(machine: Machine, now: int) -> None:
+    """Raise Unauthenticated if a credential is revoked or has expired."""
+    if machine.revoked_at is not None:
+        detail = "The machine credential has been revoked."
+        raise Unauthenticated(detail, code="revoked_machine_credential").of(_shown(machine))
+    if machine.expires_at is not None and machine.expires_at <= now:
+        detail = "The machine credential has expired."
+        raise Unauthenticated(detail, code="expired_machine_credential").of(_shown(machine))
+
+
+def _shown(machine: Machine) -> Shown:
+    return Shown("machine", machine.id, machine.project.rowid)
+
+
+def good_until(reader: StandingReader, name: str, now: int, permission: str | None = None) -> float:
     """Return until when (ms) something authorized under this name stands: 0 if it does no more, `inf` without an end.
 
     Args:
         name: the id of a server key, or what `check_good` has returned for a machine credential.
+        permission: one that a machine credential needs for it all the time.
     """
     machine_id, _, generation = name.partition(_GENERATION)
     if not generation:
         return inf if key_in_force(reader, name) else 0
     machine = reader.machine(machine_id)
     if machine is None or machine.revoked_at is not None:
+        return 0
+    if permission is not None and permission not in machine.permissions:
         return 0
     ends: list[float] = [inf if machine.expires_at is None else machine.expires_at]
     if generation != str(machine.generation):
@@ -169,31 +226,69 @@ def good_until(reader: StandingReader, name: str, now: int) -> float:
     return end if now < end else 0
 
 
+def check_still_good(reader: MachineReader, name: str, permissions: Iterable[str], now: int) -> None:
+    """Check the credential of a call that has gone on for a while.
+
+    Args:
+        name: the one that `check_good` has returned when the call began.
+        permissions: those that the call needs.
+
+    Raises Unauthenticated if the credential has ended, Forbidden if it has lost a permission.
+    """
+    machine = machine_of(reader, name.partition(_GENERATION)[0], None)
+    check_in_force(machine, now)
+    lacking = sorted({*permissions} - machine.permissions)
+    if lacking:
+        raise Forbidden(f"The machine credential no longer has the permission {', '.join(lacking)}.")
+
+
 def is_machine(name: str) -> bool:
     """Tell whether a name that authorizes something is a machine credential's, and not a server key's."""
     return _GENERATION in name
 
 
-def make_machine(tx: MachineTransaction, machine: Machine) -> Machine:
-    """Store a new credential. Raises Conflict (`credential_limit_reached`)."""
+def make_machine(tx: MachineTransaction, machine: Machine, by: Manager | None = None) -> Machine:
+    """Store a new credential; one that a machine makes ends with it at the latest.
+
+    Raises Conflict (`credential_limit_reached`), Forbidden, and Unauthenticated if the maker has just ended.
+    """
+    tx.one_node_at_a_time()
+    parent = _parent(tx, machine)
+    if parent is not None:
+        check_in_force(parent, machine.created_at)
+        check_grant(parent.permissions, machine.permissions)
+    _check_manager(by, machine.permissions)
     if tx.machines_in_force(machine.project.rowid, machine.created_at) >= MACHINES_MAX:
         raise Conflict(
             f"A project has at most {MACHINES_MAX} machine credentials in force; revoke one first.",
             code="credential_limit_reached",
         )
-    tx.insert_machine(machine)
+    tx.insert_machine(_within(machine, parent))
     return machine_of(tx, machine.id, machine.project)
 
 
 def change_machine(
-    tx: MachineTransaction, machine_id: str, project: Project, by: Collection[str] | None, **fields: Any
+    tx: MachineTransaction, machine_id: str, project: Project, by: Manager | None, **fields: Any
 ) -> Machine:
-    """Change fields of a credential that is in force; return it. Raises as `changeable`, and Forbidden."""
+    """Change fields of a credential that is in force; return it. The credentials that it has made follow it.
+
+    Raises as `changeable`, Forbidden, and Invalid for more permissions than those of the credential that has made it.
+    """
+    tx.one_node_at_a_time()
     before = changeable(tx, machine_id, project, by)
+    if "expires_at" in fields:
+        fields["own_expires_at"] = fields.pop("expires_at")
     after = replace(before, **fields)
-    check_grant(by, after.permissions)
+    if by is not None and by.machine == before.id and after.own_expires_at != before.own_expires_at:
+        raise Forbidden("A machine credential can't change its own end; a person can.")
+    _check_manager(by, after.permissions)
+    parent = _parent(tx, after)
+    if parent is not None:
+        _check_within(parent, after)
+    after = _within(after, parent)
     if after != before:
         tx.save_machine(after)
+        _let_follow(tx, after)
     return after
 
 
@@ -201,7 +296,7 @@ def rotate_machine(
     tx: MachineTransaction,
     machine_id: str,
     project: Project | None,
-    by: Collection[str] | None,
+    by: Manager | None,
     secret: str,
     *,
     at: int,
@@ -209,7 +304,8 @@ def rotate_machine(
 ) -> Machine:
     """Give a credential a new secret; the one before is good for `overlap_s` more. Raises as `changeable`.
 
-    One that was replaced before, and is still good, ends at once: there are never more than two.
+    One that was replaced before, and is still good, ends at once: there are never more than two. The end of the credential
+    stays as it is.
     """
     before = changeable(tx, machine_id, project, by)
     after = replace(
@@ -224,29 +320,124 @@ def rotate_machine(
     return after
 
 
-def revoke_machine(tx: MachineTransaction, machine_id: str, project: Project | None, at: int) -> Machine:
-    """Revoke a credential, which no call can use from then on; one that is revoked stays as it is. Raises NotFound."""
+def revoke_machine(
+    tx: MachineTransaction, machine_id: str, project: Project | None, at: int, by: Manager | None = None
+) -> Sequence[Machine]:
+    """Revoke a credential and all that it has made; return those that are revoked by it, the named one first.
+
+    One that is revoked stays as it is. Raises NotFound, and Forbidden for one that may do what the caller may not.
+    """
+    tx.one_node_at_a_time()
     machine = machine_of(tx, machine_id, project)
-    if machine.revoked_at is None:
-        tx.revoke_machine(machine.rowid, at)
-    return machine_of(tx, machine_id, project)
+    _check_manager(by, machine.permissions)
+    ended = [each for each in (machine, *_descendants(tx, machine)) if each.revoked_at is None]
+    for each in ended:
+        tx.revoke_machine(each.rowid, at)
+    return [machine_of(tx, machine_id, project), *(each for each in ended if each.id != machine.id)]
+
+
+def settle(tx: MachineTransaction, at: int) -> int:
+    """Bring credentials that older programs let others make within what these have; return the number of changed ones."""
+    tx.one_node_at_a_time()
+    changed = 0
+    for child, parent in _strays(tx):
+        changed += 1
+        if parent is None:
+            tx.revoke_machine(child.rowid, at)
+        else:
+            tx.save_machine(_bounded(child, parent))
+    return changed
+
+
+def has_strays(reader: MachineReader) -> bool:
+    """Return whether any credential has more than the one that has made it."""
+    return any(True for _ in _strays(reader))
+
+
+def _strays(reader: MachineReader) -> Iterator[tuple[Machine, Machine | None]]:
+    """Yield credentials that have more than their makers, each with its maker; None for one that is revoked."""
+    for child in reader.machines_of_machines():
+        parent = _parent(reader, child)
+        if parent is None or parent.revoked_at is not None:
+            yield child, None
+        elif _bounded(child, parent) != child:
+            yield child, parent
+
+
+def _bounded(child: Machine, parent: Machine) -> Machine:
+    """Return a credential without what the one that has made it does not have."""
+    return _within(replace(child, permissions=child.permissions & parent.permissions), parent)
 
 
 def changeable(
-    reader: MachineReader, machine_id: str, project: Project | None, by: Collection[str] | None
+    reader: MachineReader, machine_id: str, project: Project | None, by: Manager | None
 ) -> Machine:
-    """Return a credential that whoever has the permissions `by` may change; the operator, None, may change any.
+    """Return a credential that the caller may change; the operator, None, may change any.
 
-    Raises NotFound, Conflict (`credential_revoked`), and Forbidden for one that may do what `by` does not include: its
-    secret would give that away.
+    Raises:
+        NotFound: there is none with this id in the project.
+        Conflict: it is revoked (`credential_revoked`).
+        Forbidden: it may do what the caller may not, because its secret would give that away; or a machine calls, and
+            neither is the credential nor has made it, because the change would outlive the caller.
     """
     machine = machine_of(reader, machine_id, project)
-    check_grant(by, machine.permissions)
+    _check_manager(by, machine.permissions)
+    if by is not None and by.machine not in (None, machine.id, *_ancestors(reader, machine)):
+        raise Forbidden(
+            "A machine credential changes and rotates itself and those that it has made. Others are for people to change."
+        )
     if machine.revoked_at is not None:
         raise Conflict(
             "The machine credential has been revoked; create another one.", code="credential_revoked"
         )
     return machine
+
+
+def _check_manager(by: Manager | None, permissions: Iterable[str]) -> None:
+    check_grant(None if by is None else by.permissions, permissions)
+
+
+def _parent(reader: MachineReader, machine: Machine) -> Machine | None:
+    return None if machine.parent is None else reader.machine(machine.parent)
+
+
+def _ancestors(reader: MachineReader, machine: Machine) -> Iterator[str]:
+    """Yield the ids of the credentials that led to this one, from the one that has made it upwards."""
+    parent = _parent(reader, machine)
+    while parent is not None:
+        yield parent.id
+        parent = _parent(reader, parent)
+
+
+def _descendants(reader: MachineReader, machine: Machine) -> Iterator[Machine]:
+    """Yield the credentials that this one has made, and those that they have made, each after its maker."""
+    for child in reader.machines_made_by(machine):
+        yield child
+        yield from _descendants(reader, child)
+
+
+def _within(machine: Machine, parent: Machine | None) -> Machine:
+    """Return the credential with the end that was asked for, or its parent's if that is earlier."""
+    ends = (machine.own_expires_at, None if parent is None else parent.expires_at)
+    return replace(machine, expires_at=min((end for end in ends if end is not None), default=None))
+
+
+def _check_within(parent: Machine, machine: Machine) -> None:
+    """Raise Invalid for permissions that the credential's maker does not have."""
+    lacking = sorted(machine.permissions - parent.permissions)
+    if lacking:
+        message = f"The credential that has made this one, {parent.id}, does not have: {', '.join(lacking)}."
+        raise Invalid(Problem("/permissions", "beyond_maker", message))
+
+
+def _let_follow(tx: MachineTransaction, machine: Machine) -> None:
+    """Take from the credentials that this one has made what it no longer has, and give them their ends."""
+    for child in tx.machines_made_by(machine):
+        if child.revoked_at is None:
+            after = _bounded(child, machine)
+            if after != child:
+                tx.save_machine(after)
+                _let_follow(tx, after)
 
 
 def machine_of(reader: MachineReader, machine_id: str, project: Project | None) -> Machine:
@@ -258,12 +449,12 @@ def machine_of(reader: MachineReader, machine_id: str, project: Project | None) 
 
 
 def check_grant(by: Collection[str] | None, permissions: Iterable[str]) -> None:
-    """Raise Forbidden if somebody with the permissions `by` would give away more than these."""
-    if by is None:
-        return
-    lacking = sorted({*permissions} - {*by})
+    """Raise Forbidden if a credential with these permissions may do what a caller with the permissions `by` may not."""
+    lacking = [] if by is None else sorted({*permissions} - {*by})
     if lacking:
-        raise Forbidden(f"You can't pass on permissions that you do not have: {', '.join(lacking)}.")
+        raise Forbidden(
+            f"You can't give, change or revoke permissions that you do not have: {', '.join(lacking)}."
+        )
 
 
 def machine_view(machine: Machine, now: int, secret: str | None = None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Protocol
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
-from deskwire.engine.accounts.ports import OrganisationTransaction
+from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import Actor, check_change, check_grant
 from deskwire.engine.accounts.sessions import SessionTransaction
 from deskwire.engine.core.clock import iso
@@ -71,10 +71,13 @@ def user_view(user: User) -> dict[str, Any]:
 
 def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
     """Make an account. Raises Conflict (`email_in_use`)."""
-    if tx.user_by_email(newcomer.email) is not None:
-        raise Conflict("There is an account with this e-mail address.", code="email_in_use")
+    if tx.reads_like_an_account(newcomer.email):
+        raise Conflict(
+            "There is an account with this e-mail address, or one that reads like it.", code="email_in_use"
+        )
     user = tx.insert_user(newcomer.id, newcomer.email, newcomer.name, newcomer.password_hash, at)
-    user = replace(user, password_temporary=newcomer.temporary and newcomer.password_hash is not None)
+    temporary = newcomer.temporary and newcomer.password_hash is not None
+    user = replace(user, password_temporary=temporary, password_made_at=at if temporary else None)
     tx.save_user(user)
     return user
 
@@ -102,7 +105,7 @@ def add_newcomer(
         raise Conflict(
             "There is an account with this e-mail address; the operator can add it.", code="email_in_use"
         )
-    user = with_password(user, newcomer.password_hash, temporary=newcomer.temporary)
+    user = with_password(user, newcomer.password_hash, at, temporary=newcomer.temporary)
     user = replace(user, name=newcomer.name, home=organisation)
     tx.save_user(user)
     return join(tx, organisation, user, role, at)
@@ -140,7 +143,7 @@ def add_known(
                 code="other_home",
             )
         if handover == "new":
-            user = replace(with_password(user, password_hash, temporary=True), home=organisation)
+            user = replace(with_password(user, password_hash, at, temporary=True), home=organisation)
             tx.save_user(user)
     return join(tx, organisation, user, role, at)
 
@@ -181,14 +184,24 @@ def end_sessions(tx: SessionsTransaction, actor: Actor, organisation: int, user_
 
     Raises NotFound, and Forbidden (`owner_protected`) for an owner's if the actor is none.
     """
-    target = member_of(tx, organisation, user_id)
+    return tx.end_sessions(reachable_member(tx, actor, organisation, user_id).user.rowid, None)
+
+
+def reachable_member(reader: OrganisationReader, actor: Actor, organisation: int, user_id: str) -> Member:
+    """Return a member whose sessions and access tokens the actor may end.
+
+    Raises NotFound, and Forbidden (`owner_protected`) for an owner's if the actor is none.
+    """
+    target = member_of(reader, organisation, user_id)
     if target.role == "owner" and actor.role != "owner":
-        raise Forbidden("Only an owner can end an owner's sessions.", code="owner_protected")
-    return tx.end_sessions(target.user.rowid, None)
+        raise Forbidden(
+            "Only an owner can end an owner's sessions and access tokens.", code="owner_protected"
+        )
+    return target
 
 
 def renew_password(
-    tx: OrganisationTransaction, actor: Actor, organisation: int, user_id: str, password_hash: str
+    tx: OrganisationTransaction, actor: Actor, organisation: int, user_id: str, password_hash: str, at: int
 ) -> Member:
     """Give a member a one-time password, which ends the sessions and tokens that the old one began; return the member.
 
@@ -212,7 +225,7 @@ def renew_password(
             "The account belongs to another organisation, too; the operator can give it a new password.",
             code="member_elsewhere",
         )
-    user = with_password(target.user, password_hash, temporary=True)
+    user = with_password(target.user, password_hash, at, temporary=True)
     tx.save_user(user)
     return replace(target, user=user)
 
@@ -231,17 +244,21 @@ def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
     tx.delete_user(user.rowid, at)
 
 
-def member_of(tx: OrganisationTransaction, organisation: int, user_id: str) -> Member:
+def member_of(reader: OrganisationReader, organisation: int, user_id: str) -> Member:
     """Return the member with this user id. Raises NotFound (`member_not_found`)."""
-    member = tx.organisation_member(organisation, user_id)
+    member = reader.organisation_member(organisation, user_id)
     if member is None:
         raise NotFound("The organisation has no such member.", code="member_not_found")
     return member
 
 
-def with_password(user: User, password_hash: str | None, *, temporary: bool = False) -> User:
-    """Return the user with another password, which ends all tokens issued before."""
+def with_password(user: User, password_hash: str | None, at: int, *, temporary: bool = False) -> User:
+    """Return the user with another password, made at the time `at` (ms), which ends all tokens issued before."""
     temporary = temporary and password_hash is not None
     return replace(
-        user, password_hash=password_hash, password_temporary=temporary, generation=user.generation + 1
+        user,
+        password_hash=password_hash,
+        password_temporary=temporary,
+        password_made_at=at if temporary else None,
+        generation=user.generation + 1,
     )

@@ -84,6 +84,7 @@ class User(Struct, frozen=True):
     Args:
         password_hash: None for one who signs in elsewhere.
         password_temporary: somebody else has made the password up; it is good for setting another one.
+        password_made_at: when (ms) a temporary password was made, which ends some time after that.
         generation: grows with each new password, and ends the tokens that were issued before it.
         home: the organisation whose people may know the password, as the account or its password was made for it
             (storage key); None for none so far.
@@ -98,6 +99,7 @@ class User(Struct, frozen=True):
     generation: int = 0
     created_at: int = 0
     home: int | None = None
+    password_made_at: int | None = None
 
 
 class Membership(Struct, frozen=True):

@@ -34,13 +34,19 @@ class AccountReader(Protocol):
         """Return the user with this id."""
 
     def user_by_email(self, email: str) -> User | None:
-        """Return the user with this e-mail address, whatever its case."""
+        """Return the user with this e-mail address, whatever its case; accents count (`core.folding.address_key`)."""
+
+    def reads_like_an_account(self, email: str) -> bool:
+        """Return whether there is a user whose e-mail address is the same once it is folded."""
 
     def role(self, organisation: int, user: int) -> Role | None:
         """Return the user's role in the organisation, None for no member."""
 
     def member_name(self, organisation: int, user_id: str) -> str | None:
         """Return the name of a user of the organisation."""
+
+    def assignee_name(self, organisation: int, user_id: str) -> str | None:
+        """Return the name of a user of the organisation who can be given conversations and tickets: no viewer's."""
 
 
 class AccountTransaction(AccountReader, Protocol):

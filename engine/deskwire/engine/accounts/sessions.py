@@ -78,7 +78,7 @@ class SessionReader(Protocol):
         """Return the session whose secret has this SHA-256."""
 
     def lasts(self, session_id: str) -> bool:
-        """Tell whether there is a session with this id."""
+        """Tell whether there is a session with this id, or no access token of this id has ended."""
 
     def sessions_of(self, user: int, over: Over, before: int, limit: int) -> Sequence[Session]:
         """Return the sessions of a user (storage key) that are not over, newest first, with storage keys below `before`."""
@@ -114,7 +114,7 @@ class SessionCommit(Protocol):
 
     @property
     def sessions(self) -> Sequence[str]:
-        """The ids of sessions that have ended, each once in the life of the service."""
+        """The ids of sessions and access tokens that have ended, each once in the life of the service."""
 
 
 def new_session_secret() -> str:

@@ -16,6 +16,9 @@ PASSING: Final = frozenset(
         "delivery.changed",
         "contact.typing.started",
         "contact.typing.stopped",
+        "draft.updated",
+        "message.held",
+        "message.held_ended",
     }
 )
 """The types of passing events that there are, beside those of typing that others may have, too."""

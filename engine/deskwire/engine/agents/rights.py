@@ -21,7 +21,7 @@ class RightsReader(OrganisationReader, AccountReader, Protocol):
     """Queries on what a user may do."""
 
     def lasts(self, session_id: str) -> bool:
-        """Tell whether there is a session with this id."""
+        """Tell whether there is a session with this id, or no access token of this id has ended."""
 
 
 class Viewer(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Viewer(Struct, frozen=True):
     Args:
         user: storage key.
         generation: that of the password; another one means that all who had signed in are out.
-        session: the id of the browser's session, None for an access token.
+        session: the id of the browser's session or of the access token.
     """
 
     user: int

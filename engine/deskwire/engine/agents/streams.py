@@ -22,6 +22,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.limits.fair_share import Shares
 from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.ports import EventReader
@@ -51,7 +52,7 @@ class AgentStreams:
     """The streams of all agents; `run` sees to presence, and to the end of those that have lost their right.
 
     Args:
-        most: streams that may be open.
+        most: streams that may be open. An organisation gets another one while at least as many are free as it has.
         bus: the way to the other nodes, whose agents belong to those who are there.
         node: the name of this one.
     """
@@ -69,7 +70,7 @@ class AgentStreams:
         self._store = store
         self._log = event_log
         self._clock = clock
-        self._most = most
+        self._shares = Shares(most)  # by organisation, which may have any number of accounts and projects
         self._streams: dict[str, AgentStream] = {}
         self._by_project: dict[int, dict[AgentStream, None]] = {}
         self._by_user: dict[int, dict[AgentStream, None]] = {}
@@ -78,7 +79,7 @@ class AgentStreams:
         self._ours_changed: dict[tuple[int, Agent], None] = {}
         self._alone = bus is None
         self._elsewhere = Elsewhere(
-            bus or NoBus(), node, new_id("str", clock()), self._note_agent, self._pass_here
+            bus or NoBus(), node, new_id("str", clock()), self._note_agent, self.pass_here
         )
         self._presence_due = trio.Event()
         self._rights_due = trio.Event()
@@ -97,9 +98,9 @@ class AgentStreams:
 
     def check_room(self, viewer: Viewer) -> None:
         """Raise TooManyRequests (`too_many_streams`) if the viewer can't open one more stream."""
-        mine = len(self._by_user.get(viewer.user, ()))
-        if mine < EACH and len(self._streams) < self._most:
+        if self._has_room(viewer):
             return
+        mine, most = len(self._by_user.get(viewer.user, ())), self._shares.total
         self.counters.refused += 1
         if mine >= EACH:
             raise TooManyRequests(
@@ -107,10 +108,18 @@ class AgentStreams:
                 code="too_many_streams",
                 retry_after_s=30,
             )
-        raise TooManyRequests(
-            f"All {self._most} streams for agents are open; DESKWIRE_AGENT_STREAMS is the most.",
-            code="too_many_streams",
-            retry_after_s=30,
+        if self._shares.full():
+            detail = f"All {most} streams for agents are open; DESKWIRE_AGENT_STREAMS is the most."
+        else:
+            detail = (
+                f"Your organisation has its share of the {most} streams for agents open, and the rest is for others; "
+                "DESKWIRE_AGENT_STREAMS is the most for all."
+            )
+        raise TooManyRequests(detail, code="too_many_streams", retry_after_s=30)
+
+    def _has_room(self, viewer: Viewer) -> bool:
+        return len(self._by_user.get(viewer.user, ())) < EACH and self._shares.fits(
+            viewer.project.organisation
         )
 
     async def open(self, viewer: Viewer, after: str | None, drop: Callable[[], None]) -> AgentStream:
@@ -130,7 +139,7 @@ class AgentStreams:
         stream = AgentStream(self._log, tail, new_id("str", self._clock()), viewer, drop)
         if self._closing:
             self.end(stream, "shutdown")
-        elif len(self._by_user.get(viewer.user, ())) >= EACH or len(self._streams) >= self._most:
+        elif not self._has_room(viewer):
             self.end(stream, "too_many_streams")
         self._enter(stream)
         try:
@@ -149,6 +158,7 @@ class AgentStreams:
         del self._streams[stream.id]
         _take_out(self._by_project, stream.viewer.project.rowid, stream)
         _take_out(self._by_user, stream.viewer.user, stream)
+        self._shares.give_back(stream.viewer.project.organisation)
         for conversation in stream.view.conversations:
             _take_out(self._viewers, (stream.viewer.project.rowid, conversation), stream)
         stream.close()
@@ -187,14 +197,19 @@ class AgentStreams:
             to_user: storage key of the one user who is told, on all their streams.
             viewing: the `cnv_` id of the conversation that those who are told look at.
         """
-        self._pass_here(project, event, to_user, viewing)
+        self.pass_here(project, event, to_user, viewing)
         self._elsewhere.pass_on(project, event, to_user, viewing)
 
-    def _pass_here(
+    def pass_here(
         self, project: int, event: Passing, to_user: int | None = None, viewing: str | None = None
     ) -> None:
+        """Pass an event on as `pass_on` does, but to no other node."""
         for stream in self._told(project, to_user, viewing):
             stream.offer(event)
+
+    def is_there(self, user: int, project: int) -> bool:
+        """Return whether a user has a stream of a project open on this node; both by their storage keys."""
+        return any(stream.viewer.project.rowid == project for stream in self._by_user.get(user, ()))
 
     @property
     def projects(self) -> Collection[int]:
@@ -208,7 +223,7 @@ class AgentStreams:
 
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
         """Pass a typing event on to all agents of its project on this node."""
-        self._pass_here(event.project, event)
+        self.pass_here(event.project, event)
 
     def viewed(self, project: int, conversation: str) -> bool:
         """Return whether any page shows the conversation now; nobody else is passed on what is for its viewers."""
@@ -287,6 +302,7 @@ class AgentStreams:
         self._streams[stream.id] = stream
         self._by_project.setdefault(stream.viewer.project.rowid, {})[stream] = None
         self._by_user.setdefault(stream.viewer.user, {})[stream] = None
+        self._shares.take(stream.viewer.project.organisation)
         self._note_presence(stream)
 
     def _note_presence(self, stream: AgentStream) -> None:

@@ -17,6 +17,18 @@ ObjectType = Literal[
     "contact",
     "message",
     "installation",
+    "conversation",
+    "ticket",
+    "survey",
+    "survey_response",
+    "workflow",
+    "upload",
+    "snippet",
+    "translation",
+    "team",
+    "stream_consumer",
+    "audit_push",
+    "service",
 ]
 
 
@@ -64,6 +76,7 @@ _ALL: Final = (
     Action(
         "token.issued", "account", "The operator issued an access token for a user.", ("lifetimeSeconds",)
     ),
+    Action("token.ended", "account", "An access token of a user was ended before its time.", ("token",)),
     Action("sign_in.succeeded", "account", "A user signed in with a password.", counted=True),
     Action(
         "sign_in.failed",
@@ -132,6 +145,65 @@ _ALL: Final = (
     ),
     Action("message.deleted", "message", "A message or note was deleted.", ("conversation",)),
     Action(
+        "conversation.deleted",
+        "conversation",
+        "A conversation was deleted, with so many messages.",
+        ("messages",),
+    ),
+    Action(
+        "conversation.expired",
+        "project",
+        "So many conversations had passed their retention and were deleted.",
+        ("conversations",),
+        counted=True,
+    ),
+    Action("ticket.deleted", "ticket", "A ticket was deleted with its log."),
+    Action(
+        "survey.deleted",
+        "survey",
+        "A survey was deleted with its versions, insights and so many responses.",
+        ("responses",),
+    ),
+    Action("response.deleted", "survey_response", "A response to a survey was deleted.", ("survey",)),
+    Action("workflow.deleted", "workflow", "A workflow was deleted."),
+    Action("upload.deleted", "upload", "An upload that no message has was deleted.", ("bytes",)),
+    Action("memory.deleted", "contact", "So many memory entries of a contact were deleted.", ("entries",)),
+    Action("snippet.deleted", "snippet", "A snippet was deleted."),
+    Action(
+        "translation.deleted",
+        "translation",
+        "An entry was deleted in all its languages, or in the one that is named.",
+        ("language",),
+    ),
+    Action("team.deleted", "team", "A team was deleted."),
+    Action(
+        "consumer.ended",
+        "stream_consumer",
+        "A consumer was ended on so many channels of the stream.",
+        ("channels",),
+    ),
+    Action(
+        "project.exported",
+        "project",
+        "All objects of a kind were exported, or what had changed: so many lines.",
+        ("kind", "lines"),
+        counted=True,
+    ),
+    Action(
+        "survey.exported",
+        "survey",
+        "The responses to a survey were exported: so many lines.",
+        ("lines",),
+        counted=True,
+    ),
+    Action(
+        "report.exported",
+        "project",
+        "A report was exported, which may name agents.",
+        ("kind",),
+        counted=True,
+    ),
+    Action(
         "history.imported",
         "project",
         "So many conversations and messages were brought in from elsewhere.",
@@ -144,7 +216,23 @@ _ALL: Final = (
         "The installation's secret was replaced; what the old one signed is accepted for so long.",
         ("overlapSeconds",),
     ),
+    Action("audit.push_created", "audit_push", "From here on the trail is pushed to a URL."),
+    Action("audit.push_changed", "audit_push", "It is pushed to another URL."),
+    Action(
+        "audit.push_secret_rotated",
+        "audit_push",
+        "Pushes are signed with another secret; for a day the old one signs, too.",
+    ),
+    Action("audit.push_deleted", "audit_push", "The trail is pushed no longer."),
     Action("audit.exported", "organisation", "The audit trail was exported.", counted=True),
+    Action(
+        "access.refused",
+        "service",
+        "Calls of a credential or, where that is not known, of a network were refused: `reason` is the code, and `route` "
+        "the operation that was called last.",
+        ("reason", "route"),
+        counted=True,
+    ),
 )
 
 ACTIONS: Final[Mapping[str, Action]] = {each.name: each for each in _ALL}

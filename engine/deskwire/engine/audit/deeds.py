@@ -140,6 +140,36 @@ def rewritten(message: str, conversation: str, project: int, *, deleted: bool) -
     return Deed(action, message, project=project, details={"conversation": conversation})
 
 
+def deleted(kind: str, identifier: str, project: int, **details: int | str | None) -> Deed:
+    """Return the deed of deleting an object of this kind, by its id."""
+    return Deed(f"{kind}.deleted", identifier, project=project, details=details)
+
+
+def consumer_ended(consumer: str, project: int, channels: int) -> Deed:
+    """Return the deed of ending a consumer, by its id, on so many channels."""
+    return Deed("consumer.ended", consumer, project=project, details={"channels": channels})
+
+
+def conversation_expired(project: Project) -> Deed:
+    """Return the deed of deleting a conversation of a project whose retention is over."""
+    return Deed("conversation.expired", project.id, project=project.rowid, details={"conversations": 1})
+
+
+def project_exported(project: Project, kind: str) -> Deed:
+    """Return the deed of exporting the objects of this kind; its `lines` are added when they have been sent."""
+    return Deed("project.exported", project.id, project=project.rowid, details={"kind": kind, "lines": 0})
+
+
+def survey_exported(survey: str, project: int) -> Deed:
+    """Return the deed of exporting the responses to a survey, by its id, likewise."""
+    return Deed("survey.exported", survey, project=project, details={"lines": 0})
+
+
+def report_exported(project: Project, kind: str) -> Deed:
+    """Return the deed of exporting a report."""
+    return Deed("report.exported", project.id, project=project.rowid, details={"kind": kind})
+
+
 def imported(project: Project, conversations: int, messages: int) -> list[Deed]:
     """Return the deeds of an import of histories; none if nothing was new."""
     if not conversations and not messages:

@@ -1,14 +1,14 @@
-"""A store whose writes the audit trail records in somebody's name."""
+"""Writes that the audit trail records in a name: those of a store, or those of one commit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.audit.trail import By
+from deskwire.engine.audit.trail import By, Deed
 from deskwire.engine.core.store import Brief, Store
 
 T = TypeVar("T")
@@ -40,3 +40,18 @@ class InNameOf(Struct, Generic[R, W], frozen=True):
                 return job(tx)
 
         return Brief(signed) if isinstance(job, Brief) else signed
+
+
+class Recording(Struct, Generic[T], frozen=True):
+    """A `Wrapper` that records what a job has done, in the commit of an actor or a service with a store of its own."""
+
+    by: By
+    deeds: Callable[[T], Sequence[Deed]]
+
+    def before(self, _tx: object) -> None:
+        """Do nothing before the job."""
+
+    def after(self, tx: AuditTransaction, result: T) -> None:
+        """Record what the job has done."""
+        with tx.signed(self.by):
+            tx.record(*self.deeds(result))

@@ -68,6 +68,7 @@ class Deed(Struct, frozen=True):
         account: storage key of a user, for what concerns all organisations that this one is a member of: each has a
             record of its own. Of what is in no organisation the operator alone reads.
         details: words and numbers that are no change of a field.
+        times: what it adds to the `count` of a counted one; 0 adds to the numbers of what was recorded before.
     """
 
     action: str
@@ -77,6 +78,7 @@ class Deed(Struct, frozen=True):
     account: int | None = None
     changes: Changes = field(default_factory=dict)
     details: Mapping[str, Detail] = field(default_factory=dict)
+    times: int = 1
 
 
 class AuditRecord(Struct, frozen=True):

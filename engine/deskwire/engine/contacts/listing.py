@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.profile import Profile
+from deskwire.engine.definitions.attributes import AttributeIs
 
 SortKey = Literal["made", "created", "updated"]
 Order = Literal["asc", "desc"]
@@ -19,14 +20,14 @@ class ContactFilter(Struct, frozen=True):
     Args:
         terms: beginnings of words (`words.terms_of`), for each of which it has a word.
         email: its address, whatever the case.
-        attribute: a name, and a value as `profile.written` writes it.
+        attribute: one with this value.
         tags: of which it has one.
         changed_since, changed_before: bounds (ms) of its last change; it is at the first or later, and before the second.
     """
 
     terms: tuple[str, ...] = ()
     email: str | None = None
-    attribute: tuple[str, str] | None = None
+    attribute: AttributeIs | None = None
     tags: tuple[str, ...] | None = None
     changed_since: int | None = None
     changed_before: int | None = None

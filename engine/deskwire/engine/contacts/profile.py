@@ -6,6 +6,7 @@ They are beside the identity, and not in it: conversations and `contact.updated`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 import orjson
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact, contact_view
 from deskwire.engine.core.errors import Invalid
-from deskwire.engine.definitions.attributes import merged, overfull
+from deskwire.engine.definitions.attributes import AttributeIs, merged, overfull
 
 FILTERED_MAX: Final = 200
 """Characters of an attribute's value by which contacts are found; a longer one is stored and shown all the same."""
@@ -74,6 +75,16 @@ def written(attribute: Any) -> str | None:
         return None
     whole = isinstance(attribute, float) and attribute.is_integer()
     return str(int(attribute)) if whole else orjson.dumps(attribute).decode()
+
+
+def found_by(wanted: AttributeIs) -> tuple[str, ...]:
+    """Return the values of `filtered` among which an attribute with this value is."""
+    if wanted.number is None:
+        return (wanted.text,)
+    value = Decimal(wanted.number)
+    whole = value == value.to_integral_value()
+    number: float = int(value) if whole else float(value)
+    return tuple({wanted.text, str(number) if whole else orjson.dumps(number).decode()})
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

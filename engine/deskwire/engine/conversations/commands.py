@@ -15,11 +15,16 @@ from deskwire.engine.workflows.workflow import Published
 
 
 class ContactRef(Struct, frozen=True):
-    """The contact of a new conversation, with the identity fields that were given; with `id` one that exists."""
+    """The contact of a new conversation, with the identity fields that were given; with `id` one that exists.
+
+    Args:
+        may_change: whether the caller may change a contact that exists.
+    """
 
     user_id: str
     identity: Mapping[str, str | None]
     id: str | None = None
+    may_change: bool = True
 
 
 class Create(Struct, frozen=True):

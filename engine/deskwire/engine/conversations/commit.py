@@ -193,7 +193,8 @@ def _store_beside(
         case NetworkLogsReplaced(snapshot):
             tx.put_network_logs(state.rowid, snapshot, at)
         case Revealed():
-            tx.number_messages(state.rowid, after.sequence - after.messages + 1)
+            last = after.sequence - (after.status == "CLOSED")  # its closing is the last event
+            tx.number_messages(state.rowid, last - after.messages + 1)
         case Moved(source, target):
             tx.move_conversation(state.rowid, source, target)
         case Filed(changes):

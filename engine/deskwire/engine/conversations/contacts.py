@@ -12,6 +12,7 @@ from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.contacts.profile import Profile, changed_profile, whole_view
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.emit import announce_contact
+from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import contact_changed, contact_merged
@@ -27,7 +28,9 @@ class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
 def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: int) -> Contact:
     """Return the contact of `ref`, made or changed as its identity says; a change of one that was known is announced.
 
-    Ours: a new contact is announced by what it is made for (ADR 5). Raises NotFound if it is to exist and was erased.
+    Ours: a new contact is announced by what it is made for (ADR 5).
+
+    Raises NotFound if it is to exist and was erased, and Forbidden if it exists and the caller may not change it.
     """
     known = tx.contact(project.rowid, ref.user_id)
     if ref.id is not None and (known is None or known.id != ref.id):
@@ -35,6 +38,12 @@ def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: 
     if known is None:
         blank = Contact(0, new_id("con", at), ref.user_id, at, at)
         return tx.insert_contact(project.rowid, identify(blank, ref.identity, at))
+    if ref.identity and not ref.may_change:
+        # Also if nothing would change: the difference would tell what is stored.
+        raise Forbidden(
+            f"There is a contact {ref.user_id!r}. To change it takes the permission contacts.manage; "
+            "without it, leave the other fields of the contact out."
+        )
     return change_contact(tx, project, known, ref.identity, at)
 
 

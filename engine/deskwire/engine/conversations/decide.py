@@ -304,7 +304,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
         case WorkflowWaits(run):
             return 0 if run.step is None else shown
         case Revealed():
-            return 1 + state.messages
+            return 1 + state.messages + (state.status == "CLOSED")
         case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted():
             return shown
         case Moved() | Deleted():
@@ -319,7 +319,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case MessagePosted(message):
             return _with_message(state, message)
         case Revealed():
-            return {"visible": True, "last_turn": state.sequence + 1 + state.messages}
+            return {"visible": True, "last_turn": state.sequence + events_of(state, fact)}
         case Closed(by, at):
             over = {"waiting_since": None, "snoozed_until": None, "last_turn": state.sequence + state.visible}
             return {"status": "CLOSED", "closed_by": by, "closed_at": at, **over}

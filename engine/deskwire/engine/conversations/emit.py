@@ -178,7 +178,11 @@ def announce(
 def _reveal(
     after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: Shown
 ) -> Iterator[Draft]:
-    state = replace(after, sequence=after.sequence - len(earlier))
+    """Yield the creation and the messages of a conversation as it was while open, and its closing if it is closed."""
+    closed = after.status == "CLOSED"
+    state = replace(after, sequence=after.sequence - len(earlier) - closed)
+    if closed:
+        state = replace(state, status="OPEN", closed_by=None, closed_at=None)
     data = {"conversation": conversation_view(state, contact, project_id)}
     yield Draft("conversation.created", state.sequence, data)
     for message in earlier:
@@ -189,6 +193,9 @@ def _reveal(
         else:
             data = {"message": message_view(message, after.id, show), **data}
             yield Draft("message.created", state.sequence, data)
+    if closed:
+        data = {"conversation": conversation_view(after, contact, project_id)}
+        yield Draft("conversation.closed", after.sequence, {**data, "closedBy": after.closed_by})
 
 
 def _rewriting(message: Message, sequence: int, data: Mapping[str, Any]) -> Draft:

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, Status
+from deskwire.engine.definitions.attributes import AttributeIs
 
 SortKey = Literal["activity", "waiting", "created", "updated"]
 Order = Literal["asc", "desc"]
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeIs:
-    """An attribute with one value, a JSON scalar.
-
-    Args:
-        text: the value as a string, which it may be.
-        number, boolean: the value as one of these, if it may be that as well.
-    """
-
-    name: str
-    text: str
-    number: float | None = None
-    boolean: bool | None = None
 
 
 class ConversationFilter(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, Self
 
 from msgspec import Struct
 
@@ -26,16 +26,40 @@ class Problem(Struct, frozen=True):
     message: str
 
 
+class Shown(Struct, frozen=True):
+    """A credential that is known, and was refused.
+
+    Args:
+        type, id: whose it is, as the audit trail names actors.
+        project: storage key, of a server key or machine credential.
+        account: storage key, of a user.
+    """
+
+    type: Literal["user", "server_key", "machine"]
+    id: str
+    project: int | None = None
+    account: int | None = None
+
+
 class DomainError(Exception):
-    """Base of all refusals; `code` is stable snake_case, `detail` is for people (decisions 1)."""
+    """Base of all refusals; `code` is stable snake_case, `detail` is for people (decisions 1).
+
+    `credential` is the one that was shown, if the refusal comes before the caller is admitted and it is known all the same.
+    """
 
     code: ClassVar[str] = "refused"
+    credential: Shown | None = None
 
     def __init__(self, detail: str, *, code: str | None = None, retry_after_s: int | None = None) -> None:
         super().__init__(detail)
         self.detail = detail
         self.reason = code or self.code
         self.retry_after_s = retry_after_s
+
+    def of(self, credential: Shown) -> Self:
+        """Return the refusal with the credential that was shown."""
+        self.credential = credential
+        return self
 
 
 class BadRequest(DomainError):

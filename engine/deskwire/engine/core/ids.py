@@ -36,6 +36,8 @@ Prefix = Literal[
     "aud",
     "snp",
     "str",
+    "tok",
+    "psh",
 ]
 
 _RANDOM_BITS: Final = 80

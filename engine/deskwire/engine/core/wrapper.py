@@ -40,3 +40,24 @@ def wrapped(job: Callable[[W], T], wrapper: Wrapper[T] | None) -> Callable[[W], 
         return result
 
     return both
+
+
+class Wrappers:
+    """Several wrappers as one; the second half of the last one comes last.
+
+    Args:
+        wrappers: in order; None is left out.
+    """
+
+    def __init__(self, *wrappers: Wrapper[Any] | None) -> None:
+        self._wrappers = tuple(each for each in wrappers if each is not None)
+
+    def before(self, tx: Any) -> None:
+        """Do what comes before the job."""
+        for wrapper in self._wrappers:
+            wrapper.before(tx)
+
+    def after(self, tx: Any, result: Any) -> None:
+        """Do what comes after the job."""
+        for wrapper in self._wrappers:
+            wrapper.after(tx, result)

@@ -248,9 +248,14 @@ _READ_WITH: Final = {
 
 
 def needed_for(types: Iterable[str]) -> Sequence[str]:
-    """Return the permissions that somebody needs who names these types, for those beyond the contract, in alphabetical order."""
-    areas = [name.partition(".")[0] for name in types if name in EXTENSIONS]
-    return sorted({_READ_WITH.get(area, "conversations.read") for area in areas})
+    """Return the permissions that reading events of these types takes, in alphabetical order; none for unknown types."""
+    return sorted({_needed(name) for name in types if name in CATALOG or name in EXTENSIONS})
+
+
+def _needed(name: str) -> str:
+    """Return the permission for one type. Those of the contract all tell of conversations and their contacts."""
+    area = name.partition(".")[0] if name in EXTENSIONS else ""
+    return _READ_WITH.get(area, "conversations.read")
 
 
 ERASURE: Final = "erasure"

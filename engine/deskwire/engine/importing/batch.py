@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Final
 
+from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.audit.deeds import imported
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import NotFound, Problem
+from deskwire.engine.core.folding import address_key
 from deskwire.engine.core.ids import fresh_ids
 from deskwire.engine.importing.ports import BatchTransaction, Imported
 from deskwire.engine.importing.records import (
@@ -25,28 +27,38 @@ from deskwire.engine.importing.records import (
     Record,
     Refusal,
     fingerprint,
+    is_same,
 )
 from deskwire.engine.importing.storing import store_silently, store_with_events
 from deskwire.engine.importing.thread import Thread
+from deskwire.engine.importing.times import duration_known
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
 _NOBODY: Final = (None, None)
+_NOT_AS_USER: Final = "A machine credential writes as a user only with the permission members.manage; without an id any name is taken."
 
 
 def import_batch(
-    tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, show: Shown | None
+    tx: BatchTransaction,
+    project: Project,
+    records: Sequence[Record],
+    at: int,
+    show: Shown | None,
+    *,
+    as_users: bool = True,
 ) -> Outcome:
     """Import records at time `at` (ms); return the outcome. A refused record does not keep the others out.
 
     Args:
         show: gives attachments their URLs in events; None for an import without events.
+        as_users: whether messages may name users of the project as their authors.
 
     Raises NotFound (`project_not_found`) if the project has been removed.
     """
     if tx.project(project.id) is None:
         raise NotFound("The project has been removed.", code="project_not_found")
-    batch = _Batch(tx, project, records, at)
+    batch = _Batch(tx, project, records, at, as_users)
     for record in records:
         if isinstance(record, MessageRecord):
             batch.take_message(record)
@@ -65,20 +77,30 @@ def import_batch(
 class _Batch:
     """A batch under way: `threads` are the conversations of its records, `outcome` is their outcome."""
 
-    def __init__(self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int) -> None:
+    def __init__(
+        self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, as_users: bool
+    ) -> None:
         self.outcome = Outcome()
         self.threads: dict[str, Thread] = {}
         self._tx = tx
         self._project = project
         self._at = at
+        self._as_users = as_users
         self._member: Callable[[str], str | None] = cache(partial(tx.member_name, project.organisation))
+        self._user_to_assign: Callable[[str], tuple[str | None, Problem | None]] = cache(
+            lambda user_id: user_to_assign(tx, project.organisation, user_id, "/assignee/id")
+        )
         self._team: Callable[[str], str | None] = cache(partial(tx.team_name, project.rowid))
         messages = [record for record in records if isinstance(record, MessageRecord)]
         self._ids = iter(fresh_ids("msg", at, len(messages)))
         begun = [record for record in records if isinstance(record, ConversationRecord)]
         self._conversation_ids = iter(fresh_ids("cnv", at, len(begun)))
         self._contact_ids = iter(fresh_ids("con", at, len(begun)))
-        self._contacts = tx.contacts_of(project.rowid, {record.contact.user_id for record in begun})
+        user_ids = {record.contact.user_id for record in begun}
+        self._contacts = tx.contacts_of(project.rowid, user_ids)
+        self._contacts.update(tx.merged_contacts(project.rowid, user_ids - self._contacts.keys()))
+        self._addressed: dict[str, Contact] = {}
+        """The new contacts whose user id is an e-mail address, which `Ada@example.org` and `ada@example.org` share."""
         named = {record.external_id for record in begun}
         self._known = tx.imported_conversations(
             project.rowid, named | {record.conversation for record in messages}
@@ -87,10 +109,7 @@ class _Batch:
 
     def take_conversation(self, record: ConversationRecord) -> None:
         """Add a conversation, unless it exists."""
-        digest = fingerprint(record)
-        existing = self._fingerprint_of(record.external_id)
-        if existing is not None:
-            self._repeated("conversation", record, same=existing == digest)
+        if self._is_known(record):
             return
         assignee, problems = self._assignee(record)
         if problems:
@@ -99,9 +118,14 @@ class _Batch:
         state = _begun(next(self._conversation_ids), record, self._project.rowid, self._at, assignee)
         contact = self._contact(record)
         self.threads[record.external_id] = Thread(
-            record.external_id, contact, None, state, fingerprint=digest
+            record.external_id,
+            contact,
+            None,
+            state,
+            fingerprint=fingerprint(record),
+            duration_known=duration_known(record),
         )
-        self.outcome.imported["conversation"] += 1
+        self._imported("conversation", record)
 
     def take_message(self, record: MessageRecord) -> None:
         """Add a message to its conversation, unless it exists."""
@@ -110,12 +134,17 @@ class _Batch:
             message = "No conversation of this id was brought in; its line stands in front of those of its messages."
             self._refuse(record, Problem("/conversation", "unknown", message))
             return
-        digest = fingerprint(record)
         place = (record.conversation, record.external_id)
         existing = self._seen.get(place)
         if existing is not None:
-            self._repeated("message", record, same=existing == digest)
+            if is_same(record, existing):
+                self.outcome.existing["message"] += 1
+            elif record.redacted:
+                self.outcome.redacted.append(record)
+            else:
+                self._conflict("message", record)
             return
+        digest = fingerprint(record)
         author, unknown = self._author(record, thread.contact)
         attachments, missing = self._attachments(record.attachments) if record.attachments else ((), ())
         if unknown or missing:
@@ -123,7 +152,7 @@ class _Batch:
             return
         thread.add(next(self._ids), record, author, attachments, digest)
         self._seen[place] = digest
-        self.outcome.imported["message"] += 1
+        self._imported("message", record)
 
     def _seen_messages(self, messages: Sequence[MessageRecord]) -> dict[tuple[str, str], int]:
         """Return the fingerprints of those that exist."""
@@ -136,12 +165,24 @@ class _Batch:
         fingerprints = self._tx.imported_messages(external_keys.keys())
         return {external_keys[key]: digest for key, digest in fingerprints.items()}
 
-    def _fingerprint_of(self, external_id: str) -> int | None:
-        known = self._known.get(external_id)
+    def _is_known(self, record: ConversationRecord) -> bool:
+        """Return whether the conversation exists, which is counted, or refused if its record is another one."""
+        known, begun = self._known.get(record.external_id), self.threads.get(record.external_id)
         if known is not None:
-            return known.fingerprint
-        thread = self.threads.get(external_id)
-        return None if thread is None else thread.fingerprint
+            stored, owner = known.fingerprint, known.user_id
+        elif begun is not None:
+            stored, owner = begun.fingerprint, begun.contact.user_id
+        else:
+            return False
+        contact = self._contacts.get(record.contact.user_id)
+        if not is_same(record, stored):
+            self._conflict("conversation", record)
+        elif owner != (record.contact.user_id if contact is None else contact.user_id):
+            message = f"The conversation was brought in as one of {owner!r}, whose it stays; merge the contacts if they are one."
+            self._refuse(record, Problem("/contact/userId", "conflict", message))
+        else:
+            self.outcome.existing["conversation"] += 1
+        return True
 
     def _thread(self, external_id: str) -> Thread | None:
         thread = self.threads.get(external_id)
@@ -157,25 +198,31 @@ class _Batch:
         return Thread(external_id, claimed.contact, state, state, dict(claimed.routed))
 
     def _contact(self, record: ConversationRecord) -> Contact:
-        """Return the contact; one that exists is left as it is, as the import is older."""
+        """Return the contact; one that exists, or was merged into another one, is left as it is, as the import is older."""
         person = record.contact
-        known = self._contacts.get(person.user_id)
+        known = self._contacts.get(person.user_id) or self._addressed.get(address_key(person.user_id))
         if known is not None:
             return known
         since = record.created_at if person.created_at is None else person.created_at
         identity = (person.name, person.email, person.phone, person.avatar)
         new = Contact(0, next(self._contact_ids), person.user_id, since, since, *identity)
         contact = self._contacts[person.user_id] = self._tx.insert_contact(self._project.rowid, new)
+        if "@" in person.user_id:
+            self._addressed[address_key(person.user_id)] = contact
         return contact
 
     def _assignee(self, record: ConversationRecord) -> tuple[Assignee | None, tuple[Problem, ...]]:
         if record.assignee is None:
             return None, ()
         kind, assignee_id = record.assignee
-        name = self._member(assignee_id) if kind == "user" else self._team(assignee_id)
+        if kind == "user":
+            name, problem = self._user_to_assign(assignee_id)
+        else:
+            name = self._team(assignee_id)
+            problem = Problem("/assignee/id", "unknown", "There is no such team in this project.")
         if name is None:
-            message = f"There is no such {kind} in this project."
-            return None, (Problem("/assignee/id", "unknown", message),)
+            assert problem is not None
+            return None, (problem,)
         return Assignee(kind, assignee_id, name), ()
 
     def _author(
@@ -189,6 +236,8 @@ class _Batch:
             if name is None:
                 message = "There is no such user in this project; without an id any name is taken."
                 return _NOBODY, (Problem("/author/id", "unknown", message),)
+            if not self._as_users:
+                return _NOBODY, (Problem("/author/id", "not_allowed", _NOT_AS_USER),)
             return (record.author_id, record.author_name or name), ()
         return (record.author_id, record.author_name), ()
 
@@ -201,10 +250,12 @@ class _Batch:
         ]
         return [Attachment(up.id, up.name, up.type, up.size) for up in uploads if up is not None], missing
 
-    def _repeated(self, kind: Kind, record: Record, *, same: bool) -> None:
-        if same:
-            self.outcome.existing[kind] += 1
-            return
+    def _imported(self, kind: Kind, record: Record) -> None:
+        self.outcome.imported[kind] += 1
+        if record.doubts:
+            self.outcome.doubted.append(Refusal(record.line, record.external_id, record.doubts))
+
+    def _conflict(self, kind: Kind, record: Record) -> None:
         message = (
             f"A {kind} of this id was brought in before, with other content; what is there stays as it is."
         )
@@ -217,7 +268,13 @@ class _Batch:
 def _begun(
     conversation_id: str, record: ConversationRecord, project: int, at: int, assignee: Assignee | None
 ) -> Conversation:
-    """Return the conversation without its messages. Its retention begins now (ADR 30)."""
+    """Return the conversation without its messages. Its retention begins now (ADR 30).
+
+    Times of the closing and the rating that the record does not have are that of its last change.
+    """
+    updated_at = record.created_at if record.updated_at is None else record.updated_at
+    closed_at = updated_at if record.closed_at is None else record.closed_at
+    rated_at = updated_at if record.rated_at is None else record.rated_at
     return Conversation(
         id=conversation_id,
         project=project,
@@ -226,7 +283,7 @@ def _begun(
         title=record.title,
         status=record.status,
         closed_by=record.closed_by,
-        closed_at=record.closed_at,
+        closed_at=closed_at if record.status == "CLOSED" else None,
         unread=record.unread,
         archived=record.archived,
         archived_at=at if record.archived else None,
@@ -235,7 +292,7 @@ def _begun(
         assignee=assignee,
         attributes=record.attributes,
         rating=record.rating,
-        rated_at=record.rated_at,
+        rated_at=None if record.rating is None else rated_at,
         rating_comment=record.rating_comment,
         human=assignee is not None,
         team_id=assignee.id if assignee is not None and assignee.type == "team" else None,

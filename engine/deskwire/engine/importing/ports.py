@@ -16,11 +16,18 @@ from deskwire.engine.uploads.upload import Attachment
 
 
 class Imported(NamedTuple):
-    """A conversation that was imported: its id, its storage key, and its record's fingerprint."""
+    """A conversation that was imported: its id, its storage key, its record's fingerprint, and its contact's user id."""
 
     id: str
     rowid: int
     fingerprint: int
+    user_id: str
+
+
+class ImportedMessage(NamedTuple):
+    """A message that was imported: its id here, None if it was imported before ids were kept."""
+
+    id: str | None
 
 
 class MessageRow(NamedTuple):
@@ -54,11 +61,12 @@ class ConversationMark(NamedTuple):
 
 
 class MessageMark(NamedTuple):
-    """The mark by which an imported message is recognised when its record comes again."""
+    """The mark by which an imported message is recognised when its record comes again, with its id here."""
 
     conversation: int
     external_id: str
     fingerprint: int
+    message_id: str
 
 
 class ImportReader(Protocol):
@@ -66,6 +74,9 @@ class ImportReader(Protocol):
 
     def contacts_of(self, project: int, user_ids: Collection[str]) -> dict[str, Contact]:
         """Return those of the contacts that exist, by the backend's ids."""
+
+    def merged_contacts(self, project: int, user_ids: Collection[str]) -> dict[str, Contact]:
+        """Return the contacts that those of these ids were merged into, by the ids that they had."""
 
     def imported_conversations(self, project: int, external_ids: Collection[str]) -> Mapping[str, Imported]:
         """Return those of the conversations that were imported, by their external ids."""
@@ -75,6 +86,12 @@ class ImportReader(Protocol):
 
         Each message is known by its conversation's storage key and its external id.
         """
+
+    def imported_message(self, conversation: int, external_id: str) -> ImportedMessage | None:
+        """Return an imported message, by its conversation's storage key and its external id."""
+
+    def unimported_messages(self, conversation: int) -> int:
+        """Return how many messages and notes of an imported conversation were written here."""
 
 
 class ImportTransaction(ImportReader, Protocol):

@@ -1,7 +1,8 @@
 """The records of an import: one for each conversation, and one for each of its messages.
 
-They are tuples, as there are millions. A record's fingerprint is made of all its values, so that the same record is
-recognised when it comes a second time, however it was written down.
+They are tuples, as there are millions. A record's fingerprint is made of its values, so that the same record is recognised when
+it comes a second time, however it was written down. Names of people and the time of the last change are no part of it: a person
+who was renamed, or a conversation that only has more messages, is the same record.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ class MessageRecord(NamedTuple):
     Args:
         line: its line in the body, counted from 1.
         attachments: ids of uploads.
+        redacted: the source has redacted the text; an earlier one of the message is redacted as well.
+        given_at: the `createdAt` that was given, if that can't be and `created_at` stands in for it.
+        doubts: what in the line can't be, though it is imported.
     """
 
     line: int
@@ -42,6 +46,9 @@ class MessageRecord(NamedTuple):
     internal: bool
     created_at: int
     attachments: Sequence[str] = ()
+    redacted: bool = False
+    given_at: int | None = None
+    doubts: Sequence[Problem] = ()
 
 
 class ContactRecord(NamedTuple):
@@ -61,6 +68,10 @@ class ConversationRecord(NamedTuple):
     Args:
         line: its line in the body, counted from 1.
         assignee: `user` or `team`, and its id in this service.
+        closed_at, rated_at: None if the record does not say.
+        attribute_ids: ids of the people or things that attributes name, by the attributes' keys.
+        given_at: the `createdAt` that was given, if that can't be and `created_at` stands in for it.
+        doubts: what in the line can't be, though it is imported.
     """
 
     line: int
@@ -79,24 +90,107 @@ class ConversationRecord(NamedTuple):
     rating: int | None = None
     rated_at: int | None = None
     rating_comment: str | None = None
+    attribute_ids: Mapping[str, str] = {}
+    given_at: int | None = None
+    doubts: Sequence[Problem] = ()
+
+
+class DeletionRecord(NamedTuple):
+    """The record that a conversation, or a message of it, is gone in the system that it comes from.
+
+    Args:
+        pieces: the message may have been cut into several, whose ids end in `-2`, `-3` and so on.
+    """
+
+    line: int
+    conversation: str
+    message: str | None = None
+    pieces: bool = False
 
 
 Record = ConversationRecord | MessageRecord
 
 
 def fingerprint(record: Record) -> int:
-    """Return a hash of the record's values, whatever its line; 64 bits with a sign."""
-    digest = blake2b(
-        orjson.dumps(_values(record), default=tuple, option=_SORTED), digest_size=_BYTES
-    ).digest()
+    """Return the hash of the record that is stored with it; 64 bits with a sign. It must not change."""
+    if isinstance(record, MessageRecord):
+        return _hash(_of_message(record, None))
+    # Some services only know the time of the last change, which moves: it does not date a closing.
+    return _hash(
+        _of_conversation(record, None if record.closed_at == record.updated_at else record.closed_at)
+    )
+
+
+def is_same(record: Record, stored: int) -> bool:
+    """Return whether a hash that is stored is of the same record, by any of the ways in which hashes have been made."""
+    if isinstance(record, MessageRecord):
+        return stored in (fingerprint(record), _hash(_of_message(record, record.author_name)))
+    dated, undated = (_hash(_of_conversation(record, at)) for at in (record.closed_at, None))
+    return stored in (dated, undated) or stored == _hash(_with_contact(record))
+
+
+def _hash(values: tuple[Any, ...]) -> int:
+    digest = blake2b(orjson.dumps(values, default=tuple, option=_SORTED), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
-def _values(record: Record) -> tuple[Any, ...]:
-    """Return what the hash is of: as before there were comments, if a conversation has none."""
-    if isinstance(record, ConversationRecord) and record.rating_comment is None:
-        return record[1:-1]
-    return record[1:]
+def _of_message(record: MessageRecord, author_name: str | None) -> tuple[Any, ...]:
+    at = record.created_at if record.given_at is None else record.given_at
+    return (
+        record.external_id,
+        record.conversation,
+        record.author_type,
+        record.author_id,
+        author_name,
+        record.text,
+        record.internal,
+        at,
+        record.attachments,
+    )
+
+
+def _of_conversation(record: ConversationRecord, closed_at: int | None) -> tuple[Any, ...]:
+    """Return the values that are compared, without the contact, whose names change, and the time of the last change."""
+    ids = record.attribute_ids
+    return (
+        record.external_id,
+        record.created_at if record.given_at is None else record.given_at,
+        {name: {"id": ids[name]} if name in ids else value for name, value in record.attributes.items()},
+        record.title,
+        record.status,
+        record.closed_by,
+        closed_at,
+        record.archived,
+        record.unread,
+        record.assignee,
+        record.rating,
+        record.rated_at,
+        record.rating_comment,
+    )
+
+
+def _with_contact(record: ConversationRecord) -> tuple[Any, ...]:
+    """Return the values of earlier hashes: with the contact, the last change, and times that follow from others."""
+    updated_at = record.created_at if record.updated_at is None else record.updated_at
+    closed_at = updated_at if record.closed_at is None else record.closed_at
+    rated_at = updated_at if record.rated_at is None else record.rated_at
+    values = (
+        record.external_id,
+        record.contact,
+        record.created_at,
+        record.attributes,
+        record.updated_at,
+        record.title,
+        record.status,
+        record.closed_by,
+        closed_at if record.status == "CLOSED" else None,
+        record.archived,
+        record.unread,
+        record.assignee,
+        record.rating,
+        None if record.rating is None else rated_at,
+    )
+    return values if record.rating_comment is None else (*values, record.rating_comment)
 
 
 class Refusal(Struct, frozen=True):
@@ -113,8 +207,15 @@ class Refusal(Struct, frozen=True):
 
 
 class Outcome(Struct):
-    """The outcome of an import: numbers of new and of existing records by kind, and those that were refused."""
+    """The outcome of an import: numbers of new and of existing records by kind, and those that were refused.
+
+    Args:
+        doubted: new records with what can't be in them.
+        redacted: messages that exist with a text that their source has redacted since.
+    """
 
     imported: Counter[Kind] = field(default_factory=Counter)
     existing: Counter[Kind] = field(default_factory=Counter)
     refused: list[Refusal] = field(default_factory=list)
+    doubted: list[Refusal] = field(default_factory=list)
+    redacted: list[MessageRecord] = field(default_factory=list)

@@ -94,7 +94,7 @@ def _store(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) ->
         key = thread.state.rowid
         for addition in thread.additions:
             messages.append(_row(key, addition))
-            marks.append(MessageMark(key, addition.record.external_id, addition.fingerprint))
+            marks.append(MessageMark(key, addition.record.external_id, addition.fingerprint, addition.id))
     tx.insert_imported(messages, marks, begun)
     for thread in threads:
         _attach(tx, thread)

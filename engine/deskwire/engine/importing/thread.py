@@ -57,6 +57,7 @@ class Thread(Struct, eq=False):
         state: the state to store, without what `additions` add.
         routed: what each endpoint was sent last.
         fingerprint: that of a new conversation's record.
+        duration_known: whether the record of a new one tells how long it was open until its closing.
     """
 
     external_id: str
@@ -65,6 +66,7 @@ class Thread(Struct, eq=False):
     state: Conversation
     routed: dict[int, int] = field(default_factory=dict)
     fingerprint: int = 0
+    duration_known: bool = True
     shown: int = 0
     additions: list[Addition] = field(default_factory=list)
 
@@ -121,14 +123,23 @@ def author_of(record: MessageRecord) -> Author:
 
 
 def milestones(thread: Thread) -> Iterator[Milestone]:
-    """Yield what has happened in a thread's past, as far as the records tell; of closings the last one."""
+    """Yield what has happened in a thread's past, as far as the records tell; of closings the last one.
+
+    A milestone whose duration can't be has no begin: reports count it, and its duration as unknown.
+    """
     before, state = thread.before, thread.state
     if state.answered_at is not None and (before is None or before.answered_at is None):
-        yield answered(state, _first_answer(thread), state.answered_at)
+        yield _dated(answered(state, _first_answer(thread), state.answered_at))
     if before is None and state.status == "CLOSED":
-        yield closed(state, state.updated_at if state.closed_at is None else state.closed_at)
+        at = state.updated_at if state.closed_at is None else state.closed_at
+        yield _dated(closed(state, at), duration_known=thread.duration_known)
     if before is None and state.rating is not None:
         yield rated(state, state.updated_at if state.rated_at is None else state.rated_at)
+
+
+def _dated(milestone: Milestone, *, duration_known: bool = True) -> Milestone:
+    is_known = duration_known and milestone.since is not None and milestone.since <= milestone.at
+    return milestone if is_known else replace(milestone, since=None)
 
 
 def _first_answer(thread: Thread) -> str | None:

@@ -10,7 +10,8 @@ Each page is a short read of its own: a slow reader holds no transaction open, a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args
 
@@ -91,7 +92,7 @@ class ProjectExport:
         self._project = wanted.project
         self._now = now
 
-    async def lines(self, cursor: Callable[[Mark], str]) -> AsyncIterator[bytes]:
+    async def lines(self, cursor: Callable[[Mark], str]) -> AsyncGenerator[bytes, None]:
         """Yield the lines, a page of them at a time, and the last one with what `cursor` makes of this export's mark."""
         begun, upto, after = await self._store.read(self._beginning)
         if after is not None:
@@ -238,25 +239,26 @@ class ProjectExport:
             case "survey-responses":
                 return self._all_responses(since)
 
-    async def _listed(self, since: int | None) -> AsyncIterator[Sequence[Listed]]:
+    async def _listed(self, since: int | None) -> AsyncGenerator[Sequence[Listed], None]:
         """Yield the conversations page by page.
 
         By their creation none moves meanwhile. By their change each moves to the end, and behind it: what changes after the
         beginning is the next export's. What was imported since then may have changed long before.
         """
         if since is None:
-            pages = self._listed_by(ConversationFilter(visible=True), Sort("created", "asc"))
+            lists = [(ConversationFilter(visible=True), Sort("created", "asc"))]
         else:
             changed = ConversationFilter(visible=True, changed_since=since, changed_before=self._now + 1)
-            pages = self._listed_by(changed, Sort("updated", "asc"))
-        async for page in pages:
-            yield page
-        if since is not None:
             imported = ConversationFilter(visible=True, imported_since=since, changed_before=since)
-            async for page in self._listed_by(imported, Sort("created", "asc")):
-                yield page
+            lists = [(changed, Sort("updated", "asc")), (imported, Sort("created", "asc"))]
+        for wanted, sort in lists:
+            async with aclosing(self._listed_by(wanted, sort)) as pages:
+                async for page in pages:
+                    yield page
 
-    async def _listed_by(self, wanted: ConversationFilter, sort: Sort) -> AsyncIterator[Sequence[Listed]]:
+    async def _listed_by(
+        self, wanted: ConversationFilter, sort: Sort
+    ) -> AsyncGenerator[Sequence[Listed], None]:
         project, after = self._project.rowid, None
 
         def read(after: ConversationPlace | None, reader: ProjectExportReader) -> Sequence[Listed]:
@@ -272,14 +274,19 @@ class ProjectExport:
 
     async def _all_messages(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
         """Yield the messages of the conversations, each from its first one on."""
-        async for page in self._listed(since):
-            for each in page:
-                state, place = each.conversation, 0
-                while lines := await self._store.read(partial(self._messages_of, state, place)):
-                    yield [line for line, _ in lines]
-                    place = lines[-1][1]
-                    if len(lines) < PAGE:
-                        break
+        async with aclosing(self._listed(since)) as pages:
+            async for page in pages:
+                for each in page:
+                    async for lines in self._thread(each.conversation):
+                        yield lines
+
+    async def _thread(self, state: Conversation) -> AsyncIterator[Sequence[Line]]:
+        place = 0
+        while lines := await self._store.read(partial(self._messages_of, state, place)):
+            yield [line for line, _ in lines]
+            place = lines[-1][1]
+            if len(lines) < PAGE:
+                break
 
     def _messages_of(
         self, state: Conversation, after: int, reader: ProjectExportReader

@@ -14,6 +14,7 @@ import structlog
 import trio
 from msgspec import Struct, field
 
+from deskwire.engine.accounts.access_tokens import AccessTokenTransaction
 from deskwire.engine.accounts.sessions import Life, SessionTransaction
 from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -40,6 +41,7 @@ _KINDS: Final = (
     "answers",
     "audit",
     "sessions",
+    "tokens",
 )
 
 
@@ -68,7 +70,13 @@ class Keep(Struct, frozen=True):
 
 
 class RetentionTransaction(
-    DeliveryTransaction, AnswerTransaction, EventTransaction, AuditTransaction, SessionTransaction, Protocol
+    DeliveryTransaction,
+    AnswerTransaction,
+    EventTransaction,
+    AuditTransaction,
+    SessionTransaction,
+    AccessTokenTransaction,
+    Protocol,
 ):
     """Changes that remove rows whose time is over."""
 
@@ -139,6 +147,7 @@ class Retention:
         await self._prune("audit", lambda tx: tx.prune_audit(done, BATCH))
         over = self._keep.sessions.over(now)
         await self._prune("sessions", lambda tx: tx.prune_sessions(over, BATCH))
+        await self._prune("tokens", lambda tx: tx.prune_access_tokens(now, BATCH))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
     async def _prune(self, what: str, batch: Callable[[RetentionTransaction], int]) -> None:

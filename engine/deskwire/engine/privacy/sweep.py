@@ -14,9 +14,13 @@ import trio
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.audit.deeds import conversation_expired
+from deskwire.engine.audit.naming import Recording
+from deskwire.engine.audit.trail import Actor, By, Deed
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Expire
 from deskwire.engine.conversations.expiry import Due, ExpiryReader, Kind, Windows
+from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, Unavailable
@@ -104,7 +108,10 @@ class Sweep:
             outcomes.append(False)
             return
         try:
-            receipt = await self._actors.ask(project, due.conversation, Expire(self._windows(project)))
+            recording: Recording[Receipt] = Recording(By(Actor("system"), self._clock()), _expired)
+            receipt = await self._actors.ask(
+                project, due.conversation, Expire(self._windows(project)), recording
+            )
         except Unavailable as refusal:
             outcomes.append(refusal)
         except (DomainError, ActorFailed) as error:  # deleted already; or a bug, which the actor has logged
@@ -116,6 +123,11 @@ class Sweep:
     def _windows(self, project: Project) -> Windows:
         days = project.settings.archived_retention_days
         return Windows(self._bot_only_ms, None if days is None else days * self._day_ms)
+
+
+def _expired(receipt: Receipt) -> Sequence[Deed]:
+    """Return the deeds of a command to expire, which does nothing if an agent has come by in the meantime."""
+    return () if receipt.state is not None else (conversation_expired(receipt.project),)
 
 
 def _archived(project: int, before: int) -> _Look:

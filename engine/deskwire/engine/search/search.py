@@ -14,6 +14,7 @@ from msgspec import Struct
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.words import terms_of
 from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.folding import address_key
 from deskwire.engine.search.hits import Hit, hits_in
 from deskwire.engine.search.ports import Behind, SearchReader, Shown
 from deskwire.engine.search.words import asked_words
@@ -103,7 +104,7 @@ def _contacts(reader: SearchReader, project: int, name: str, limit: int) -> list
 
 
 def _is_named(contact: Contact, name: str) -> bool:
-    return name in (contact.id, contact.user_id) or (contact.email or "").casefold() == name.casefold()
+    return name in (contact.id, contact.user_id) or address_key(contact.email or "") == address_key(name)
 
 
 def _tickets(reader: SearchReader, project: int, name: str, limit: int) -> list[Ticket]:

@@ -1,7 +1,6 @@
 """The words of texts and of queries: what is indexed, and what is looked for.
 
-A text is folded character by character: compatibility forms, case and the marks over Latin, Greek and Cyrillic letters make no
-difference, controls such as those of direction are left out. What stands between separators is a compound of parts: `ada@ex.org`,
+A text is folded (`core.folding`), and what is no letter, number or joiner in it separates words. What stands between separators is a compound of parts: `ada@ex.org`,
 `A-1001`. Each of its parts begins a word that goes on over those behind it, so that a beginning finds the address as
 typed, its domain and its names alike. Scripts that are written without spaces are cut into pairs of characters.
 """
@@ -12,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
+
+from deskwire.engine.core.folding import fold_character
 
 WORD_MAX: Final = 40
 """Characters of a word that count; of a longer one its beginning."""
@@ -28,18 +29,7 @@ _UNSPACED: Final = (
 )
 """Thai, Lao, Burmese, Khmer, kana and Han: written without spaces."""
 
-_ALIKE: Final = {
-    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-    **dict.fromkeys("\u2018\u2019\u02bc\u02b9", "'"),
-    "ø": "o", "ł": "l", "đ": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th",
-}  # fmt: skip
-"""Characters that have no decomposition, and what people type for them."""
-
 _SPACE_OF_NO_WIDTH: Final = "\u200b"
-_POINTS: Final = range(10, 36)
-"""The combining classes of Hebrew and Arabic vowel points, which are mostly left out."""
-_OVER_LETTERS: Final = 200
-"""From this combining class on marks are accents; below are parts of letters, such as the voicing of kana."""
 
 
 class _Folding(dict[int, str]):
@@ -53,27 +43,11 @@ class _Folding(dict[int, str]):
 def _folded(character: str) -> str:
     if character == _SPACE_OF_NO_WIDTH:
         return " "
-    open_form = unicodedata.normalize("NFKD", character).casefold()
-    return "".join(map(_counted, unicodedata.normalize("NFKD", open_form)))
+    return "".join(each if _is_of_word(each) else " " for each in fold_character(character))
 
 
-def _counted(character: str) -> str:
-    """Return what a character of a decomposed text counts as: itself, another, a space or nothing."""
-    if character in _JOINERS:
-        return character
-    if character in _ALIKE:
-        return _ALIKE[character]
-    category = unicodedata.category(character)
-    if category[0] in "LN":
-        return character
-    if category[0] == "M":
-        return "" if _is_dropped(character) else character
-    return "" if category == "Cf" else " "
-
-
-def _is_dropped(mark: str) -> bool:
-    kind = unicodedata.combining(mark)
-    return kind >= _OVER_LETTERS or kind in _POINTS or mark <= "\u036f" or "\ufe00" <= mark <= "\ufe0f"
+def _is_of_word(character: str) -> bool:
+    return character in _JOINERS or unicodedata.category(character)[0] in "LNM"
 
 
 FOLDING: Final = _Folding()

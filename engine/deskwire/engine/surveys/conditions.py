@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, assert_never, get_args
 
+from deskwire.engine.core.folding import fold
 from deskwire.engine.surveys.definition import Condition, Operator, Question
 from deskwire.engine.surveys.question_types import TYPES
 
@@ -41,7 +42,7 @@ def holds(condition: Condition | None, answer: Any) -> bool:
             return answer in condition.value
         case "contains":
             if isinstance(answer, str):
-                return str(condition.value).casefold() in answer.casefold()
+                return fold(str(condition.value)) in fold(answer)
             return condition.value in answer
         case "eq" | "ne" | "lt" | "lte" | "gt" | "gte":
             return _COMPARE[condition.op](answer, condition.value)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation
@@ -191,14 +192,11 @@ def resolve(
         before: the ticket they are for, None for a new one.
         pointer: the place of the values in the body.
 
-    Raises Invalid naming everything that the project does not have.
+    Raises Invalid naming everything that the project does not have, and a user who is a viewer.
     """
     resolved = dict(values)
     contact, problems = _customer(reader, project, before, values)
-    for name, find in _assignees(reader, project):
-        assignee = values.get(name)
-        if assignee is not None and find(assignee) is None:
-            problems.append(_unknown(name, "user" if name == "processing_user" else "team"))
+    problems += _assignee_problems(reader, project, before, values)
     if problems:
         raise Invalid(
             *(Problem(pointer + problem.pointer, problem.code, problem.message) for problem in problems)
@@ -208,9 +206,18 @@ def resolve(
     return resolved
 
 
-def _assignees(reader: TicketLooks, project: Project) -> Iterator[tuple[str, Callable[[str], str | None]]]:
-    yield "processing_user", lambda user_id: reader.member_name(project.organisation, user_id)
-    yield "processing_team", lambda team_id: reader.team_name(project.rowid, team_id)
+def _assignee_problems(
+    reader: TicketLooks, project: Project, before: Ticket | None, values: Values
+) -> Iterator[Problem]:
+    """Yield the problems with the user and the team that `values` give the ticket to. Who has it already may keep it."""
+    user, team = values.get("processing_user"), values.get("processing_team")
+    if user is not None and (before is None or before.processing_user != user):
+        pointer = f"/{PUBLIC_NAMES['processing_user']}"
+        _, problem = user_to_assign(reader, project.organisation, user, pointer)
+        if problem is not None:
+            yield problem
+    if team is not None and reader.team_name(project.rowid, team) is None:
+        yield _unknown("processing_team", "team")
 
 
 def _customer(

@@ -85,9 +85,9 @@ class TicketService(Struct, frozen=True):
         """Change the ticket to these values; return it."""
         return await _again(lambda: self._change(ticket_id, values, at))
 
-    async def delete(self, ticket_id: str, at: int) -> Ticket:
-        """Remove the ticket for good; return it as it was."""
-        return await _again(lambda: self._delete(ticket_id, at))
+    async def delete(self, ticket_id: str, at: int, wrapper: Wrapper[Ticket] | None = None) -> Ticket:
+        """Remove the ticket for good; return it as it was. `wrapper` is what else its commit does."""
+        return await _again(lambda: self._delete(ticket_id, at, wrapper))
 
     async def _change(self, ticket_id: str, values: Values, at: int) -> Ticket:
         before = await self.store.read(Inline(lambda reader: self._changeable(reader, ticket_id, values)))
@@ -103,12 +103,13 @@ class TicketService(Struct, frozen=True):
         job = self._changing(ticket_id, values, at, linked, self.seen)
         return await self._together(target or linked or "", ticket_id, target is not None, job)
 
-    async def _delete(self, ticket_id: str, at: int) -> Ticket:
+    async def _delete(self, ticket_id: str, at: int, wrapper: Wrapper[Ticket] | None) -> Ticket:
         ticket = await self.store.read(Inline(lambda reader: find_ticket(reader, self.project, ticket_id)))
         linked = ticket.conversation_id
+        job = wrapped(self._removal(ticket_id, at, linked), wrapper)
         if linked is None:
-            return await self.store.write(self._removal(ticket_id, at, linked))
-        return await self._together(linked, ticket_id, False, self._removal(ticket_id, at, linked))
+            return await self.store.write(job)
+        return await self._together(linked, ticket_id, False, job)
 
     def _changeable(self, reader: TicketLooks, ticket_id: str, values: Values) -> Ticket:
         """Return the ticket as it is. Raises what speaks against the link that `values` give it."""

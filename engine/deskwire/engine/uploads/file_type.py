@@ -7,6 +7,8 @@ from typing import Final
 
 import filetype
 
+from deskwire.engine.uploads.mpeg_audio import begins_with_frames
+
 HEAD: Final = 8_192
 """The bytes that are looked at; the signature of every known type lies within them."""
 
@@ -21,6 +23,9 @@ _ALIASES: Final = {
 }
 """The registered or better known names of types, by the library's names."""
 
+_LONG_WAVE: Final = (b"RF64", b"BW64")
+"""First bytes of a WAV file with lengths of 64 bits, as recorders write them."""
+
 _CONTROL: Final = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
 
 
@@ -33,6 +38,10 @@ def sniff(head: bytes) -> str:
     if match is not None:
         name: str = match.mime
         return _ALIASES.get(name, name)
+    if head[:4] in _LONG_WAVE and head[8:12] == b"WAVE":
+        return "audio/wav"
+    if begins_with_frames(head):  # the library knows the commonest of their first bytes alone
+        return "audio/mpeg"
     return TEXT if head and _is_text(head[:HEAD]) else UNKNOWN
 
 

@@ -37,6 +37,9 @@ class UploadReader(Protocol):
     def upload(self, project: int | None, upload_id: str) -> Upload | None:
         """Return the upload, None if the project, or with None any project, has none with this id."""
 
+    def is_attached(self, upload_id: str) -> bool:
+        """True if a message refers to the upload with this id."""
+
     def uploads_size(self, project: int) -> int:
         """Return the bytes that the project's uploads take, each content counted once."""
 

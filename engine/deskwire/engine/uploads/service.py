@@ -28,6 +28,7 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.fair_share import Shares
 from deskwire.engine.core.store import Store
+from deskwire.engine.core.wrapper import Wrapper, wrapped
 from deskwire.engine.uploads.file_type import HEAD, sniff
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, UploadReader, UploadTransaction
@@ -154,12 +155,21 @@ class UploadService:
         job = around(lambda tx: tx.insert_upload(upload, quota), upload)
         await self._shelf.keep(Content(upload.project, upload.sha256), draft, job)
 
-    async def remove(self, project: Project, upload_id: str) -> Upload:
+    async def remove(
+        self, project: Project, upload_id: str, wrapper: Wrapper[Upload] | None = None
+    ) -> Upload:
         """Remove an upload that no message refers to; return what it was. Its file goes right after the commit.
+
+        Args:
+            wrapper: adds to the commit.
 
         Raises NotFound, and Conflict (`upload_attached`) if a message has it.
         """
-        upload = await self._store.write(lambda tx: _remove(tx, project.rowid, upload_id))
+
+        def remove(tx: UploadTransaction) -> Upload:
+            return _remove(tx, project.rowid, upload_id)
+
+        upload = await self._store.write(wrapped(remove, wrapper))
         self.wake_nowait()
         return upload
 

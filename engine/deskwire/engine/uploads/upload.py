@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -16,6 +17,12 @@ _SUFFIX_MAX: Final = 20
 _REPLACED: Final = str.maketrans(dict.fromkeys('"*:<>?|', "_"))
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
 """The categories of characters that show nothing, or turn the order of others around."""
+_JOINERS: Final = "\u200c\u200d"
+"""What joins emoji to one, and letters of Persian and Indic scripts or keeps them apart: it is part of how a name is written."""
+_STRAY_JOINER: Final = re.compile(
+    f"(?:^|(?<=[\\s.{_JOINERS}]))[{_JOINERS}]+|[{_JOINERS}]+(?=[\\s.{_JOINERS}]|$)|(?<=[ -~])[{_JOINERS}]+(?=[ -~])"
+)
+"""A joiner that joins nothing: at an end, or between characters of ASCII, where two names that look alike would differ."""
 
 
 class Upload(Struct, frozen=True):
@@ -68,11 +75,12 @@ def clean_name(filename: str) -> str:
     """
     last = filename.replace("\\", "/").rpartition("/")[2]
     seen = "".join(" " if each.isspace() else each for each in unicodedata.normalize("NFC", last))
-    kept = "".join(each for each in seen if unicodedata.category(each) not in _UNSEEN)
+    kept = "".join(each for each in seen if each in _JOINERS or unicodedata.category(each) not in _UNSEEN)
+    kept = _STRAY_JOINER.sub("", kept)
     name = " ".join(kept.translate(_REPLACED).split()).strip(". ")
     if len(name) > NAME_MAX:
         stem, dot, suffix = name.rpartition(".")
         name = (
             f"{stem[: NAME_MAX - len(suffix) - 1]}.{suffix}" if dot and len(suffix) <= _SUFFIX_MAX else name
         )
-    return name[:NAME_MAX].strip(". ") or "file"
+    return name[:NAME_MAX].strip(f". {_JOINERS}") or "file"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from io import BytesIO
 from typing import Final
 
-from tinytag import TinyTag, TinyTagException
-
 from deskwire.engine.core.errors import Invalid, Problem
+from deskwire.engine.uploads.mpeg_audio import mpeg_seconds
 from deskwire.engine.uploads.upload import Upload
+from deskwire.engine.voice.wave import wave_seconds
 
 FORMATS: Final[Mapping[str, str]] = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 """Media types, with their names on the wire: OpenAI's `input_audio` takes these two."""
@@ -30,19 +29,13 @@ def format_of(upload: Upload, limit: int) -> str:
 
 
 def check_length(content: bytes, form: str, limit_s: float) -> None:
-    """Check a recording. Raises Invalid if it can't be read, or lasts longer than `limit_s` seconds."""
-    seconds = _seconds(content, form)
+    """Check a recording by the sound that it holds, whatever its header says.
+
+    Raises Invalid if it can't be read, or lasts longer than `limit_s` seconds.
+    """
+    seconds = wave_seconds(content) if form == "wav" else mpeg_seconds(content)
     if seconds is None:
         raise Invalid(Problem(FIELD, "audio_unreadable", "The file can't be read as a recording."))
     if seconds > limit_s:
         message = f"The recording lasts {seconds:,.0f} s; at most {limit_s:g} s are taken."
         raise Invalid(Problem(FIELD, "audio_too_long", message))
-
-
-def _seconds(content: bytes, form: str) -> float | None:
-    """Return how long it lasts; None if it is no recording, or an empty one."""
-    try:
-        tag = TinyTag.get(f"recording.{form}", file_obj=BytesIO(content), tags=False)
-    except (TinyTagException, ValueError, ArithmeticError, LookupError):
-        return None
-    return tag.duration or None

@@ -25,6 +25,8 @@ class Delivery(Struct, frozen=True):
         planned_from: time from which its attempts are planned (ms), None before the first one has ended.
         failing_since: time at which its first attempt had failed (ms), None if none has.
         redelivery: whether it repeats another one.
+        refusals: number of responses with `Retry-After` in a row that concern it, as far as is known: 1 after the first one, 2
+            once another conversation's delivery has succeeded in between, 3 once it has failed by itself.
     """
 
     position: int
@@ -39,6 +41,7 @@ class Delivery(Struct, frozen=True):
     planned_from: int | None = None
     failing_since: int | None = None
     redelivery: bool = False
+    refusals: int = 0
 
 
 def with_event(delivery: Delivery, events: Mapping[int, StoredEvent]) -> Delivery:

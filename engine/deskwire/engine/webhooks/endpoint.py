@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import CONFIDENTIAL
+from deskwire.engine.events.types import CONFIDENTIAL, REGISTRY, matches
 from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
 
@@ -22,6 +22,9 @@ CatchUp = Literal["automatic", "off"]
 
 NOT_ASKED: Final = "the endpoint does not ask for internal events any more"
 """The reason for which one is not sent what was made for it before."""
+
+NOT_LISTED: Final = "the endpoint belongs to a machine credential and does not list this type any more"
+"""The reason for which an endpoint of a machine is not sent what was made for it when it had other types."""
 
 DISABLED: Final = "the endpoint is disabled"
 """The begin of the reason for which nothing is sent to one."""
@@ -39,6 +42,7 @@ class Endpoint(Struct, frozen=True):
         held_upto: position up to which its circuit had held deliveries that are not all sent yet.
         catch_up: whether missed deliveries are sent once more after an outage by themselves.
         internal: whether it asks for what agents write for agents, see `Kind.confidential`.
+        credential: id of the machine credential that it belongs to and ends with; None if it is a person's, a key's or the operator's.
         old_secret: the secret before, which signs, too, until `old_secret_until` (ms).
     """
 
@@ -62,6 +66,7 @@ class Endpoint(Struct, frozen=True):
     old_secret: bytes | None = None
     old_secret_until: int | None = None
     internal: bool = False
+    credential: str | None = None
     circuit: Circuit = CLOSED
 
     def with_secret(self, sealed: bytes, tail: str, at: int) -> Endpoint:
@@ -78,7 +83,36 @@ class Endpoint(Struct, frozen=True):
 
 def may_have(endpoint: Endpoint, event_type: str) -> bool:
     """Tell whether the endpoint is one that events of this type may be sent to."""
-    return endpoint.internal or event_type not in CONFIDENTIAL
+    return withheld_reason(endpoint, event_type) is None
+
+
+def withheld_reason(endpoint: Endpoint, event_type: str) -> str | None:
+    """Return why an event of this type, delivered to the endpoint earlier, is not sent to it now; None if it is."""
+    if event_type in CONFIDENTIAL and not endpoint.internal:
+        return NOT_ASKED
+    if endpoint.credential is None or matches(endpoint.events, event_type):
+        return None
+    # What a machine may read is checked against the list alone, so nothing else may be sent in its name.
+    return None if REGISTRY[event_type].directed else NOT_LISTED
+
+
+LOST_MS: Final = 24 * 3_600_000
+"""Age up to which a dropped delivery that was not made good counts against its endpoint."""
+
+
+def is_healthy(endpoint: Endpoint, now: int, dropped: int) -> bool:
+    """Return whether an endpoint gets everything: it is enabled, its last attempt succeeded, and nothing is lost.
+
+    Args:
+        dropped: its deliveries of the last 24 hours that were dropped and not made good.
+    """
+    circuit = endpoint.circuit
+    return (
+        endpoint.status == "enabled"
+        and circuit.state(now) == "closed"
+        and circuit.failing_since is None
+        and not dropped
+    )
 
 
 def disabled_reason(status_reason: str | None) -> str:
@@ -116,6 +150,7 @@ def endpoint_view(
         "pausedUntil": iso_or_none(circuit.paused_until if circuit.paused(now) else None),
         "catchUp": endpoint.catch_up,
         "internal": endpoint.internal,
+        "credentialId": endpoint.credential,
         "held": _counted(waiting.held, waiting.held_since),
         "missed": _counted(waiting.missed, waiting.missed_since),
     }

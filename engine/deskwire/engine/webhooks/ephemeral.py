@@ -44,7 +44,13 @@ class EphemeralDelivery(Struct, frozen=True):
     attempts: int = 0
     planned_from: int | None = None
     failing_since: int | None = None
+    refusals: int = 0
     previous: None = None  # typing has no sequence (contract 2.10)
+
+    @property
+    def ordering_key(self) -> int:
+        """The conversation."""
+        return self.event.conversation
 
 
 class EphemeralQueue:
@@ -188,9 +194,10 @@ class EphemeralWorker(Sender):
         attempt, follows = made
         counters = self._context.counters
         counters.typing_attempts += 1
-        counters.typing_paused_attempts += attempt.wait_ms is not None
-        counters.typing_failed_attempts += attempt.error is not None and attempt.wait_ms is None
-        return follows
+        paused = attempt.wait_ms is not None
+        counters.typing_paused_attempts += paused
+        counters.typing_failed_attempts += attempt.error is not None and not paused
+        return Ended("skipped") if paused else follows  # typing waits for nothing
 
     def _count_dropped(self, fitted: bool) -> None:
         self._context.counters.typing_dropped += not fitted

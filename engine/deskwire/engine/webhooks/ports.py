@@ -46,6 +46,9 @@ class DeliveryReader(Protocol):
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
         """Return the webhook endpoints of one project or of all, oldest first, without removed ones."""
 
+    def secret_id(self) -> str | None:
+        """Return the id of the secret that the database belongs to; None until a start has stored it."""
+
     def unserved_endpoints(self) -> Sequence[int]:
         """Return the endpoints that are disabled, or removed with deliveries left."""
 
@@ -57,10 +60,12 @@ class DeliveryReader(Protocol):
         *,
         upto: int | None = None,
         redeliveries: bool | None = None,
+        other_than: int | None = None,
     ) -> Sequence[Delivery]:
         """Return pending deliveries at positions larger than `after` and up to `upto`, in that order.
 
         Args:
+            other_than: the ordering key of those that are left out.
             redeliveries: True for those alone that repeat another one, False for those that do not, None for both.
         """
 
@@ -89,6 +94,9 @@ class DeliveryReader(Protocol):
 
     def outstanding(self, endpoint: int, bound: int) -> int:
         """Return the number of the endpoint's deliveries that still have to be made, counted up to a bound."""
+
+    def dropped_since(self, project: int, endpoint: int, since: int, bound: int) -> int:
+        """Count the endpoint's deliveries from this time (ms) on that were dropped and not repeated, up to a bound."""
 
     def delivery_records(
         self, project: int, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
@@ -209,8 +217,11 @@ class DeliveryTransaction(DeliveryReader, Protocol):
     def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
         """End up to `limit` pending deliveries from before this time (ms) as skipped; return their number."""
 
-    def catch_up(self, endpoint: int, after: str, at: int, limit: int) -> int:
+    def catch_up(self, endpoint: int, after: str, at: int, limit: int, *, beyond: int = 0) -> int:
         """Repeat up to `limit` missed deliveries of events behind this event id, oldest first; return their number.
+
+        Args:
+            beyond: position of the event after which to begin.
 
         Those of older events, and of events that are not stored any more, stop counting as missed.
         """
@@ -254,6 +265,9 @@ class DeliveryTransaction(DeliveryReader, Protocol):
 
     def forget_held(self, endpoint: int) -> None:
         """Store that all deliveries that a circuit had held are sent."""
+
+    def set_secret_id(self, secret_id: str) -> None:
+        """Store the id of the secret that the installation has from now on."""
 
     def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
         """Store the endpoints' sealed secrets as `renewed` makes them; return the number of changed ones."""

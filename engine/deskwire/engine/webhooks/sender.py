@@ -21,7 +21,7 @@ from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.client import Postable, Withheld
 from deskwire.engine.webhooks.http.pool import KEEPALIVE_S
 from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
-from deskwire.engine.webhooks.retry.schedule import AttemptPlan, Ended, Retry
+from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Sent
 from deskwire.engine.webhooks.signature import SigningSecrets
 
 log: Final = structlog.get_logger(__name__)
@@ -30,7 +30,7 @@ _CLOSE_S: Final = 1.0
 """Bound for closing connections at the end; it needs no network, so this is only for bugs."""
 
 
-class Sendable(Postable, AttemptPlan, Protocol):
+class Sendable(Postable, Sent, Protocol):
     """A delivery that can be sent: a row or one in memory alone."""
 
 
@@ -96,7 +96,12 @@ class Sender(ABC):
                 await self._client.aclose()
 
     async def _attempt(
-        self, as_it_is: Callable[[], Sendable], erased: Callable[[], bool], *, probe: bool
+        self,
+        as_it_is: Callable[[], Sendable],
+        erased: Callable[[], bool],
+        *,
+        probe: bool,
+        quiet_pause_ms: int | None = None,
     ) -> tuple[Attempt, Retry | Ended] | None:
         """Make a delivery's next attempt, and return it with what follows; None if it was erased before a byte was sent.
 
@@ -104,6 +109,7 @@ class Sender(ABC):
             as_it_is: returns the delivery: another object once its event was rewritten.
             erased: tells whether the delivery's conversation is erased by now.
             probe: whether `Breaker.begin` said that it is the probe.
+            quiet_pause_ms: see `verdict`.
         """
         cluster, delivery = self._context.cluster, as_it_is()
 
@@ -133,6 +139,7 @@ class Sender(ABC):
             fraction=self._context.rng.random(),
             succeeded_at=succeeded_at,
             probe=probe,
+            quiet_pause_ms=quiet_pause_ms,
         )
         return attempt, follows
 

@@ -23,7 +23,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.endpoint import NOT_ASKED, Endpoint, may_have
+from deskwire.engine.webhooks.endpoint import Endpoint, may_have, withheld_reason
 from deskwire.engine.webhooks.queue.outage import Outage
 from deskwire.engine.webhooks.queue.slots import AttemptSlots
 from deskwire.engine.webhooks.recorder import Recorder, Result
@@ -218,6 +218,9 @@ class EndpointWorker(Sender):
                 self._outbox.give_up_batch(batch, now)
         elif self._outage.over:
             await self._guarded(self._outage.end(self.endpoint))
+        elif (probe_at := self._outage.quiet_probe_at(self.endpoint, now)) is not None and probe_at <= now:
+            await self._guarded(self._outage.make_quiet_probe(self.endpoint))
+            self._wakeup.set()
 
     async def _begin_probe(self, now: int) -> None:
         delivery = await self._outage.next_probe(self.endpoint, now)
@@ -259,6 +262,8 @@ class EndpointWorker(Sender):
             opens_at = self.breaker.opens_at(now)
             return _NEVER if opens_at is None else (opens_at - now) / 1000
         due, backlog_at = self._outbox.next_due(), self._outbox.backlog.next_at()
+        probe_at = self._outage.quiet_probe_at(self.endpoint, now)
+        due = min((each for each in (due, probe_at) if each is not None), default=None)
         due_s = min(_NEVER if due is None else (due - now) / 1000, (backlog_at or _NEVER) - at)
         if self._slots.free or due_s == _NEVER:
             return due_s
@@ -300,35 +305,43 @@ class EndpointWorker(Sender):
         if probe:
             self._probe = None
         outbox, position = self._outbox, delivery.position
+        quiet = position == self._outage.quiet_probe and not probe
         made = await self._attempt(
-            partial(outbox.as_it_is, position), partial(self._withheld, delivery), probe=probe
+            partial(outbox.as_it_is, position),
+            partial(self._withheld, delivery),
+            probe=probe,
+            quiet_pause_ms=self._outage.quiet_pause_ms if quiet else None,
         )
         if made is None:  # of what is erased the row is gone, so nothing is stored
-            reason = None if may_have(self.endpoint, delivery.event.type) else NOT_ASKED
+            reason = withheld_reason(self.endpoint, delivery.event.type)
             return Result(delivery, None, Ended("skipped", reason), self._context.clock())
         attempt, follows = made
+        if quiet:
+            self._outage.quiet_probe_ended(well=attempt.error is None)
         outbox.backlog.answered(position, trio.current_time(), well=attempt.error is None)
         if outbox.as_it_is(position).event is not delivery.event:
             attempt = replace(attempt, answer=b"")  # it may quote what was redacted meanwhile
         follows = self._outage.judged(follows, self.endpoint)
         if self._outbox.backlog.missed:
             self._wakeup.set()
-        self._count(attempt)
+        self._count(
+            attempt, paused=attempt.wait_ms is not None and isinstance(follows, Retry) and follows.repeats
+        )
         return Result(delivery, attempt, follows, attempt.at + attempt.latency_ms)
 
     def _withheld(self, delivery: Delivery) -> bool:
         """Tell whether it is erased by now, or the endpoint is one by now that must not have it."""
         return self._outbox.is_erased(delivery.position) or not may_have(self.endpoint, delivery.event.type)
 
-    def _count(self, attempt: Attempt) -> None:
+    def _count(self, attempt: Attempt, *, paused: bool) -> None:
         counters = self._context.counters
         counters.attempts += 1
-        counters.paused_attempts += attempt.wait_ms is not None
-        counters.failed_attempts += attempt.error is not None and attempt.wait_ms is None
+        counters.paused_attempts += paused
+        counters.failed_attempts += attempt.error is not None and not paused
         counters.attempt_s.observe(attempt.latency_ms / 1000)
 
     def _hand_in(self, result: Result) -> None:
-        if not (isinstance(result.verdict, Retry) and result.verdict.repeats):
+        if not _holds_up(result.verdict):
             self._outbox.attempt_ended(result.delivery)
         self._recorder.add(result)
 
@@ -360,7 +373,7 @@ class EndpointWorker(Sender):
         self._outbox.heed_clock(now)
         set_back = max(0, result.at - now)  # the clock, while the result was being recorded
         planned = replace(planned, due_at=planned.due_at - set_back)
-        if planned.attempts == result.delivery.attempts:
+        if _holds_up(result.verdict):
             self._outbox.repeat(planned, now)
         else:
             self._outbox.retry(planned, now)
@@ -369,3 +382,8 @@ class EndpointWorker(Sender):
         self._outage.circuit_changed(self.endpoint, before, after)
         self._recorder.wake()
         self._wakeup.set()
+
+
+def _holds_up(verdict: Retry | Ended) -> bool:
+    """Return whether the conversation goes on waiting for the delivery."""
+    return isinstance(verdict, Retry) and verdict.holds_up

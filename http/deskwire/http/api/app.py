@@ -20,7 +20,9 @@ from deskwire.http.resources import (
     workflows,
 )
 from deskwire.http.resources.accounts import (
+    access_tokens,
     audit,
+    audit_push,
     credentials,
     members,
     organisations,
@@ -37,7 +39,14 @@ from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.contacts import lists as contact_lists
-from deskwire.http.resources.conversations import backend_messages, dashboard, own, s2s
+from deskwire.http.resources.conversations import (
+    backend_messages,
+    dashboard,
+    drafts,
+    held_messages,
+    own,
+    s2s,
+)
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
@@ -83,6 +92,8 @@ _MODULES: Final = (
     agents,
     dashboard,
     own,
+    drafts,
+    held_messages,
     conversation_deliveries,
     workflows,
     workflow_runs,
@@ -103,12 +114,14 @@ _MODULES: Final = (
     sessions,
     users,
     own_sessions,
+    access_tokens,
     organisations,
     members,
     projects,
     project_health,
     credentials,
     audit,
+    audit_push,
     health,
     metrics,
     description,

@@ -91,15 +91,17 @@ async def admit(services: Services, access: Access, request: Asking) -> Caller:
         if at - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
             await _note_use(services, key, at)
         return Caller(project=key.project, key=key, credential=f"key {key.rowid}", authorizes_as=key.id)
-    return await _user(services, access, request, await services.verifier.identity(credential))
+    identity = await services.verifier.identity(credential)
+    await services.ended_tokens.check(identity, at)
+    return await _user(services, access, request, identity)
 
 
 def require_permission(access: Access, caller: Caller) -> None:
-    """Raise Forbidden if the caller's role or credential lacks the route's permission, or a machine is none for the route."""
+    """Raise Forbidden if the caller lacks a permission of the route, or is a machine where only people are callers."""
     if caller.machine is not None and not access.machines:
         raise server_key_required() if access.kind == "server_key" else PersonRequired
     if access.permission is not None:
-        caller.require(access.permission)
+        caller.require(*access.permissions)
 
 
 async def _machine(services: Services, access: Access, request: Asking, secret: str) -> Caller:
@@ -141,7 +143,7 @@ async def _user(
             where = "header or parameter" if access.by_parameter else "header"
             raise BadRequest(f"This call needs the {where} `project`.", code="missing_project")
         found = _caller(reader, access, user, named, request.path)
-        return found if session is None else replace(found, session=session)
+        return replace(found, session=session, token=None if session is not None else identity)
 
     return await services.store.read(Inline(caller))
 

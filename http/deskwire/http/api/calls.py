@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from msgspec import Struct, field
 from werkzeug.http import parse_etags
 
+from deskwire.engine.accounts.credentials import Identity
 from deskwire.engine.accounts.machines import EVERY_PERMISSION, Machine
 from deskwire.engine.accounts.people import PERMISSIONS, Organisation, Project, Role, ServerKey, User
 from deskwire.engine.accounts.sessions import Session
@@ -18,9 +19,10 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
 from deskwire.engine.idempotency.once import Keeping, Once
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Store, Transaction
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.machines import WhileGood
 from deskwire.http.api.services import Services
 
 T = TypeVar("T")
@@ -134,6 +136,17 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return replace(self, services=self.services.signed(by))
 
     @property
+    def while_good(self) -> Store:
+        """The store for reading what is sent piece by piece: it refuses to go on when a machine credential has ended.
+
+        Its reads raise Unauthenticated, and Forbidden if the credential has lost a permission that it had at first.
+        """
+        machine, services = self.access.machine, self.services
+        if machine is None:
+            return services.store
+        return WhileGood(services.store, self.access.authorizes_as, machine.permissions, services.clock)
+
+    @property
     def project(self) -> Project:
         """The project of the credential or the `project` header."""
         assert self.access.project is not None, "the route's access has no project"
@@ -170,6 +183,7 @@ class Caller(Struct, frozen=True):
         credential: what the caller is known by, a server key or a user with a project; the same for each call.
         session: the browser's session that stands for the user; None if an access token does. Its id is what a commit
             tells when it ends (`SessionCommit`), for what lasts longer than a call.
+        token: the access token that stands for the user, of which the same holds.
     """
 
     project: Project | None = None
@@ -182,6 +196,7 @@ class Caller(Struct, frozen=True):
     session: Session | None = None
     machine: Machine | None = None
     authorizes_as: str = ""
+    token: Identity | None = None
 
     @property
     def actor(self) -> Actor:
@@ -193,16 +208,25 @@ class Caller(Struct, frozen=True):
         return ANONYMOUS if self.user is None else Actor("user", self.user.id)
 
     @property
+    def known_by(self) -> str | None:
+        """The id of the session or access token that stands for the user; a commit tells when it ends."""
+        if self.session is not None:
+            return self.session.id
+        return None if self.token is None else self.token.token
+
+    @property
     def permissions(self) -> frozenset[str]:
         """The permissions of the caller in the project or organisation; a server key has every one."""
         if self.machine is not None:
             return self.machine.permissions
         return EVERY_PERMISSION if self.user is None else PERMISSIONS[self.role or "viewer"]
 
-    def require(self, permission: str) -> None:
-        """Raise Forbidden if the caller lacks this permission."""
-        if permission not in self.permissions:
-            raise Forbidden(f"This needs the permission {permission}.")
+    def require(self, *permissions: str) -> None:
+        """Raise Forbidden naming each of these permissions that the caller lacks."""
+        lacking = [each for each in permissions if each not in self.permissions]
+        if lacking:
+            noun = "permission" if len(lacking) == 1 else "permissions"
+            raise Forbidden(f"This needs the {noun} {', '.join(lacking)}.")
 
     def require_person(self, what: str) -> None:
         """Raise PersonRequired for a machine, if `what` was asked for."""

@@ -14,6 +14,7 @@ from deskwire.engine.core.errors import (
     AnswerErased,
     BadRequest,
     DomainError,
+    Forbidden,
     IdempotencyMismatch,
     Problem,
 )
@@ -69,8 +70,8 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
         try:
             try:
                 answer = await route.handler(replace(call, once=once))
-            except (AlreadyAnswered, AnswerErased, IdempotencyMismatch):
-                raise
+            except (AlreadyAnswered, AnswerErased, IdempotencyMismatch, Forbidden):
+                raise  # a caller that has lost a right is not shown what it was answered while it had it
             except DomainError:
                 if once.fingerprints:
                     await _look(call, once)

@@ -6,18 +6,55 @@ forgotten before that commit is answered. What ends by the clock is found out wi
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 
-from deskwire.engine.accounts.machines import Machine, check_good, hash_secret, machine_shown
+from deskwire.engine.accounts.machines import (
+    Machine,
+    check_good,
+    check_still_good,
+    hash_secret,
+    machine_shown,
+)
 from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Store
+from deskwire.engine.ports import Reader, Store, Transaction
+
+T = TypeVar("T")
 
 _KEPT_MAX: Final = 1_000
 """Credentials that are remembered; with more of them in use at once each is looked up now and then."""
+
+
+class WhileGood(Struct, frozen=True):
+    """A store whose reads are refused once a machine credential has ended, or has lost one of these permissions."""
+
+    store: Store
+    name: str
+    permissions: frozenset[str]
+    clock: Clock
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return await self.store.write(job)
+
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `Store.submit`."""
+        self.store.submit(job, ended)
+
+    async def read(self, query: Callable[[Reader], T]) -> T:
+        """See `Store.read`."""
+        now = self.clock()
+
+        def checked(reader: Reader) -> T:
+            check_still_good(reader, self.name, self.permissions, now)
+            return query(reader)
+
+        return await self.store.read(Inline(checked) if isinstance(query, Inline) else checked)
 
 
 class Machines(Struct):
@@ -39,6 +76,15 @@ class Machines(Struct):
                 known.clear()
             known[hashed] = found
         return found, check_good(found, hashed, now)
+
+    async def check(self, name: str, permissions: Iterable[str], now: int) -> None:
+        """Raise Unauthenticated or Forbidden if a call that has gone on for a while may not go on.
+
+        Args:
+            name: the one that `authenticate` has returned.
+            permissions: those that the call needs.
+        """
+        await self.store.read(Inline(lambda reader: check_still_good(reader, name, permissions, now)))
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
         """Forget what commits change from now on."""

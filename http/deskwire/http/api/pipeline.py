@@ -18,6 +18,7 @@ from deskwire.engine.core.errors import (
     BadRequest,
     Conflict,
     DomainError,
+    Forbidden,
     Invalid,
     NotFound,
     Problem,
@@ -47,13 +48,15 @@ from deskwire.http.api.calls import (
 from deskwire.http.api.idempotency import REPLAYED, answered, key_of
 from deskwire.http.api.input.client_address import client_address
 from deskwire.http.api.input.decoding import decoded
-from deskwire.http.api.input.headers import Fields, single
+from deskwire.http.api.input.headers import Fields, foreign_charset, single
 from deskwire.http.api.input.partial import refusal_with_all, what_fits
 from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_body, parse_query
+from deskwire.http.api.output.concealing import concealed
 from deskwire.http.api.output.lines import line_of
 from deskwire.http.api.output.packing import LEAST, PACKED, VARY, packed, takes_gzip
 from deskwire.http.api.problems import PROBLEM, problem, refusal
 from deskwire.http.api.rate_limits import refusal_of
+from deskwire.http.api.refused_calls import note_refused
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
 from deskwire.http.server.connections import Place
@@ -65,12 +68,19 @@ _NOT_COUNTED: Final = ("missing_credential", "invalid_login", "session_ended", "
 """The refusals of calls that show no credential; of passwords, which are counted by the account, too; and of sessions that
 have ended, as those of all browsers of an office do overnight."""
 
+_NOT_RECORDED: Final = (*_NOT_COUNTED, "bad_credential", "token_expired", "link_expired")
+"""The same in the audit trail, which has no calls that show nothing, and none that were good until a moment ago."""
+
 REFUSED_S: Final = 0.1
 """The seconds that a stranger waits for the refusal of a body, and who has its share for that of more.
 
 Whoever sends nothing but such requests, and waits for their answers, sends few.
 """
 
+_TEXTS: Final = frozenset({JSON, "application/x-ndjson", "application/x-www-form-urlencoded"})
+"""The types of bodies that are read as text."""
+_CHARSET_MAX: Final = 40
+"""Characters of a charset that a refusal repeats."""
 _PARAMETERS_MAX: Final = 100
 """Parameters of a query that are read at all; no call has a tenth of them."""
 
@@ -139,6 +149,7 @@ async def handle(services: Services, request: Request) -> tuple[Response, Quota 
         if exchange.can_be_packed(response):
             response = await exchange.packed(response)
     except DomainError as error:
+        exchange.note_refusal(error)
         if isinstance(error, Unauthenticated) and error.reason not in _NOT_COUNTED:
             error = services.rate_limits.note_failure(exchange.client) or error
         if exchange.can_wait(error):
@@ -193,7 +204,17 @@ def note(
 class _Exchange:
     """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `handle`."""
 
-    __slots__ = ("_read_by_user", "_request", "_services", "_stranger", "_taken", "_who", "client", "quota")
+    __slots__ = (
+        "_caller",
+        "_read_by_user",
+        "_request",
+        "_services",
+        "_stranger",
+        "_taken",
+        "_who",
+        "client",
+        "quota",
+    )
 
     def __init__(self, services: Services, request: Request) -> None:
         self._services = services
@@ -201,9 +222,17 @@ class _Exchange:
         forwarded_for = request.headers.getlist("x-forwarded-for")
         self.client = client_address(request.peer, forwarded_for, services.trusted_proxies)
         self.quota: Quota | None = None
+        self._caller: Caller | None = None
         self._who: Hashable = None
         self._stranger = self._read_by_user = False
         self._taken = 0  # of the room for bodies
+
+    def note_refusal(self, error: DomainError) -> None:
+        """Count the refusal of a credential, or of what it may not do, in the audit trail."""
+        if isinstance(error, Forbidden | Unauthenticated) and error.reason not in _NOT_RECORDED:
+            request, services = self._request, self._services
+            if "sign_in.failed" not in request.route.records:  # those have records of their own
+                note_refused(services, self._caller, error, request.route, self.client, request.id)
 
     def can_wait(self, error: DomainError) -> bool:
         """Tell whether the refusal can wait, as nobody else should have to do with how often there is one; see `REFUSED_S`."""
@@ -240,6 +269,7 @@ class _Exchange:
         TENANT.set(tenant)
         query = parse_query(route.query, request.arguments())
         key = key_of(route, request.headers)
+        self._check_charset()
         try:
             raw = await self._read()
             if raw and route.json_only:
@@ -259,7 +289,8 @@ class _Exchange:
             load.begin(self._who)
             try:
                 answer = answered(route, call, key)
-                return await (self._relied_on(answer) if route.outdates else answer)
+                known = await (self._relied_on(answer) if route.outdates else answer)
+                return known if caller.machine is None else self._guarded(known, caller)
             finally:
                 load.end(self._who)
         except Invalid as refused:
@@ -272,6 +303,30 @@ class _Exchange:
             tenant.waiting = False
             if self._taken:
                 load.leave(self._who, self._taken, stranger=self._stranger)
+
+    def _guarded(self, answer: Answer, caller: Caller) -> Answer:
+        """Return the answer without what a machine may not see; one that is streamed ends when the credential does."""
+        if isinstance(answer, Streamed):
+            return replace(answer, pieces=self._until_refused(answer.pieces))
+        return concealed(answer, caller.permissions)
+
+    async def _until_refused(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the pieces; if the caller loses its right in between, end the connection, so that the rest is seen to be missing."""
+        try:
+            async for piece in pieces:
+                yield piece
+        except (Forbidden, Unauthenticated) as ended:
+            log.info("http.cut_off", request_id=self._request.id, reason=ended.reason)
+            self._request.drop()
+
+    def _check_charset(self) -> None:
+        """Raise UnsupportedMediaType for a body of text in another encoding than UTF-8."""
+        route, content_type = self._request.route, self._request.headers.get("content-type")
+        if content_type is None or ";" not in content_type or (route.body is None and route.json_only):
+            return
+        charset = foreign_charset(content_type) if self._request.mimetype in _TEXTS else None
+        if charset is not None:
+            raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[:_CHARSET_MAX]}.")
 
     async def _relied_on(self, answer: Awaitable[Answer]) -> Answer:
         """Return the answer once no node remembers anything else; so, too, the refusal of what an earlier call has done."""
@@ -291,7 +346,7 @@ class _Exchange:
             place.asked_by(self.client)
         if access.kind == "metrics":
             quotas.check_address(self.client)
-        caller = await admit(self._services, access, request)
+        caller = self._caller = await admit(self._services, access, request)
         if place is not None and (owner := caller.project or caller.user) is not None:
             place.shown(owner.id)
         counted = request.route.quota

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import trio
@@ -27,6 +28,7 @@ class RateLimits(Struct, frozen=True):
         authorizations: of channels of the stream, by project. Who has thousands of channels asks for all of them at
             once, after each reconnect, and pusher-js takes a refusal for final.
         failures: of networks to authenticate.
+        members: that an organisation adds; each is an account, and may open streams of its own.
         clock: Trio's.
     """
 
@@ -34,11 +36,12 @@ class RateLimits(Struct, frozen=True):
     users: Buckets
     authorizations: Buckets
     failures: Sketch
+    members: Buckets
     clock: Callable[[], float] = trio.current_time
 
     def share(self, nodes: int) -> None:
         """Allow from now on what is the part of one of so many nodes."""
-        for each in (self.calls, self.users, self.authorizations, self.failures):
+        for each in (self.calls, self.users, self.authorizations, self.failures, self.members):
             each.share(nodes)
 
     def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
@@ -67,6 +70,26 @@ class RateLimits(Struct, frozen=True):
         network = party_of(address)
         left = None if network is None else self.failures.take(network, self.clock())
         return _failed_too_often(left) if left is not None and left.retry_after_s else None
+
+    @contextmanager
+    def adding_member(self, organisation: int) -> Iterator[None]:
+        """Count a member that is added within the context, unless that raises.
+
+        Entering it raises TooManyRequests (`too_many_members`) if the organisation has added too many.
+        """
+        left = self.members.take(organisation, self.clock())
+        if left is not None and left.retry_after_s:
+            raise TooManyRequests(
+                f"This organisation has added {left.limit} members within an hour, which is the most "
+                "(DESKWIRE_MEMBERS_PER_HOUR).",
+                code="too_many_members",
+                retry_after_s=left.retry_after_s,
+            )
+        try:
+            yield
+        except BaseException:  # nothing was added, whatever ended it
+            self.members.give_back(organisation)
+            raise
 
 
 def _failed_too_often(left: Quota) -> TooManyRequests:

@@ -42,6 +42,7 @@ _OUTDATING: Final = frozenset(
         "message.redacted",
         "project.changed",
         "project.deleted",
+        "token.ended",
         "webhook.changed",
         "webhook.deleted",
         "webhook.disabled",
@@ -70,8 +71,9 @@ class Access(Struct, frozen=True):
     The project may be named `by_parameter`, too, for clients that can't send headers of their own.
     `visitor`: that cookie, or nothing.
 
-    `machines`: whether a machine credential of the project is taken as well, if it has the permission. A server key needs
+    `machines`: whether a machine credential of the project is taken as well, if it has the permissions. A server key needs
     no permission.
+    `also`: permissions that are needed beside `permission`, because a call reaches what these are about (ADR 100).
     """
 
     kind: Literal[
@@ -88,6 +90,12 @@ class Access(Struct, frozen=True):
     permission: str | None = None
     by_parameter: bool = False
     machines: bool = False
+    also: tuple[str, ...] = ()
+
+    @property
+    def permissions(self) -> tuple[str, ...]:
+        """The permissions that are needed, `permission` first."""
+        return (*(() if self.permission is None else (self.permission,)), *self.also)
 
 
 OPEN: Final = Access("none")
@@ -102,19 +110,19 @@ def in_organisation(permission: str | None = None) -> Access:
     return Access("organisation", permission)
 
 
-def in_project(permission: str | None = None) -> Access:
+def in_project(permission: str | None = None, *also: str) -> Access:
     """Return the access of members of the organisation that owns the project in the path."""
-    return Access("project", permission, machines=True)
+    return Access("project", permission, machines=True, also=also)
 
 
-def dashboard(permission: str) -> Access:
-    """Return the access of a dashboard endpoint that needs this permission (decisions 3)."""
-    return Access("dashboard", permission, machines=True)
+def dashboard(permission: str, *also: str) -> Access:
+    """Return the access of a dashboard endpoint that needs these permissions (decisions 3)."""
+    return Access("dashboard", permission, machines=True, also=also)
 
 
-def s2s(permission: str | None) -> Access:
-    """Return the access of server keys, and of machine credentials with this permission; None for any of them."""
-    return Access("server_key", permission, machines=True)
+def s2s(permission: str | None, *also: str) -> Access:
+    """Return the access of server keys, and of machine credentials with these permissions; None for any of them."""
+    return Access("server_key", permission, machines=True, also=also)
 
 
 def personal(access: Access) -> Access:

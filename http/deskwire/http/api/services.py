@@ -13,7 +13,7 @@ from deskwire.engine.accounts.identity.throttle import Throttle
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.refusals import Refusals
+from deskwire.engine.audit.refusals import Refusals, RefusedCalls
 from deskwire.engine.audit.trail import By
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -34,6 +34,7 @@ from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.http.api.admission import Admission
+from deskwire.http.api.ended_tokens import EndedTokens
 from deskwire.http.api.input.client_address import Network
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once, Static
@@ -94,6 +95,7 @@ class Services(Struct, frozen=True):
         keys: the server keys, those that were looked up remembered.
         machines: the machine credentials, likewise.
         sessions: the sessions of browsers, likewise.
+        ended_tokens: the access tokens that were ended, likewise.
         uploads: the files.
         voice: makes voice replies.
         answers: those kept for requests that are sent again.
@@ -109,6 +111,7 @@ class Services(Struct, frozen=True):
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
         refusals: of sign-ins, those that the audit trail has.
+        refused_calls: those that the audit trail counts.
         cluster: this node among those that share the store.
         key_uses, machine_uses: when each server key's or machine credential's use was last noted, in milliseconds.
     """
@@ -117,6 +120,7 @@ class Services(Struct, frozen=True):
     keys: ServerKeys
     machines: Machines
     sessions: Sessions
+    ended_tokens: EndedTokens
     actors: ActorRegistry
     erasures: Erasures
     merges: Merges
@@ -148,6 +152,7 @@ class Services(Struct, frozen=True):
     desk: Desk
     readiness: Readiness
     stand_ins: StandIns
+    refused_calls: RefusedCalls
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=lambda: Throttle(trio.current_time))

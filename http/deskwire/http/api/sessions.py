@@ -20,7 +20,7 @@ from deskwire.engine.accounts.sessions import (
     hash_session_secret,
 )
 from deskwire.engine.core.commits import Commits
-from deskwire.engine.core.errors import Unauthenticated, Unavailable
+from deskwire.engine.core.errors import Forbidden, Shown, Unauthenticated, Unavailable
 from deskwire.engine.core.store import Brief, Inline, Store
 from deskwire.engine.core.values import replace
 from deskwire.http.api.cookies import session_cookie, setting, taking_back
@@ -81,9 +81,17 @@ class Sessions(Struct):
         secret = session_cookie(request.headers, secure=self.secure(request))
         if secret is None:
             return None
+        hashed = hash_session_secret(secret)
         if request.method not in _SAFE:
-            self.require_own_page(request)
-        return await self._found(hash_session_secret(secret), at)
+            try:
+                self.require_own_page(request)
+            except Forbidden as refused:
+                if (
+                    known := self._known.get(hashed)
+                ) is not None:  # only that, so that nothing is looked up for it
+                    refused.of(Shown("user", known.user_id))
+                raise
+        return await self._found(hashed, at)
 
     async def good_for(self, request: Asking, at: int) -> int:
         """Return the milliseconds that the request's session lasts unless it is used, 0 if it has ended; not noted as used."""

@@ -100,6 +100,9 @@ async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Ch
                 with call.services.admission.waiting(project):
                     await log.wait(source, chunk.upto)
                 chunk = await log.read_on(source, chunk.upto, limit, types)
+    if call.access.machine is not None:  # it may have ended while the call waited
+        needed = {"conversations.read", *needed_for(types)}
+        await call.services.machines.check(call.access.authorizes_as, needed, call.services.clock())
     return chunk
 
 

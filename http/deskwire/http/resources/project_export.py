@@ -9,8 +9,10 @@ from typing import Annotated, Final
 import orjson
 from pydantic import Field, ValidationInfo, field_validator
 
+from deskwire.engine.audit.deeds import project_exported
 from deskwire.engine.privacy.project_export import Kind, Mark, ProjectExport, Wanted
 from deskwire.http.api.calls import Answer, Call, Streamed
+from deskwire.http.api.exports import recorded
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import bad_cursor, decode_cursor_as_of, encode_cursor
 from deskwire.http.api.routing import Media, Routes, Tag, s2s
@@ -45,6 +47,7 @@ class ExportQuery(Query):
     operation_id="exportConversations",
     query=ExportQuery,
     answer=Media(NDJSON),
+    records=("project.exported",),
 )
 async def export_conversations(call: Call[Body, ExportQuery]) -> Answer:
     """Export conversations as NDJSON, one on each line. The export is streamed.
@@ -52,11 +55,16 @@ async def export_conversations(call: Call[Body, ExportQuery]) -> Answer:
     With the `nextCursor` of another export, it has what has changed since, and `{"id", "deleted": true}` for each
     conversation that is gone. The last line is `{"nextCursor", "exportedAt", "deletions"}`; without it, the export was cut off.
     """
-    return _exported(call, "conversations")
+    return await _exported(call, "conversations")
 
 
 @routes.add(
-    "GET", "/s2s/export/messages", operation_id="exportMessages", query=ExportQuery, answer=Media(NDJSON)
+    "GET",
+    "/s2s/export/messages",
+    operation_id="exportMessages",
+    query=ExportQuery,
+    answer=Media(NDJSON),
+    records=("project.exported",),
 )
 async def export_messages(call: Call[Body, ExportQuery]) -> Answer:
     """Export the messages of all conversations as NDJSON, one on each line, without agents' notes. The export is streamed.
@@ -65,7 +73,7 @@ async def export_messages(call: Call[Body, ExportQuery]) -> Answer:
     "conversationId", "deleted": true}` for each that is gone, and `{"conversationId", "deleted": true}` for each
     conversation with all its messages. The last line is `{"nextCursor", "exportedAt", "deletions"}`.
     """
-    return _exported(call, "messages")
+    return await _exported(call, "messages")
 
 
 @routes.add(
@@ -75,6 +83,7 @@ async def export_messages(call: Call[Body, ExportQuery]) -> Answer:
     operation_id="exportTickets",
     query=ExportQuery,
     answer=Media(NDJSON),
+    records=("project.exported",),
 )
 async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
     """Export tickets as NDJSON, one on each line. The export is streamed.
@@ -82,7 +91,7 @@ async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
     With the `nextCursor` of another export, it has what has changed since, and `{"id", "deleted": true}` for each ticket
     that is gone. The last line is `{"nextCursor", "exportedAt", "deletions"}`; without it, the export was cut off.
     """
-    return _exported(call, "tickets")
+    return await _exported(call, "tickets")
 
 
 @routes.add(
@@ -92,6 +101,7 @@ async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
     operation_id="exportSurveyResponses",
     query=ExportQuery,
     answer=Media(NDJSON),
+    records=("project.exported",),
 )
 async def export_survey_responses(call: Call[Body, ExportQuery]) -> Answer:
     """Export the responses to all surveys as NDJSON, one on each line. The export is streamed.
@@ -100,20 +110,20 @@ async def export_survey_responses(call: Call[Body, ExportQuery]) -> Answer:
     for each that is gone, and `{"surveyId", "deleted": true}` for each survey with all its responses. The last line is
     `{"nextCursor", "exportedAt", "deletions"}`.
     """
-    return _exported(call, "survey-responses")
+    return await _exported(call, "survey-responses")
 
 
-def _exported(call: Call[Body, ExportQuery], kind: Kind) -> Answer:
+async def _exported(call: Call[Body, ExportQuery], kind: Kind) -> Answer:
     services, project, now = call.services, call.project, call.services.clock()
     number = int.from_bytes(blake2b(orjson.dumps([project.id, kind]), digest_size=6).digest())
     show = partial(services.uploads.links.shown, now=now)
     since = None if call.query.cursor is None else _mark(call.query.cursor, number)
     wanted = Wanted(project, kind, show, since, call.query.updated_since)
-    lines = ProjectExport(services.store, wanted, now).lines(
-        lambda mark: encode_cursor(number, mark.at, as_of=mark.event_id)
-    )
+    export = ProjectExport(call.while_good, wanted, now)
+    lines = export.lines(lambda mark: encode_cursor(number, mark.at, as_of=mark.event_id))
+    sent = await recorded(call, project_exported(project, kind), lines)
     disposition = {"Content-Disposition": f'attachment; filename="{project.id}-{kind}.ndjson"'}
-    return Streamed(lines, NDJSON, disposition)
+    return Streamed(sent, NDJSON, disposition)
 
 
 def _mark(cursor: str, number: int) -> Mark:

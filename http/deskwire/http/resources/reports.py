@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from deskwire.engine.audit.deeds import report_exported
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.reports.export import csv_of
@@ -13,6 +14,7 @@ from deskwire.engine.reports.period import Period, day_name
 from deskwire.engine.reports.ports import By, ReportReader, Scope
 from deskwire.engine.reports.report import Metric, Report, compute
 from deskwire.http.api.calls import Answer, Call, Page
+from deskwire.http.api.exports import record_export
 from deskwire.http.api.input.periods import PeriodQuery
 from deskwire.http.api.input.validation import Body, Flag, bad_query
 from deskwire.http.api.routing import Media, Routes, Tag, either
@@ -26,6 +28,7 @@ routes = Routes(
     access=either("conversations.read"),
 )
 _CSV: Final = Media("text/csv", sized=True)
+_RECORDED: Final = ("report.exported",)
 
 
 class ReportQuery(PeriodQuery):
@@ -81,6 +84,7 @@ async def _json(call: Call[Body, Any], metric: Metric) -> Answer:
 
 async def _csv(call: Call[Body, Any], metric: Metric) -> Answer:
     report, period, _ = await _report(call, metric)
+    await record_export(call, report_exported(call.project, metric))
     days = [*period.days()]
     named = [metric, *([day_name(days[0]), day_name(days[-1])] if days else [])]
     disposition = {"Content-Disposition": f'attachment; filename="{"_".join(named)}.csv"'}
@@ -104,7 +108,12 @@ async def first_response(call: Call[Body, ReportQuery]) -> Answer:
 
 
 @routes.add(
-    "GET", "/reports/first-response.csv", operation_id="exportFirstResponse", query=ReportQuery, answer=_CSV
+    "GET",
+    "/reports/first-response.csv",
+    operation_id="exportFirstResponse",
+    query=ReportQuery,
+    answer=_CSV,
+    records=_RECORDED,
 )
 async def first_response_csv(call: Call[Body, ReportQuery]) -> Answer:
     """Report how long contacts waited for the first answer of an agent, as CSV.
@@ -132,7 +141,12 @@ async def time_to_close(call: Call[Body, ReportQuery]) -> Answer:
 
 
 @routes.add(
-    "GET", "/reports/time-to-close.csv", operation_id="exportTimeToClose", query=ReportQuery, answer=_CSV
+    "GET",
+    "/reports/time-to-close.csv",
+    operation_id="exportTimeToClose",
+    query=ReportQuery,
+    answer=_CSV,
+    records=_RECORDED,
 )
 async def time_to_close_csv(call: Call[Body, ReportQuery]) -> Answer:
     """Report how long conversations were open until they were closed, as CSV.
@@ -153,7 +167,9 @@ async def csat(call: Call[Body, ReportQuery]) -> Answer:
     return await _json(call, "csat")
 
 
-@routes.add("GET", "/reports/csat.csv", operation_id="exportCsat", query=ReportQuery, answer=_CSV)
+@routes.add(
+    "GET", "/reports/csat.csv", operation_id="exportCsat", query=ReportQuery, answer=_CSV, records=_RECORDED
+)
 async def csat_csv(call: Call[Body, ReportQuery]) -> Answer:
     """Report how contacts rated conversations, as CSV.
 
@@ -175,7 +191,14 @@ async def volume(call: Call[Body, ReportQuery]) -> Answer:
     return await _json(call, "volume")
 
 
-@routes.add("GET", "/reports/volume.csv", operation_id="exportVolume", query=ReportQuery, answer=_CSV)
+@routes.add(
+    "GET",
+    "/reports/volume.csv",
+    operation_id="exportVolume",
+    query=ReportQuery,
+    answer=_CSV,
+    records=_RECORDED,
+)
 async def volume_csv(call: Call[Body, ReportQuery]) -> Answer:
     """Report how many conversations were created, closed and reopened, and how many messages were written, as CSV.
 
@@ -197,7 +220,14 @@ async def backlog(call: Call[Body, BacklogQuery]) -> Answer:
     return await _json(call, "backlog")
 
 
-@routes.add("GET", "/reports/backlog.csv", operation_id="exportBacklog", query=BacklogQuery, answer=_CSV)
+@routes.add(
+    "GET",
+    "/reports/backlog.csv",
+    operation_id="exportBacklog",
+    query=BacklogQuery,
+    answer=_CSV,
+    records=_RECORDED,
+)
 async def backlog_csv(call: Call[Body, BacklogQuery]) -> Answer:
     """Report how many conversations are open, and since when, as CSV.
 

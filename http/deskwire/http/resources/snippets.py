@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.teams import Team, TeamReader
+from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import canonical_tag
@@ -173,7 +174,14 @@ async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
     return snippet_view(await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteSnippet", answer=Deleted)
+@routes.add(
+    "DELETE",
+    _ONE,
+    _MANAGE,
+    operation_id="deleteSnippet",
+    answer=Deleted,
+    records=("snippet.deleted",),
+)
 async def delete_snippet(call: Call[Body, Query]) -> Answer:
     """Delete a snippet. That of another one's, of no team of one's own, needs the permission `projects.manage`."""
 
@@ -181,6 +189,7 @@ async def delete_snippet(call: Call[Body, Query]) -> Answer:
         snippet = _checked(tx, call)
         tx.delete_snippet(snippet)
         _tell(tx, call, snippet)
+        tx.record(deleted("snippet", snippet.id, call.project.rowid))
         return snippet
 
     snippet = await call.services.store.write(delete)

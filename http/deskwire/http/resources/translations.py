@@ -7,8 +7,10 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, Field
 
+from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.core.errors import BadRequest, Invalid, NotFound, Problem
 from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.ports import Transaction
 from deskwire.engine.translations.translation import (
     Entry,
     EntryFilter,
@@ -57,7 +59,7 @@ FieldText = Annotated[str, Field(max_length=100_000)]
 class EntryList(Paged):
     """The filters of a list of entries, and its page: by type, by a language they have, or by one they lack.
 
-    `q` is a part of the entry's id, or of one of its texts in any language; the case of ASCII letters does not matter.
+    `q` is a part of the entry's id, or of one of its texts in any language; case and accents do not matter.
     """
 
     type: EntryType | None = None
@@ -193,18 +195,20 @@ async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     query=OneLanguage,
     answer=shapes.DeletedEntry,
     errors=("bad_entry_id", "translation_not_found"),
+    records=("translation.deleted",),
 )
 async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
     """Delete an entry, or one language of it. The last language takes the entry with it."""
     find, language = _entry(call), call.query.language
 
-    def delete(tx: TranslationTransaction) -> Entry:
+    def delete(tx: Transaction) -> Entry:
         entry = find(tx)
         if language is None:
             tx.delete_entry(entry)
         else:
             _translation(tx, entry, language)
             tx.delete_translation(entry, language)
+        tx.record(deleted("translation", entry.ref.entry_id, call.project.rowid, language=language))
         return entry
 
     entry = await call.services.store.write(delete)

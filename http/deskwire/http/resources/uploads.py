@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import trio
 
+from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.naming import Recording
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.store import Inline
@@ -94,10 +96,14 @@ async def get_upload(call: Call[Body, Query]) -> Answer:
     operation_id="deleteUpload",
     answer=Deleted,
     errors=("upload_attached",),
+    records=("upload.deleted",),
 )
 async def delete_upload(call: Call[Body, Query]) -> Answer:
     """Delete an upload that no message refers to. Otherwise it is deleted with the last conversation that does: 409."""
-    upload = await call.services.uploads.remove(call.project, call.path["upload_id"])
+    recording: Recording[Upload] = Recording(
+        call.by, lambda gone: (deleted("upload", gone.id, call.project.rowid, bytes=gone.size),)
+    )
+    upload = await call.services.uploads.remove(call.project, call.path["upload_id"], recording)
     return {"id": upload.id, "deleted": True}
 
 

@@ -9,12 +9,14 @@ import orjson
 import trio
 from pydantic import ConfigDict, WithJsonSchema
 
+from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.conversations.automation.lookup import assignee_errors, find_workflow
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.precondition import tag_of
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.rules import DefinitionError
+from deskwire.engine.ports import Transaction
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 from deskwire.engine.workflows.validation.check import workflow_errors
@@ -34,7 +36,9 @@ routes = Routes(
 )
 ONE: Final = "/workflows/<workflow_id>"
 READ: Final = dashboard("conversations.read")
-MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
+DELETE: Final = dashboard("projects.manage")
+MANAGE: Final = dashboard("projects.manage", "conversations.manage", "conversations.reply")
+"""Ours: a workflow speaks to every customer of the project (ADR 20), and it does what these permissions allow."""
 
 
 class WorkflowDraft(Body):
@@ -168,22 +172,24 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 @routes.add(
     "DELETE",
     ONE,
-    MANAGE,
+    DELETE,
     operation_id="deleteWorkflow",
     tells="workflows",
     answer=Deleted,
     errors=("changed_meanwhile",),
+    records=("workflow.deleted",),
     tagged=True,
 )
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
     """Delete a workflow. In conversations in which it runs, it continues to its end."""
     now = call.services.clock()
 
-    def delete(tx: WorkflowTransaction) -> Workflow:
+    def delete(tx: Transaction) -> Workflow:
         workflow, flows = _stored(tx, call)
         call.seen.check(lambda: tag_of(full_view(workflow, flows)))
         tx.delete_workflow(workflow, now)
         tx.forget_versions(now)
+        tx.record(deleted("workflow", workflow.id, call.project.rowid))
         return workflow
 
     workflow = await call.services.store.write(delete)

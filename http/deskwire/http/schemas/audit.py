@@ -45,6 +45,36 @@ class AuditChange(Shape):
     after: Any
 
 
+class PushAttempt(Shape):
+    """The last attempt to push; `error` is null if the receiver answered 2xx, and `status` if it did not answer."""
+
+    at: Moment
+    status: Annotated[int, Field(examples=[200])] | None
+    error: Annotated[str, Field(examples=["status 503"])] | None
+
+
+class AuditPush(Shape):
+    """The push of an organisation's audit trail to a URL. The responses that create a secret show all of it; all others mask it.
+
+    Records wait, and are pushed again without an end, while the receiver does not answer 2xx. `missed` counts those that
+    left the trail before they were pushed.
+    """
+
+    id: Annotated[
+        str, Field(pattern="^psh_[0-7][0-9A-HJKMNP-TV-Z]{25}$", examples=["psh_01KZ00000000000000000000H1"])
+    ]
+    url: Annotated[str, Field(examples=["https://siem.example.com/deskwire"])]
+    secret: Annotated[str, Field(examples=["whsec_…9fQz"])]
+    old_secret_until: Moment | None
+    created_at: Moment
+    updated_at: Moment
+    pending: Count
+    missed: Count
+    failing_since: Moment | None
+    next_attempt_at: Moment | None
+    last_attempt: PushAttempt | None
+
+
 class AuditRecord(Shape):
     """An audit record: an action with its actor, object, time and address.
 

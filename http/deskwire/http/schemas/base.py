@@ -89,6 +89,9 @@ ProjectId = Annotated[str, Field(pattern=f"^prj{_ULID}", examples=["prj_01KZ0000
 UserId = Annotated[str, Field(pattern=f"^usr{_ULID}", examples=["usr_01KZ0000000000000000AGENT1"])]
 KeyId = Annotated[str, Field(pattern=f"^key{_ULID}", examples=["key_01KZ00000000000000000000K1"])]
 MachineId = Annotated[str, Field(pattern=f"^mcr{_ULID}", examples=["mcr_01KZ0000000000000000000M01"])]
+TokenId = Annotated[
+    str, Field(pattern="^tok_[0-9A-Za-z]{26,64}$", examples=["tok_01KZ00000000000000000000A1"])
+]
 SessionId = Annotated[str, Field(pattern=f"^ses{_ULID}", examples=["ses_01KZ00000000000000000000B1"])]
 ContactId = Annotated[str, Field(pattern=f"^con{_ULID}", examples=["con_01KZ0000000000000000C0NTCT"])]
 ConversationId = Annotated[str, Field(pattern=f"^cnv{_ULID}", examples=["cnv_01KZ00000000000000000000C1"])]

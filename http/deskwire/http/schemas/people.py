@@ -22,13 +22,15 @@ from deskwire.http.schemas.base import (
     ProjectId,
     SessionId,
     Shape,
+    TokenId,
     UserId,
 )
 
 
 class AccessToken(Shape):
-    """An access token for the dashboard endpoints."""
+    """An access token for the dashboard endpoints. `id` names it where tokens are listed and ended."""
 
+    id: TokenId
     token: Annotated[str, Field(examples=["eyJhbGciOi…"])]
     token_type: Literal["Bearer"]
     expires_at: Moment
@@ -91,6 +93,27 @@ class SessionSummary(Shape):
     current: bool
 
 
+class TokenSummary(Shape):
+    """An access token of a user that is in force: since when, until when, how it was issued, and to which client, in that one's own words."""
+
+    id: TokenId
+    created_at: Moment
+    expires_at: Moment
+    source: Annotated[
+        Literal["sign_in", "password_change", "operator"],
+        Field(description="`operator`: at the command line."),
+    ]
+    client: Annotated[str, Field(max_length=120, examples=["python-httpx/0.28.1"])]
+    current: Annotated[bool, Field(description="True for the token that makes the call.")]
+
+
+class TokenEnded(Shape):
+    """The access token that has ended."""
+
+    id: TokenId
+    ended: Literal[True]
+
+
 class SessionsEnded(Shape):
     """The number of sessions that were ended."""
 
@@ -139,9 +162,13 @@ class Member(Shape):
 
 
 class AddedMember(Member):
-    """A member with a new one-time password. It is shown only once; it is null if users sign in elsewhere."""
+    """A member with a new one-time password. It is shown only once, and `…` in a repeated answer; it is null if users sign in elsewhere."""
 
     password: Annotated[str, Field(examples=["4tXb2LqW9sKd"])] | None
+    password_ends_at: Annotated[
+        Moment | None,
+        Field(description="The time at which the password ends, unless it was replaced by then."),
+    ]
 
 
 class ProjectSettings(Shape):
@@ -185,10 +212,15 @@ class CredentialMaker(Shape):
 
 
 class EndpointSummary(Shape):
-    """The state of a webhook endpoint, under the name that agents know it by."""
+    """The state of a webhook endpoint, under the name that agents know it by.
+
+    It is `healthy` if it is enabled, its circuit is closed, its last attempt succeeded (`failingSince` is null), and none of its deliveries of the
+    last 24 hours was dropped without being sent again (`dropped`).
+    """
 
     id: EndpointId
     name: Annotated[str, Field(examples=["crm"])]
+    healthy: bool
     status: Literal["enabled", "disabled"]
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
     circuit: State
@@ -196,6 +228,7 @@ class EndpointSummary(Shape):
     failing_since: Moment | None
     last_delivery_at: Moment | None
     outstanding: Count
+    dropped: Count
 
 
 class ConsumerSummary(Shape):
@@ -222,7 +255,7 @@ class UploadRoom(Shape):
 
 
 class ProjectHealth(Shape):
-    """The health of a project. It is `healthy` if every webhook endpoint is enabled and its circuit is closed."""
+    """The health of a project. It is `healthy` if every webhook endpoint is."""
 
     healthy: bool
     endpoints: list[EndpointSummary]

@@ -84,6 +84,12 @@ class WebhookEndpoint(Shape):
     internal: Annotated[
         bool, Field(description="Whether it may list types that hold what agents write for agents.")
     ]
+    credential_id: Annotated[
+        str | None,
+        Field(
+            description="The machine credential that the endpoint belongs to and ends with; null if it belongs to none."
+        ),
+    ]
     held: Annotated[
         Waiting | None,
         Field(description="The deliveries held back by the open circuit, still to be sent."),

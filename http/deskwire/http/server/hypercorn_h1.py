@@ -15,6 +15,9 @@
 * An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
 * A request for the stream ends what Hypercorn serves: the connection is the stream's from there on (ADR 7). So does a
   later request that the fast path takes (ADR 28). Any other websocket's upgrade is refused here, as none is served behind this.
+* What comes of a body in one read goes on as one piece, and a body in more than 512 chunks of a few bytes is refused: each
+  costs as much as one of 64 KiB, and a stranger may send them.
+* A head of more than 16 KiB is refused before it is parsed, also where it comes in one read.
 * What can't be read is answered with a problem document that has a request's id, as everything else.
 """
 
@@ -56,6 +59,16 @@ _REFUSALS: Final = {
     431: ("header_too_large", "The request's line and headers are too large."),
     501: ("unsupported_transfer_encoding", "The only transfer encoding that is spoken here is chunked."),
 }
+_HEAD_MAX: Final = 16 * 1024
+"""Bytes of a head. h11 bounds one that comes in several reads, and would parse a longer one that comes in one read."""
+_TINY_BYTES: Final = 64
+_TINY_MAX: Final = 512
+"""Chunks of less than so many bytes that a body may have; no client that has something to send writes more of them."""
+_TINY: Final = (
+    "chunks_too_small",
+    f"The body came in more than {_TINY_MAX} chunks of less than {_TINY_BYTES} bytes; send larger ones.",
+)
+_BLANK_LINES: Final = (b"\r\n\r\n", b"\n\n")
 _FIRST_S: Final = 0.5
 """How long a connection's first request, whose first bytes have come with it, may take to begin when a stop has begun."""
 _UNREADABLE: Final = ("bad_request", "This is not a well-formed HTTP request.")
@@ -78,6 +91,8 @@ class StrictH11(H11Protocol):
 
     elsewhere: Callable[[bytes], bool]
     _method = b""
+    _chunk_bytes = 0  # of the chunk that is being read
+    _tiny = 0  # chunks of this body
 
     async def handle(self, event: ConnectionEvent) -> None:
         """Take what has come on the connection."""
@@ -85,14 +100,28 @@ class StrictH11(H11Protocol):
             await super().handle(event)
 
     async def _handle_events(self) -> None:
+        pieces: list[bytes] = []
         while self.connection.their_state not in _LAST:
+            if self.connection.their_state is h11.IDLE and self._head_too_large():
+                await self._send_error_response(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+                await self.send(Closed())
+                return
             try:
                 event = self.connection.next_event()
             except h11.RemoteProtocolError as error:
                 await self._not_readable(error)
                 return
+            if isinstance(event, h11.Data) and self.stream is not None:
+                pieces.append(bytes(event.data))
+                if self._has_tiny_chunks(event):
+                    await self._refuse_tiny_chunks()
+                    return
+                continue
+            if pieces and self.stream is not None:
+                await self.stream.handle(Body(stream_id=STREAM_ID, data=b"".join(pieces)))
+                pieces.clear()
             if isinstance(event, h11.Request):
-                self._method = event.method
+                self._method, self._chunk_bytes, self._tiny = event.method, 0, 0
                 await self.send(Updated(idle=False))
                 await self._check_protocol(event)
                 await self._create_stream(event)
@@ -100,10 +129,29 @@ class StrictH11(H11Protocol):
                 await self._answered()
             elif self.stream is None or isinstance(event, h11.ConnectionClosed) or event is h11.NEED_DATA:
                 return
-            elif isinstance(event, h11.Data):
-                await self.stream.handle(Body(stream_id=STREAM_ID, data=event.data))
             elif isinstance(event, h11.EndOfMessage):
                 await self.stream.handle(EndBody(stream_id=STREAM_ID))
+
+    def _head_too_large(self) -> bool:
+        """Return whether more than a head may have has come, without its end."""
+        come = self.connection.trailing_data[0]
+        return len(come) > _HEAD_MAX and all(come.find(line, 0, _HEAD_MAX) < 0 for line in _BLANK_LINES)
+
+    def _has_tiny_chunks(self, event: h11.Data) -> bool:
+        """Count the chunk that ends with this piece; return whether the body has too many that are tiny."""
+        self._chunk_bytes += len(event.data)
+        if event.chunk_end:
+            self._tiny += self._chunk_bytes < _TINY_BYTES
+            self._chunk_bytes = 0
+        return self._tiny > _TINY_MAX
+
+    async def _refuse_tiny_chunks(self) -> None:
+        log.info("http.chunks_too_small")
+        if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            await self._refuse(HTTPStatus.BAD_REQUEST, *_TINY)
+            await self.send(Closed())
+        else:
+            await self._answered()  # which closes the connection, as its body has no end
 
     async def _continue_body(self) -> None:
         if self.connection.they_are_waiting_for_100_continue:

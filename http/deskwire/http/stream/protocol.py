@@ -22,6 +22,9 @@ from deskwire.engine.stream.token import Grant, TokenRefused, verify
 from deskwire.http.stream import pusher
 from deskwire.http.stream.session import Session
 
+NEEDED: Final = "conversations.read"
+"""The permission that a machine credential needs for as long as a stream that it has authorized goes on."""
+
 _CHANNELS: Final = 100
 """Channels of one connection: each ping notes how far each has come, and clients that need more can open more."""
 
@@ -168,7 +171,7 @@ class PusherProtocol:
         noted, now = self.keys, self._clock()
         if key_id not in noted:
             self.keys = (*noted, intern(key_id))  # thousands of connections have the same one
-        until = await self._store.read(Inline(lambda reader: good_until(reader, key_id, now)))
+        until = await self._store.read(Inline(lambda reader: good_until(reader, key_id, now, NEEDED)))
         if until <= now:
             self.keys = noted
             raise _no_longer_good(key_id)

@@ -15,7 +15,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader, Store
-from deskwire.http.stream.protocol import PusherProtocol
+from deskwire.http.stream.protocol import NEEDED, PusherProtocol
 
 log: Final = structlog.get_logger(__name__)
 
@@ -106,7 +106,7 @@ class Revocations:
 
 
 def _good_until(name: str, now: int, reader: Reader) -> float:
-    return good_until(reader, name, now)
+    return good_until(reader, name, now, NEEDED)
 
 
 def _exists(project: str, reader: Reader) -> bool:

@@ -267,6 +267,23 @@ RULES: Final = (
         "WHERE s.number >= c.messages OR s.contact_messages > c.contact_messages",
     ),
     _rule(
+        "draft_of_nothing",
+        "A {} of user row {} in conversation {} is said to be of project row {}, and is not.",
+        "SELECT CASE d.internal WHEN 0 THEN 'reply' ELSE 'note' END, d.author, c.id, d.project FROM drafts d "
+        "JOIN conversations c ON c.rowid = d.conversation WHERE c.project <> d.project",
+    ),
+    _rule(
+        "held_and_sent",
+        "Message {} of conversation {} was sent, and is held as well.",
+        "SELECT h.id, c.id FROM held_messages h JOIN messages m ON m.id = h.id JOIN conversations c ON c.rowid = m.conversation",
+    ),
+    _rule(
+        "held_of_nothing",
+        "Held message {} of conversation {} is said to be of project row {}, and is not.",
+        "SELECT h.id, c.id, h.project FROM held_messages h JOIN conversations c ON c.rowid = h.conversation "
+        "WHERE c.project <> h.project",
+    ),
+    _rule(
         "routed_ahead",
         "Conversation {} says that endpoint row {} was sent event {}, which is not there yet.",
         "{routed_ahead}",
@@ -297,7 +314,7 @@ RULES: Final = (
     ),
     _rule(
         "attached_to_nothing",
-        "Upload {} says that a message refers to it, and none does.",
+        "Upload {} says that a message or draft refers to it, and none does.",
         "SELECT u.id FROM uploads u LEFT JOIN attachments a ON a.upload = u.rowid WHERE u.attached = 1 AND a.upload IS NULL",
     ),
     _rule(

@@ -11,6 +11,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
+from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.events.types import (
     ERASURE,
     REDACTION,
@@ -93,6 +94,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.due: list[int] = []
         self.runs_due: list[int] = []
         self.wakings_due: list[int] = []
+        self.held_due: list[int] = []
+        self.writing: list[WritingChange] = []
         self._heads: dict[int, Head] = {}
         self._versions: dict[int, int] = {}
         self._locked: set[int] = set()
@@ -120,6 +123,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             tuple(head.advance for head in self._heads.values()),
             frozenset(self.redacted),
             tuple(self.rewritten),
+            tuple(self.held_due),
+            tuple(self.writing),
         )
 
     # Contacts: whoever looks for one to refer to it keeps it from being merged or erased until that is committed. Those who

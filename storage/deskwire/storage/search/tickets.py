@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 
+from deskwire.engine.core.folding import fold
+
 
 def words_of_search(text: str) -> list[str]:
-    """Return what is looked for, word by word as it was typed, without what has no letter and no digit."""
-    return [word for word in text.replace("\0", " ").split() if any(map(_counts, word))]
+    """Return what is looked for, word by word and folded, without what has no letter and no digit."""
+    return [word for word in fold(text).replace("\0", " ").split() if any(map(_counts, word))]
 
 
 def _counts(character: str) -> bool:

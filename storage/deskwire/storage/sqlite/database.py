@@ -17,8 +17,10 @@ import structlog
 from sqlite_utils import Database
 
 from deskwire.storage.files import sync
+from deskwire.storage.folded_patterns import folded_text, has_folded
 from deskwire.storage.sqlite.directory import LOCK_NAME, DataDirectoryError, DirectoryInUseError, Holder
 from deskwire.storage.sqlite.migrations.apply import migrations, newer_than_program
+from deskwire.storage.tables.conversations.attributes import has_attribute
 
 log: Final = structlog.get_logger(__name__)
 
@@ -193,10 +195,18 @@ class Patience:
         return True
 
 
+def define_functions(connection: sqlite3.Connection) -> None:
+    """Give a connection the functions that statements and triggers of ours call."""
+    connection.create_function("fold_text", 1, folded_text, deterministic=True)
+    connection.create_function("has_folded", 2, has_folded, deterministic=True)
+    connection.create_function("has_attribute", 5, has_attribute, deterministic=True)
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=_BUSY_MS / 1000
     )
+    define_functions(connection)
     try:
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.dialect import SQLITE
@@ -30,7 +31,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`, `redacted`,
-    `rewritten`, `due`, `runs_due`, `wakings_due` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
+    `rewritten`, `due`, `runs_due`, `wakings_due`, `held_due`, `writing` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
     besides, `callers_changed` that something about server keys, machine credentials or projects is another, `people_changed` that a user has
     another password or is gone, or a member another role: the database says so, whoever has changed it.
     """
@@ -46,6 +47,8 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
         self.runs_due: list[int] = []
         self.sessions_ended: list[str] = []
         self.wakings_due: list[int] = []
+        self.held_due: list[int] = []
+        self.writing: list[WritingChange] = []
         self.callers_changed = False
         self.people_changed = False
         connection.create_function("callers_change", 0, self._note_callers)
@@ -63,6 +66,10 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
         connection.execute(
             "CREATE TEMP TRIGGER IF NOT EXISTS sessions_DELETE AFTER DELETE ON main.sessions "
             "BEGIN SELECT session_ends(OLD.id); END"
+        )
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS access_tokens_UPDATE AFTER UPDATE OF ended_at ON main.access_tokens "
+            "BEGIN SELECT session_ends(NEW.id); END"
         )
         connection.create_function("people_change", 0, self._note_people)
         for table, what in (("memberships", "UPDATE"), ("users", "UPDATE OF generation")):

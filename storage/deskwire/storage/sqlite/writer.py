@@ -231,6 +231,8 @@ class Writer:
         tx.due.clear()
         tx.runs_due.clear()
         tx.wakings_due.clear()
+        tx.held_due.clear()
+        tx.writing.clear()
         tx.callers_changed = False
         tx.sessions_ended.clear()
         tx.people_changed = False
@@ -252,6 +254,8 @@ def commit_of(tx: SqliteTransaction) -> Commit:
         people=tx.people_changed,
         redacted=frozenset(tx.redacted),
         rewritten=tuple(tx.rewritten),
+        held_due=tuple(tx.held_due),
+        writing=tuple(tx.writing),
     )
 
 

@@ -9,12 +9,14 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.access_tokens import AccessTokenReads, AccessTokenWrites
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
+from deskwire.storage.tables.audit_pushes import PushReads, PushWrites
 from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
 from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
 from deskwire.storage.tables.contacts.lists import ContactListReads
@@ -24,7 +26,9 @@ from deskwire.storage.tables.contacts.profiles import ProfileReads, ProfileWrite
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
 from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
+from deskwire.storage.tables.conversations.drafts import DraftReads, DraftWrites
 from deskwire.storage.tables.conversations.expiry import ExpiryReads
+from deskwire.storage.tables.conversations.held import HeldReads, HeldWrites
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
@@ -55,6 +59,8 @@ class AllReads(
     ActivityReads,
     AgentViewReads,
     SeenReads,
+    DraftReads,
+    HeldReads,
     ContactReads,
     ContactListReads,
     ProfileReads,
@@ -70,6 +76,7 @@ class AllReads(
     PeopleReads,
     MachineReads,
     SessionReads,
+    AccessTokenReads,
     ConsumerReads,
     MemoryReads,
     TranslationReads,
@@ -85,6 +92,7 @@ class AllReads(
     WorkflowReads,
     ImportReads,
     AuditReads,
+    PushReads,
     SearchSourceReads,
     ReportReads,
     ClusterReads,
@@ -105,9 +113,12 @@ class AllWrites(
     ReplayWrites,
     DeliveryWrites,
     OrganisationWrites,
+    HeldWrites,
+    DraftWrites,
     PeopleWrites,
     MachineWrites,
     SessionWrites,
+    AccessTokenWrites,
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
@@ -120,6 +131,7 @@ class AllWrites(
     AnswerWrites,
     WorkflowWrites,
     ImportWrites,
+    PushWrites,
     AuditWrites,
     SearchSourceWrites,
     ClusterWrites,
@@ -135,7 +147,10 @@ class AllWrites(
         self.erase_conversation_rows(state.rowid)
 
     def detach_from_message(self, conversation: int, upload_ids: Collection[str]) -> None:
-        self.detach_these(conversation, set(upload_ids) - self.attached_in(conversation))
+        gone = set(upload_ids) - self.attached_in(conversation)
+        self.detach_these(conversation, gone)
+        self.strip_drafts(conversation, gone)
+        self.strip_held(conversation, gone)
 
     def rewrite_events(
         self, project: Project, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]

@@ -31,7 +31,9 @@ from deskwire.storage.tables import base
 _ERASED: Final = "erased_"
 _NAMES: Final = frozenset({"name", "email"})
 """The changes that say who somebody is."""
-_RECORDS: Final = """
+_TELLING_APART: Final = ("reason", "kind")
+"""The details that a counted record is found by; of others the last one counts, or their sum."""
+RECORDS: Final = """
 SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,
     coalesce((SELECT email FROM users WHERE id = a.actor AND deleted_at IS NULL),
         (SELECT label FROM server_keys WHERE id = a.actor), (SELECT name FROM machine_credentials WHERE id = a.actor)),
@@ -47,7 +49,8 @@ FROM audit a
 _INSERT: Final = """
 INSERT INTO audit (id, at, last_at, count, organisation, project, action, actor_type, actor, object, changes, details,
     address, request, slot, tally)
-VALUES (?1, ?2, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+VALUES (?1, ?2, ?2, ?15, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+RETURNING position
 """
 
 
@@ -83,8 +86,10 @@ class AuditReads(base.Queries):
         ]
         conditions = [each for each in terms if each[1] is not None] + ([bound] if bound else [])
         where = f"WHERE {' AND '.join(condition for condition, _ in conditions)}" if conditions else ""
-        sql = f"{_RECORDS} {where} ORDER BY a.position {order} LIMIT ?"
-        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in conditions), limit))]
+        sql = f"{RECORDS} {where} ORDER BY a.position {order} LIMIT ?"
+        return [
+            as_record(row) for row in self.conn.execute(sql, (*(value for _, value in conditions), limit))
+        ]
 
 
 class AuditWrites(base.Changes):
@@ -115,6 +120,14 @@ class AuditWrites(base.Changes):
             (older_than, limit),
         ).rowcount
         if pruned:
+            gone = "NOT EXISTS (SELECT 1 FROM audit a WHERE a.position = u.record)"
+            self.conn.execute(
+                "UPDATE audit_pushes SET missed = missed + "
+                f"(SELECT count(*) FROM audit_unpushed u WHERE u.push = audit_pushes.rowid AND {gone})"
+            )
+            self.conn.execute(
+                f"DELETE FROM audit_unpushed WHERE rowid IN (SELECT u.rowid FROM audit_unpushed u WHERE {gone})"
+            )
             self.conn.execute("UPDATE audit_window SET since = ?1 WHERE since < ?1", (older_than,))
         return pruned
 
@@ -149,6 +162,9 @@ class AuditWrites(base.Changes):
         if deed.project is not None:
             sql = "SELECT organisation FROM projects WHERE rowid = ?"
             return [row[0] for row in self.conn.execute(sql, (deed.project,))] or [None]
+        if deed.organisation is None and self._by.actor.type == "user":
+            sql = 'SELECT m.organisation FROM memberships m JOIN users u ON u.rowid = m."user" WHERE u.id = ?'
+            return [row[0] for row in self.conn.execute(sql, (self._by.actor.id,))] or [None]
         return [deed.organisation]
 
     def _count(self, organisation: int | None, deed: Deed) -> None:
@@ -156,13 +172,13 @@ class AuditWrites(base.Changes):
         by = self._by
         slot, key = by.at // COUNTED_MS, _key(organisation, deed, by.actor)
         for place, address in ((f"{key} {network_of(by.address)}", by.address), (key, None)):
-            if self._add(slot, place, deed, by):
+            if self._add(slot, place, organisation, deed, by):
                 return
             if address is None or self._has_room(slot, deed):
                 self._insert_record(organisation, deed, address, slot, place)
                 return
 
-    def _add(self, slot: int, tally: str, deed: Deed, by: By) -> bool:
+    def _add(self, slot: int, tally: str, organisation: int | None, deed: Deed, by: By) -> bool:
         """Count a repetition in the record of its slot; False if there is no such record."""
         row = self.conn.execute(
             "SELECT position, details FROM audit WHERE slot = ? AND tally = ?", (slot, tally)
@@ -171,16 +187,17 @@ class AuditWrites(base.Changes):
             return False
         position, details = row
         self.conn.execute(
-            "UPDATE audit SET count = count + 1, last_at = CASE WHEN last_at < ?1 THEN ?1 ELSE last_at END, details = ?2 "
+            "UPDATE audit SET count = count + ?4, last_at = CASE WHEN last_at < ?1 THEN ?1 ELSE last_at END, details = ?2 "
             "WHERE position = ?3",
-            (by.at, _json(_summed(orjson.loads(details), deed.details)), position),
+            (by.at, _json(_summed(orjson.loads(details), deed.details)), position, deed.times),
         )
+        self._note_unpushed(organisation, position)
         return True
 
     def _has_room(self, slot: int, deed: Deed) -> bool:
         which = "object IS NULL" if deed.object is None else "object IS NOT NULL"
-        sql = f"SELECT count(*) FROM audit WHERE slot = ? AND {which}"
-        (taken,) = self.conn.execute(sql, (slot,)).fetchone()
+        sql = f"SELECT count(*) FROM audit WHERE slot = ? AND action = ? AND {which}"
+        (taken,) = self.conn.execute(sql, (slot, deed.action)).fetchone()
         return int(taken) < (PLACES_OF_NOBODY_MAX if deed.object is None else PLACES_MAX)
 
     def _insert_record(
@@ -192,7 +209,7 @@ class AuditWrites(base.Changes):
         tally: str | None = None,
     ) -> None:
         by = self._by
-        self.conn.execute(
+        (position,) = self.conn.execute(
             _INSERT,
             (
                 new_id("aud", by.at),
@@ -209,16 +226,28 @@ class AuditWrites(base.Changes):
                 by.request_id,
                 slot,
                 tally,
+                max(1, deed.times),
             ),
-        )
+        ).fetchone()
+        self._note_unpushed(organisation, position)
+
+    def _note_unpushed(self, organisation: int | None, position: int) -> None:
+        """Note that a record is to be pushed, if those of its organisation are; see `audit_pushes`."""
+        if organisation is None:
+            return
+        for (push,) in self.conn.execute(
+            "SELECT rowid FROM audit_pushes WHERE organisation = ?", (organisation,)
+        ).fetchall():
+            # A record that is counted on gets a new note, so that the end of a push that had the old count leaves it.
+            self.conn.execute("DELETE FROM audit_unpushed WHERE push = ? AND record = ?", (push, position))
+            self.conn.execute("INSERT INTO audit_unpushed (push, record) VALUES (?, ?)", (push, position))
 
 
 def _key(organisation: int | None, deed: Deed, actor: Actor) -> str:
     """Return the key by which repetitions are counted, beside the network."""
-    reason = deed.details.get("reason")
-    return " ".join(
-        str(each or "-") for each in (deed.action, organisation, deed.object, actor.type, actor.id, reason)
-    )
+    told_apart = [deed.details[name] for name in _TELLING_APART if name in deed.details]
+    parts = (deed.action, organisation, deed.object, actor.type, actor.id, *(told_apart or [None]))
+    return " ".join(str(each or "-") for each in parts)
 
 
 def _shown(changes: Changes) -> Mapping[str, Any]:
@@ -238,7 +267,7 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _record(row: Sequence[Any]) -> AuditRecord:
+def as_record(row: Sequence[Any]) -> AuditRecord:
     *head, actor_type, actor, actor_name, target, target_name, organisation, project = row[:-4]
     changes, details, address, request_id = row[-4:]
     names = [actor_name, target, target_name, organisation, project]

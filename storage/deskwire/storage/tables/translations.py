@@ -9,6 +9,7 @@ import orjson
 
 from deskwire.engine.translations.translation import Entry, EntryFilter, EntryRef, Translation
 from deskwire.storage.dialect import differing, either
+from deskwire.storage.folded_patterns import contains
 from deskwire.storage.tables.base import Changes, Queries
 
 _LANGUAGES: Final = differing(
@@ -18,16 +19,11 @@ _LANGUAGES: Final = differing(
 _ENTRY: Final = either(
     "SELECT e.rowid, e.type, e.key, e.updated_at, ({languages}) FROM entries e", languages=_LANGUAGES
 )
-_SAID: Final = differing(
-    sqlite="json_each(t.fields) f ON instr(lower(f.value), lower(?)) > 0",
-    postgres=r"json_each_text(CAST(replace(t.fields, '\u0000', '\u0020') AS json)) f "
-    'ON strpos(lower(f.value COLLATE "C"), lower(? COLLATE "C")) > 0',
+_TEXTS: Final = differing(
+    sqlite="json_each(t.fields) f",
+    postgres=r"json_each_text(CAST(replace(t.fields, '\u0000', '\u0020') AS json)) f",
 )
-_SAYING: Final = either(
-    "({has_folded[e.key]} OR EXISTS (SELECT 1 FROM translations t JOIN {said} WHERE t.entry = e.rowid))",
-    said=_SAID,
-)
-"""Entries that have words in their key, or in a text."""
+"""The texts of a translation `t`."""
 
 
 class TranslationReads(Queries):
@@ -44,14 +40,22 @@ class TranslationReads(Queries):
         ]
         chosen = [(condition, value) for condition, value in conditions if value is not None]
         where = " AND ".join(condition for condition, _ in chosen)
-        values = [value for _, value in chosen]
+        values: list[Any] = [value for _, value in chosen]
         if wanted.words is not None:
-            where += f" AND {_SAYING[self.dialect]}"
-            values += [wanted.words, wanted.words]
+            condition, some = self._with_words(wanted.words)
+            where += f" AND {condition}"
+            values += some
         rows = self.conn.execute(
             f"{_ENTRY[self.dialect]} WHERE {where} ORDER BY e.rowid DESC LIMIT ?", (*values, limit)
         )
         return [_entry_of(row) for row in rows]
+
+    def _with_words(self, words: str) -> tuple[str, tuple[Any, ...]]:
+        """Return the condition that an entry has words in its key, or in a text, with its values."""
+        key, values = contains(self.dialect, "e.key", words)
+        text, some = contains(self.dialect, "f.value", words)
+        said = f"SELECT 1 FROM translations t JOIN {_TEXTS[self.dialect]} ON {text} WHERE t.entry = e.rowid"
+        return f"({key} OR EXISTS ({said}))", (*values, *some)
 
     def entry(self, project: int, ref: EntryRef) -> Entry | None:
         row = self.conn.execute(

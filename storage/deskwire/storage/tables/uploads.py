@@ -19,6 +19,10 @@ class UploadReads(Queries):
         row = self.conn.execute(f"SELECT {_COLUMNS} FROM uploads WHERE id = ?", (upload_id,)).fetchone()
         return None if row is None or project not in (None, row[1]) else Upload(*row)
 
+    def is_attached(self, upload_id: str) -> bool:
+        row = self.conn.execute("SELECT attached FROM uploads WHERE id = ?", (upload_id,)).fetchone()
+        return row is not None and bool(row[0])
+
     def uploads_size(self, project: int) -> int:
         row = self.conn.execute("SELECT bytes FROM upload_usage WHERE project = ?", (project,)).fetchone()
         return 0 if row is None else int(row[0])

@@ -132,20 +132,6 @@ async def test_bytes_that_come_between_two_attempts_end_the_connection(
     await client.aclose()
 
 
-async def test_what_was_sent_on_a_used_connection_is_not_sent_again_by_the_same_attempt(
-    receivers: Receivers, mock_clock: MockClock
-) -> None:
-    """Contract 6.4.2: it may have arrived; the schedule says when it is sent again."""
-
-    async def answer_once(stream: trio.abc.Stream, request: Request) -> None:
-        await (answering("200 OK")(stream, request) if request.body == b"1" else stream.aclose())
-
-    receiver = await receivers(answer_once)
-    first, second = await two_posts(receiver)
-    assert (first.error, second.error) == (None, "connection closed before the answer")
-    assert (receiver.connections, receiver.sequences) == (1, [1, 2])
-
-
 async def test_a_connection_that_is_idle_too_long_is_closed_and_not_used(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from tests.support.sockets.receivers import delivery
 
@@ -56,20 +57,50 @@ def test_a_key_that_has_come_to_its_end_begins_anew() -> None:
     assert taken(ordered) == [2]
 
 
-def test_an_attempt_that_is_to_be_repeated_is_the_next_one_and_its_key_goes_on_waiting() -> None:
+def test_a_postponed_attempt_goes_last_once_it_is_due_and_its_key_waits_for_it() -> None:
     ordered = filled(7, 7, 8)
     ordered.take()
-    ordered.put_back(delivery(1, 7, due_at=5))
-    assert (ordered.held[1].due_at, taken(ordered)) == (5, [1, 3])
+    ordered.postpone(delivery(1, 7, due_at=5))
+    ordered.resume(4)
+    assert (ordered.held[1].due_at, ordered.next_due, taken(ordered)) == (5, 5, [3])
+    ordered.add(delivery(4, 9))
+    ordered.resume(5)
+    assert (ordered.next_due, taken(ordered)) == (None, [4, 1])
     ordered.ended(7)
     assert taken(ordered) == [2]
+
+
+def test_a_time_that_no_pause_explains_is_from_a_clock_set_back() -> None:
+    ordered = filled(7)
+    ordered.take()
+    ordered.postpone(delivery(1, 7, due_at=1_000_000))
+    ordered.resume(1)
+    assert taken(ordered) == [1]
+
+
+def test_a_row_that_was_refused_waits_until_it_is_due() -> None:
+    ordered = OrderedDeliveries()
+    ordered.add(replace(delivery(1, 7, due_at=5), refusals=1))
+    ordered.add(delivery(2, 7))
+    ordered.add(delivery(3, 8))
+    assert taken(ordered) == [3]
+    ordered.resume(5)
+    assert taken(ordered) == [1]
+
+
+def test_an_order_that_is_given_up_leaves_what_waited_ready() -> None:
+    ordered = filled(7, 7, 8)
+    ordered.take()
+    ordered.postpone(delivery(1, 7, due_at=5))
+    assert [each.position for each in ordered.give_up_order()] == [1]
+    assert (list(ordered.held), taken(ordered), ordered.next_due) == ([2, 3], [3, 2], None)
 
 
 def test_what_was_forgotten_meanwhile_is_not_repeated() -> None:
     ordered = filled(7)
     ordered.take()
     ordered.forget(frozenset({1}), frozenset({7}))
-    ordered.put_back(delivery(1, 7))
+    ordered.postpone(delivery(1, 7))
     assert (taken(ordered), ordered.held) == ([], {})
 
 

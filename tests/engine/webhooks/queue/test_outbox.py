@@ -215,10 +215,31 @@ def test_an_attempt_that_is_repeated_keeps_its_place_in_its_conversation() -> No
     first, *_ = offered(outbox, delivery(1), delivery(2), delivery(3, 8))
     assert take(outbox) == [1, 3]
     outbox.repeat(repeated(first, 60_000), 0)
-    assert outbox.next_due() == 0
-    assert take(outbox, 60_000) == [1]
+    assert outbox.next_due() == 60_000
+    assert (take(outbox, 59_999), take(outbox, 60_000)) == ([], [1])
     end(outbox, first)
     assert take(outbox, 60_000) == [2]
+
+
+def test_an_attempt_that_is_repeated_goes_last() -> None:
+    outbox = caught_up()
+    first, *_ = offered(outbox, delivery(1), delivery(2, 8))
+    assert take(outbox) == [1, 2]
+    outbox.repeat(repeated(first, 60_000), 0)
+    offered(outbox, delivery(3, 9), delivery(4, 10))
+    assert take(outbox, 60_000) == [3, 4, 1]
+
+
+def test_a_conversation_that_waits_gives_up_its_order_when_it_fills_the_memory() -> None:
+    """Others would get nothing otherwise: the rest can't be read."""
+    outbox = caught_up(memory=8)
+    first, *_ = offered(outbox, *[delivery(number) for number in range(1, 12)])
+    assert take(outbox) == [1]
+    outbox.repeat(repeated(first, 60_000), 0)
+    assert (take(outbox), outbox.given_up) == ([2], 1)
+    end(outbox, delivery(2))
+    assert take(outbox) == [3]
+    assert take(outbox, 60_000) == [1]
 
 
 def test_a_retry_that_is_repeated_waits_for_its_time() -> None:

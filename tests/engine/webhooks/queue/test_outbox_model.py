@@ -194,7 +194,12 @@ class Deliveries(RuleBasedStateMachine):
     @rule(wait=st.integers(0, 5))
     def take(self, wait: int) -> None:
         self.now, self.at = self.now + wait, self.at + wait
-        if not self.outbox.holds and (taken := self.outbox.take_next(self.now, self.at / 1000)) is not None:
+        given_up = self.outbox.given_up
+        taken = None if self.outbox.holds else self.outbox.take_next(self.now, self.at / 1000)
+        if self.outbox.given_up > given_up:  # conversations go on that wait for a repeated attempt
+            resting = self.repeated - self.flight.keys()
+            self.current = {line: at for line, at in self.current.items() if at not in resting}
+        if taken is not None:
             self.check_due(taken)
             part = self.part(taken)
             if part is not None and taken.ordering_key is not None:
@@ -241,7 +246,8 @@ class Deliveries(RuleBasedStateMachine):
 
     def check_order(self, conversation: Line, taken: Delivery) -> None:
         position = taken.position
-        if position in self.repeated and self.current.get(conversation) != position:
+        again = position in self.repeated or bool(taken.refusals)
+        if again and self.current.get(conversation) != position:
             return  # it had been a probe, or its conversation has gone on: it is a retry now
         assert self.current.get(conversation) in (None, position), (
             "started beside the one before it in its conversation"
@@ -284,7 +290,10 @@ class Deliveries(RuleBasedStateMachine):
             return None
         paused = outcome == "paused"
         due_at = PAUSE_MS if paused else RETRY_MS
-        return replace(row, attempts=row.attempts + (not paused), due_at=due_at, planned_from=1)
+        refusals = min(row.refusals + paused, 3)
+        return replace(
+            row, attempts=row.attempts + (not paused), due_at=due_at, planned_from=1, refusals=refusals
+        )
 
     def nobody_waits_for(self, position: int) -> None:
         for waited_for in self.waits_for.values():

@@ -53,7 +53,7 @@ _ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
     ),
     (
         "passing",
-        "An event of the moment, which has no id and is not stored: presence, typing, reads and deliveries.",
+        "An event of the moment, which has no id and is not stored: presence, typing, reads, deliveries, and one's own drafts and held messages.",
         {
             "type": "object",
             "properties": {"type": {"type": "string"}, "data": {"type": "object"}},

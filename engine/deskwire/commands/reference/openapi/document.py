@@ -188,5 +188,7 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 
 
 def _description(route: Route, text: str) -> str:
-    permission = route.access.permission
-    return text if permission is None else f"{text}\n\nPermission: `{permission}`."
+    needed = [f"`{each}`" for each in route.access.permissions]
+    if not needed:
+        return text
+    return f"{text}\n\n{'Permission' if len(needed) == 1 else 'Permissions'}: {', '.join(needed)}."

@@ -21,6 +21,7 @@ from deskwire.http.schemas import (
     tickets,
     webhooks,
     workflows,
+    writing,
 )
 from deskwire.http.schemas.base import Shape
 
@@ -52,6 +53,13 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "message_not_found",
         conversations.Message,
     ),
+    "mode": PathParameter("The draft: `reply` or `note`.", "reply", "draft_not_found"),
+    "held_message_id": PathParameter(
+        "The id of the held message, which the message will have.",
+        "msg_01KZ00000000000000000000M1",
+        "held_message_not_found",
+        writing.HeldMessage,
+    ),
     "conversation_id": PathParameter(
         "The id of the conversation.",
         "cnv_01KZ00000000000000000000C1",
@@ -73,6 +81,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "ses_01KZ00000000000000000000B1",
         "browser_session_not_found",
         people.SessionSummary,
+    ),
+    "token_id": PathParameter(
+        "The id of the access token.",
+        "tok_01KZ00000000000000000000A1",
+        "token_not_found",
+        people.TokenSummary,
     ),
     "contact_id": PathParameter(
         "The id of the contact.", "con_01KZ0000000000000000C0NTCT", "contact_not_found", conversations.Contact

@@ -29,6 +29,7 @@ _TOKEN: Final = (
     "missing_credential",
     "bad_credential",
     "invalid_token",
+    "token_ended",
     "token_expired",
     "signing_keys_unavailable",
     "wrong_credential_kind",

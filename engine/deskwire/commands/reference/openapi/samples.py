@@ -51,6 +51,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "CloseBody": {"closedBy": "bot"},
     "AgentMergeBody": {"from": "con_01KZ000000000000000000V1S1"},
     "ContactPatch": {"email": "ada@shop.example.org", "attributes": {"plan": "pro"}, "tags": ["vip"]},
+    "DraftBody": {"text": "It left us this", "version": 0, "baseSequence": 12},
+    "SendHeldBody": {},
     "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
     "CreateBody": {
         "contact": {"userId": "u1", "name": "Ada Lovelace"},
@@ -84,6 +86,7 @@ BODIES: Final[Mapping[str, Any]] = {
         "expiresAt": "2027-11-01T12:00:00.000Z",
     },
     "CredentialPatch": {"permissions": ["tickets.read"], "expiresAt": None},
+    "PushBody": {"url": "https://siem.example.com/deskwire"},
     "RotateBody": {"overlapSeconds": 3600},
     "KeyBody": {"label": "CRM"},
     "LoginBody": {"email": "grace@example.org", "password": "a long enough password"},
@@ -169,6 +172,11 @@ LINES: Final[Mapping[str, Any]] = {
         "author": {"type": "contact"},
         "text": "Hello, where is my order?",
         "createdAt": "2024-03-01T09:00:00Z",
+    },
+    "ImportedDeletion": {
+        "type": "deletion",
+        "conversation": "zendesk-1001",
+        "message": "zendesk-comment-2002",
     },
 }
 """An example of each line of an NDJSON body, likewise."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import Any, Final
 
-from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.accounts.credentials import Passwords, normal_password
 from deskwire.engine.core.errors import Invalid, Problem
 
 GUESSES_MIN: Final = 10**8
@@ -58,7 +58,7 @@ def _without(known: list[str], password: str) -> str:
 
 def hash_chosen(passwords: Passwords, password: str, about: Iterable[str], pointer: str) -> str:
     """Return the hash to store of a password that somebody has chosen. Raises as `check_guessable` does."""
-    check_guessable(password, about, pointer)
+    check_guessable(normal_password(password), about, pointer)
     return passwords.hash(password)
 
 

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Final
 
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
+from deskwire.engine.core.folding import address_key
 from deskwire.engine.core.store import Store
 
 FRESH_S: Final = 60.0
@@ -53,7 +54,7 @@ class StandIns:
             self._costs = await self._store.read(lambda reader: reader.password_costs())
             self._stale_at = now + FRESH_S
         digest = blake2b(
-            email.lower().encode("utf-8", "surrogatepass"), digest_size=8, key=self._secret
+            address_key(email).encode("utf-8", "surrogatepass"), digest_size=8, key=self._secret
         ).digest()
         return stand_in(chosen(self._costs, self._today, int.from_bytes(digest)))
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from deskwire.engine.core.errors import TooManyRequests, Unauthenticated
+from deskwire.engine.core.folding import address_key
 from deskwire.engine.core.limits.rate_limit import Quota, Rate, nanoseconds, quota, take
 from deskwire.engine.core.limits.sketch import Sketch
 
@@ -62,7 +63,7 @@ class Throttle:
 
         Raises TooManyRequests, and does nothing, if too many have failed.
         """
-        account = email.lower()
+        account = address_key(email)
         pair = f"{account} {network or ''}"
         counted = [(self._pairs, pair), (self._accounts, account)]
         if network is not None:

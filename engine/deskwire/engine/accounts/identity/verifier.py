@@ -8,6 +8,7 @@ import jwt
 import structlog
 from msgspec import Struct
 
+from deskwire.engine.accounts.access_tokens import foreign_id
 from deskwire.engine.accounts.credentials import (
     HS256,
     BadSignature,
@@ -15,6 +16,7 @@ from deskwire.engine.accounts.credentials import (
     InvalidToken,
     Tokens,
     checked_claims,
+    expiry_of,
 )
 from deskwire.engine.accounts.identity.claims import reason_of
 from deskwire.engine.accounts.identity.keys import VerifyingKey
@@ -59,9 +61,10 @@ class Provider(Struct, frozen=True):
             if replaced is None:
                 raise
             claims = self._claims(token, replaced)
+        known_by = (None, foreign_id(token), expiry_of(claims))
         if self.user_claim == "sub":
-            return Identity("id", claims["sub"])
-        return Identity("email", _verified_email(claims))
+            return Identity("id", claims["sub"], *known_by)
+        return Identity("email", _verified_email(claims), *known_by)
 
     def _claims(self, token: str, key: VerifyingKey) -> dict[str, Any]:
         return checked_claims(token, key.key, key.algorithm, self.issuer, self.audience, LEEWAY_S)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, assert_never
 
 from deskwire.engine.core.errors import Problem
+from deskwire.engine.core.folding import fold_name
 from deskwire.engine.definitions.checks import is_date, is_number
 from deskwire.engine.workflows.definition import TEXT_MAX, Buttons, FieldType, Form
 
@@ -49,8 +50,8 @@ def answer_text(action: Buttons | Form, value: Any) -> str:
 
 def text_answer(action: Buttons, text: str) -> str:
     """Return the answer that a free text is: the id of the option with that label, else the text itself."""
-    said = text.strip().casefold()
-    labelled = (option.id for option in action.options if option.label.strip().casefold() == said)
+    said = fold_name(text)
+    labelled = (option.id for option in action.options if fold_name(option.label) == said)
     return next(labelled, text)
 
 

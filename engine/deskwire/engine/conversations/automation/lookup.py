@@ -90,7 +90,7 @@ def _published(
 def _assignee(reader: PublishedReader, project: Project, give: Give) -> Assignee | None:
     match give.type:
         case "user":
-            name = reader.member_name(project.organisation, give.assignee_id)
+            name = reader.assignee_name(project.organisation, give.assignee_id)
         case "team":
             name = reader.team_name(project.rowid, give.assignee_id)
         case _:

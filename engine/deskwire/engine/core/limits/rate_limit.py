@@ -121,6 +121,11 @@ class Buckets:
             self._drop_the_full(now)
         return self._of_all(taken(self._rate, after, now))
 
+    def give_back(self, who: Hashable) -> None:
+        """Return one that `who` has taken and not used."""
+        if self._rate is not None and who in self._full_at:
+            self._full_at[who] -= self._rate.step_ns
+
     def look(self, who: Hashable, now_s: float) -> Quota | None:
         """Return what `who` has left, taking nothing; None if there is no limit."""
         if self._rate is None:

@@ -141,26 +141,49 @@ class Client:
 
         A 2xx counts once the head of the response is there. The rest of the time goes to reading the body,
         which is cut off at READ_MAX; a connection whose body was not read to its end is closed.
+
+        A kept connection that ends before the first byte of a response is no attempt: the receiver had closed it, or was
+        about to. The request is sent at once on a new connection, with the whole time again; if that one ends, it has failed.
         """
+        kept = self._idle.take(trio.current_time())
+        made = None if kept is None else await self._try(delivery, secrets, may_send, kept)
+        if made is None:
+            made = await self._try(delivery, secrets, may_send, None)
+        assert made is not None, "a new connection is never stale"
+        return made
+
+    async def _try(
+        self,
+        delivery: Postable,
+        secrets: Sequence[str],
+        may_send: Callable[[], bool],
+        kept: Connection | None,
+    ) -> Attempt | None:
+        """Make an attempt on a kept connection or on a new one; None if the kept one was stale."""
         at, began = self._clock(), trio.current_time()
         request = self._request(delivery, secrets, at)
-        seen, used = _Seen(), None
+        seen, used = _Seen(), kept
         with trio.CancelScope(deadline=began + self._timeout_s) as scope:
             try:
-                used = self._idle.take(began) or await self._connect(seen)
+                used = used or await self._connect(seen)
                 if not may_send():
                     used.close()
                     raise Withheld
                 await _exchange(used, request, seen)
             except (*WIRE_ERRORS, MemoryError) as error:
                 seen.lacked = shortage(error)
+                if kept is not None and not kept.answered and seen.lacked is None:
+                    return None
                 seen.error = seen.lacked or in_words(error)
         ended = trio.current_time()
         if scope.cancelled_caught:
             seen.error = f"{seen.stage}timeout: no answer within {self._timeout_s:g} s"
         if seen.over and used is not None:
             self._idle.give(used, ended)
-        latency_ms = round((ended - began) * 1000)
+        return self._made(delivery, at, round((ended - began) * 1000), seen)
+
+    def _made(self, delivery: Postable, at: int, latency_ms: int, seen: _Seen) -> Attempt:
+        """Return the attempt with what was seen of its response."""
         return Attempt(
             delivery.attempts + 1,
             at,
@@ -202,7 +225,7 @@ class Client:
 
 
 async def _exchange(connection: Connection, request: bytes, seen: _Seen) -> None:
-    """Send and read on one connection. Nothing is sent a second time: it may have arrived."""
+    """Send and read on one connection, which is closed unless the exchange is over."""
     try:
         await connection.send(b"POST", request)
         seen.status, seen.headers = await connection.head()

@@ -37,6 +37,10 @@ class Connection:
 
     Args:
         stream: a TCP stream, or TLS over one; it belongs to the connection from now on.
+
+    Attributes:
+        answered: whether any byte has come of the response to the last request.
+        idle_since: when the last response had been read, in Trio's seconds.
     """
 
     def __init__(self, stream: trio.abc.Stream) -> None:
@@ -47,6 +51,7 @@ class Connection:
         self._wire: h11.Connection | None = None  # while a response is not plain
         self._body = b""
         self._left = 0
+        self.answered = False
         self.idle_since = 0.0
 
     async def send(self, method: bytes, request: bytes) -> None:
@@ -54,7 +59,7 @@ class Connection:
 
         A connection that breaks meanwhile is no error: some servers respond first, and close (RFC 9112, 9.6).
         """
-        self._method, self._left = method, HEAD_MAX
+        self._method, self._left, self.answered = method, HEAD_MAX, False
         try:
             if self._bare:
                 request = self._sent_now(request)
@@ -74,6 +79,7 @@ class Connection:
         data = await self._receive()
         if not data:
             raise Disconnected
+        self.answered = True
         plain = plain_response(data) if self._method != b"CONNECT" else None
         if plain is not None:
             head, self._body = plain

@@ -54,6 +54,11 @@ class Backlog:
         self._under_way: set[int] = set()
 
     @property
+    def capacity(self) -> int:
+        """The number of deliveries that are in memory at most."""
+        return self._room
+
+    @property
     def room(self) -> int:
         """The number of deliveries that may still be taken in."""
         return self._room - len(self.ordered.held)

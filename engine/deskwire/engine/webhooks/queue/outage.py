@@ -3,11 +3,16 @@
 Two kinds of deliveries wait. *Held* ones are pending, because the circuit was open. *Missed* ones have used up their
 attempts without any success of the endpoint meanwhile: they are dropped, and with its next 2xx they are sent once more,
 unless the endpoint's `catchUp` is off.
+
+An endpoint to which nothing is sent would have no next 2xx. If nothing is pending, and something was missed, that is made a redelivery:
+the *quiet probe*, one after the other, at the times of the circuit's probes. The circuit does not count them.
+
+No probe is of the conversation of the one before it, as long as there is another: a single event may be what the receiver can't take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import structlog
@@ -18,10 +23,10 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.ports import DeliveryReader
+from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.queue.outbox import Outbox, RowBatch
 from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.retry.circuit import Circuit, probe_pause_ms
 from deskwire.engine.webhooks.retry.schedule import Ended, Retry
 
 log: Final = structlog.get_logger(__name__)
@@ -37,6 +42,7 @@ class Outage:
         held: number of deliveries that the open circuit has held and that are not sent yet, as far as is known.
         missed: number of deliveries that are to be sent once more, as far as is known.
         probe_position: position of the delivery that the next probe is asked for; None for any.
+        quiet_probe: position of the delivery that probes a quiet endpoint, if there is one.
     """
 
     def __init__(self, context: DeliveryContext, breaker: Breaker, outbox: Outbox) -> None:
@@ -48,6 +54,13 @@ class Outage:
         self._outbox = outbox
         self._owes = True  # until the first count
         self._catching_up = breaker.held_upto is not None
+        self._probed_after = 0
+        self._probed_lane: int | None = None
+        self.quiet_probe: int | None = None
+        self._quiet_event = 0
+        self._quiet_failures = 0
+        self._quiet_since: int | None = None
+        self._expects_probe = False
 
     async def count(self, endpoint: Endpoint) -> None:
         """Count the deliveries that wait. Raises Unavailable."""
@@ -58,12 +71,16 @@ class Outage:
     def offered(self, delivery: Delivery) -> None:
         """Take note of a delivery that was committed while the circuit was open."""
         self.held += self._outbox.holds
+        if self._expects_probe and delivery.redelivery:
+            self._expects_probe = False
+            self.quiet_probe, self._quiet_event = delivery.position, delivery.event.position
 
     def circuit_changed(self, endpoint: Endpoint, before: Circuit, after: Circuit) -> None:
         """Hold what is in memory if the circuit has opened, and log the change."""
         if after.probe_at is None:
             return
         if before.probe_at is None:
+            self._probed_after, self._probed_lane = 0, None
             self._outbox.hold()
             self._catching_up = False
             log.warning("delivery.circuit_opened", endpoint=endpoint.id, reason=after.reason)
@@ -89,12 +106,31 @@ class Outage:
         position, self.probe_position = self.probe_position, None
         if position is not None and (delivery := await self._pending(endpoint, position - 1, position)):
             return delivery
-        return await self._pending(endpoint, 0, None)
+        return await self._next_in_turn(endpoint)
 
-    async def _pending(self, endpoint: Endpoint, after: int, upto: int | None) -> Delivery | None:
+    async def _next_in_turn(self, endpoint: Endpoint) -> Delivery | None:
+        """Return the oldest pending delivery, or after a probe that failed the next one of another conversation.
+
+        If there is no other, a missed one is made a redelivery for it.
+        """
+        delivery = await self._pending(endpoint, self._probed_after, None, other_than=self._probed_lane)
+        if delivery is None and self.missed and endpoint.catch_up == "automatic":
+            await self.make_quiet_probe(endpoint)
+            delivery = await self._pending(endpoint, self._probed_after, None, other_than=self._probed_lane)
+        if delivery is None and self._probed_after:
+            delivery = await self._pending(endpoint, 0, None)
+        if delivery is not None:
+            self._probed_after, self._probed_lane = delivery.position, delivery.ordering_key
+        return delivery
+
+    async def _pending(
+        self, endpoint: Endpoint, after: int, upto: int | None, other_than: int | None = None
+    ) -> Delivery | None:
         batch = self._outbox.ask_for_probe()
         rows = await self._context.store.read(
-            lambda reader: reader.pending_deliveries(endpoint.rowid, after, batch.limit, upto=upto)
+            lambda reader: reader.pending_deliveries(
+                endpoint.rowid, after, batch.limit, upto=upto, other_than=other_than
+            )
         )
         return self._outbox.take_probe(batch, rows)
 
@@ -108,6 +144,39 @@ class Outage:
             if ended < _BATCH:
                 return
 
+    # Quiet endpoints
+
+    def quiet_probe_at(self, endpoint: Endpoint, now: int) -> int | None:
+        """Return when a quiet endpoint is to be probed (ms); None if it is not, as nothing was missed or something is pending."""
+        if not self._owes or endpoint.catch_up == "off" or not self._outbox.idle:
+            self._quiet_since = None
+            return None
+        if self._quiet_since is None or self._quiet_since > now:
+            self._quiet_since = now
+        return self._quiet_since + self.quiet_pause_ms
+
+    @property
+    def quiet_pause_ms(self) -> int:
+        """The time from one probe's begin to the next one's, in milliseconds."""
+        return probe_pause_ms(self._quiet_failures)
+
+    async def make_quiet_probe(self, endpoint: Endpoint) -> None:
+        """Make a redelivery of a missed delivery: the oldest at first, then in turn. Raises Unavailable."""
+        now, made = self._context.clock(), 0
+        oldest = id_before("evt", self._context.schedule.horizon(now))
+        self._expects_probe = True  # the commit is noted before or after the store has returned
+        for beyond in dict.fromkeys((self._quiet_event, 0)):
+            if not made:
+                made = await self._context.store.write(_repeating_one(endpoint.rowid, oldest, now, beyond))
+        self._expects_probe = self._expects_probe and bool(made)
+        self._quiet_since = None
+        await self.count(endpoint)
+        self._owes = bool(made or self.missed)
+
+    def quiet_probe_ended(self, *, well: bool) -> None:
+        """Take note of an attempt of the probe of a quiet endpoint."""
+        self._quiet_failures = 0 if well else self._quiet_failures + 1
+
     # Catching up
 
     def judged(self, follows: Retry | Ended, endpoint: Endpoint) -> Retry | Ended:
@@ -118,6 +187,9 @@ class Outage:
             return replace(follows, reason=f"{follows.reason}; it is sent once more with the next success")
         if follows.status == "delivered" and self._owes:
             self._outbox.backlog.missed = self._catching_up = True
+            self._quiet_event = self._quiet_failures = 0
+            if self.quiet_probe is not None:
+                self._outbox.hurry(self.quiet_probe, self._context.clock())
         return follows
 
     def ended(self, verdict: Ended) -> None:
@@ -166,6 +238,10 @@ class Outage:
         self.held, self._catching_up = 0, False
         if sent:
             log.info("delivery.caught_up", endpoint=endpoint.id, sent=sent)
+
+
+def _repeating_one(endpoint: int, oldest: str, now: int, beyond: int) -> Callable[[DeliveryTransaction], int]:
+    return lambda tx: tx.catch_up(endpoint, oldest, now, 1, beyond=beyond)
 
 
 def _rows(reader: DeliveryReader, endpoint: int, batch: RowBatch) -> Sequence[Delivery]:

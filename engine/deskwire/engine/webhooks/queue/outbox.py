@@ -11,6 +11,9 @@ Rows are the truth; this is a window on them, of bounded size, in three parts:
   a share of the places alone (`retries`).
 - The *backlog*: what an outage left behind, and all redeliveries (`backlog`).
 
+A delivery whose receiver has asked for a pause goes last after it (`ordering`), and holds up its conversation. If such conversations fill
+the memory, so that nothing else can be read, they go on without it, and it becomes a retry.
+
 While the circuit is open the outbox *holds*: it has nothing in memory but what is still under way, and notes that rows
 come. When the circuit was closed, what is pending by then is backlog, and what is committed later is live.
 
@@ -31,6 +34,7 @@ from deskwire.engine.webhooks.delivery import Delivery, with_event
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from deskwire.engine.webhooks.queue.retries import Retries
+from deskwire.engine.webhooks.retry.pressure import SUSPECT
 
 END: Final = 2**63 - 1
 """Behind all positions."""
@@ -93,6 +97,9 @@ class Outbox:
         backlog: the part for what an outage left behind.
         holds: whether the circuit is open.
         held_upto: the position up to which deliveries were held before the start.
+
+    Attributes:
+        given_up: how many conversations went on without a delivery that they had waited for, as they filled the memory.
     """
 
     def __init__(
@@ -107,6 +114,7 @@ class Outbox:
     ) -> None:
         self.backlog = backlog
         self.holds = holds
+        self.given_up = 0
         self._memory = memory
         self._live = OrderedDeliveries()
         self._retries = retries
@@ -223,7 +231,7 @@ class Outbox:
                 self._retries.end_reading(new, more=more, now=now)
             case "redeliveries" | "held":
                 for row in new:
-                    if row.attempts and row.due_at > now:
+                    if _is_retry(row) and row.due_at > now:
                         self._retries.add(row, now)
                     else:  # its earlier failures are over: only coming ones say whether there is an outage
                         self.backlog.ordered.add(
@@ -266,6 +274,8 @@ class Outbox:
         """
         self._retries.heed_clock(now)
         backlog = self.backlog
+        if self._live.next_due is not None or backlog.ordered.next_due is not None:
+            self._resume(now)
         if backlog.urgent(at):
             return self._begin(backlog.take(at), backlog.ordered)
         ready, due = self._live.first(), self._retries.first(now)
@@ -279,6 +289,15 @@ class Outbox:
         if backlog.may_start(at):
             return self._begin(backlog.take(at), backlog.ordered)
         return None
+
+    def _resume(self, now: int) -> None:
+        """Have what was postponed start again: what is due, and what waits for a conversation that fills the memory."""
+        for part, room in ((self._live, self._memory), (self.backlog.ordered, self.backlog.capacity)):
+            if not part and part.next_due is not None and len(part.held) > room - max(1, room // 8):
+                for delivery in part.give_up_order():
+                    self.given_up += 1
+                    self._retries.add(delivery, now)
+            part.resume(now)
 
     def ask_for_probe(self) -> RowBatch:
         """Return the batch to read for a probe; `take_probe` must follow, if it can be read."""
@@ -307,7 +326,29 @@ class Outbox:
 
         The backlog has a time of its own: `backlog.next_at`.
         """
-        return 0 if self._live else self._retries.next_due()
+        if self._live:
+            return 0
+        times = (self._retries.next_due(), self._live.next_due, self.backlog.ordered.next_due)
+        return min((at for at in times if at is not None), default=None)
+
+    @property
+    def idle(self) -> bool:
+        """True if the circuit is closed and nothing is pending, as far as is known."""
+        return (
+            not (
+                self.holds
+                or self._behind
+                or self._batch is not None
+                or self._under_way
+                or self.held
+                or self._retries.next_due() is not None
+            )
+            and self.backlog.empty
+        )
+
+    def hurry(self, position: int, now: int) -> None:
+        """Make the next attempt at a delivery at once, if it waits for one."""
+        self._retries.make_due(position, now)
 
     def attempt_ended(self, delivery: Delivery) -> None:
         """Take note that an attempt has ended for good: the next delivery with its ordering key may start."""
@@ -320,7 +361,7 @@ class Outbox:
         ordered, under_way.ordered = under_way.ordered, None
         self._over(under_way)
         if ordered is not None and delivery.position in ordered.held and not under_way.erased:
-            ordered.put_back(delivery)
+            ordered.postpone(delivery)
             return
         if ordered is not None:
             ordered.ended(delivery.ordering_key)
@@ -420,7 +461,7 @@ class Outbox:
     def _take_in(self, rows: Sequence[Delivery], batch: RowBatch, last: int | None, now: int) -> None:
         """Take in a batch of live rows; `last` is its last position if there may be more."""
         for row in rows:
-            if row.attempts:
+            if _is_retry(row):
                 self._retries.add(row, now)
             else:
                 self._live.add(row)
@@ -430,3 +471,8 @@ class Outbox:
             self._cursor = max(self._cursor, batch.newest, *(row.position for row in rows[-1:]))
             self._newest = max(self._newest, self._cursor)
             self._behind = self._newest > self._cursor
+
+
+def _is_retry(row: Delivery) -> bool:
+    """Return whether nothing waits for a row: it was sent, and the endpoint was not paused for it."""
+    return row.attempts > 0 or row.refusals >= SUSPECT

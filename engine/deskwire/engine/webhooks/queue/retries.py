@@ -57,6 +57,13 @@ class Retries:
         """Take the delivery that is due first."""
         return self.held[heappop(self._heap)[1]]
 
+    def make_due(self, position: int, now: int) -> None:
+        """Have a delivery be due at `now` (ms), if it waits in memory."""
+        if any(entry[1] == position for entry in self._heap):
+            self._heap = [entry for entry in self._heap if entry[1] != position]
+            self._heap.append((now, position))
+            heapify(self._heap)
+
     def wants_rows(self, now: int) -> bool:
         """Return whether parked ones should be read at `now` (ms).
 

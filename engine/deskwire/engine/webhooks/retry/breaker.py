@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, assert_never
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Circuit, Rule
-from deskwire.engine.webhooks.retry.schedule import AttemptPlan, Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.pressure import BackPressure
+from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule, Sent, pause_asked_ms
 
 Gate = Literal["go", "probe", "hold"]
 
@@ -30,6 +32,7 @@ class Breaker:
         release_due: whether the circuit was closed, and it is not stored yet which deliveries it had held.
         release_upto: position of the newest delivery as the last probe began, if it is known: later ones are not
             held any more once the probe has succeeded.
+        pressure: the refusals with `Retry-After`, which are known since the start alone.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Breaker:
         self.held_upto = held_upto
         self.release_due = False
         self.release_upto: int | None = None
+        self.pressure = BackPressure()
         self.notify: Callable[[Circuit, Circuit], None] = _nobody
         self._rule = rule
         self._stored = circuit
@@ -100,6 +104,10 @@ class Breaker:
         """Let nothing begin before `until` (ms), as the receiver has asked."""
         self._become(self.circuit.asked_to_pause(until))
 
+    def end_pause(self) -> None:
+        """Let attempts begin again: others succeed."""
+        self._become(replace(self.circuit, paused_until=None))
+
     def ask_for_probe(self, now: int) -> None:
         """Let a probe be sent at once; see `Circuit.asked_to_probe`."""
         self._become(self.circuit.asked_to_probe(now))
@@ -135,13 +143,14 @@ class Breaker:
 
 def verdict(
     attempt: Attempt,
-    plan: AttemptPlan,
+    plan: Sent,
     schedule: Schedule,
     breaker: Breaker,
     *,
     fraction: float,
     succeeded_at: int | None,
     probe: bool,
+    quiet_pause_ms: int | None = None,
 ) -> Retry | Ended:
     """Tell the breaker of an attempt that has ended, and return what becomes of its delivery.
 
@@ -149,16 +158,59 @@ def verdict(
         plan: the plan that the attempt was made by.
         fraction, succeeded_at: see `Schedule.after_failure`.
         probe: whether it was the breaker's probe.
+        quiet_pause_ms: if it was the probe of a quiet endpoint, the time from its begin to the next one's; the circuit does not count
+            it, because an event that can't be taken must not stop those that come later.
     """
     ended_at = attempt.at + attempt.latency_ms
     if attempt.error is None:
         breaker.succeeded(began=attempt.at, ended=ended_at)
+        if breaker.pressure.succeeded(plan.id, _key(plan), plan.refusals, began=attempt.at, ended=ended_at):
+            breaker.end_pause()
         return Ended("delivered")
-    if attempt.wait_ms is not None:  # the receiver is well: neither the delivery nor the circuit counts it
-        repeated = schedule.after_pause_asked(attempt, plan)
-        breaker.pause(repeated.due_at)
-        return repeated
+    if quiet_pause_ms is not None and (attempt.status is not None or attempt.wait_ms is None):
+        return schedule.after_quiet_probe(attempt, plan, fraction, succeeded_at, quiet_pause_ms)
+    if attempt.wait_ms is not None:
+        if (
+            probe or attempt.status is None
+        ):  # nothing else is sent, or it is this machine that lacked something
+            repeated = schedule.after_pause_asked(attempt, plan)
+            breaker.pause(repeated.due_at)
+            return repeated
+        return _refused(attempt, plan, schedule, breaker, fraction, succeeded_at)
     breaker.failed(attempt.error, began=attempt.at, ended=ended_at, probe=probe)
     if probe:
         return schedule.after_probe(attempt, plan)
-    return schedule.after_failure(attempt, plan, fraction, succeeded_at)
+    follows = schedule.after_failure(attempt, plan, fraction, succeeded_at)
+    if isinstance(follows, Ended):
+        breaker.pressure.forget(plan.id)
+    return follows
+
+
+def _refused(
+    attempt: Attempt,
+    plan: Sent,
+    schedule: Schedule,
+    breaker: Breaker,
+    fraction: float,
+    succeeded_at: int | None,
+) -> Retry | Ended:
+    """Return what follows from a response with `Retry-After`: the circuit never counts it, the delivery does if it is its own."""
+    ended_at, wait_ms = attempt.at + attempt.latency_ms, pause_asked_ms(attempt)
+    answer = breaker.pressure.refused(
+        plan.id, _key(plan), plan.refusals, began=attempt.at, ended=ended_at, wait_ms=wait_ms
+    )
+    if answer.pause_ms:
+        breaker.pause(ended_at + answer.pause_ms)
+    if not answer.counts:
+        own_wait = not answer.pause_ms
+        repeated = schedule.after_pause_asked(attempt, plan, fraction if own_wait else 0.0)
+        return replace(repeated, refusals=answer.refusals, own_wait=own_wait)
+    follows = schedule.after_refusal(attempt, plan, fraction, succeeded_at)
+    if isinstance(follows, Ended):
+        breaker.pressure.forget(plan.id)
+        return replace(follows, missed=follows.missed and not answer.proven)
+    return replace(follows, refusals=answer.refusals)
+
+
+def _key(plan: Sent) -> int | str:
+    return plan.id if plan.ordering_key is None else plan.ordering_key

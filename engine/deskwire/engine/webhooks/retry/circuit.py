@@ -66,7 +66,7 @@ class Circuit(Struct, frozen=True):
         """Return the state at `now` (ms). A `probe_at` further ahead than any pause is from a clock set back: it is over."""
         if self.probe_at is None:
             return "closed"
-        return "open" if 0 < self.probe_at - now <= _probe_pause_ms(self.probes) else "half_open"
+        return "open" if 0 < self.probe_at - now <= probe_pause_ms(self.probes) else "half_open"
 
     def paused(self, now: int) -> bool:
         """Return whether the receiver has asked for a pause that is not over at `now` (ms)."""
@@ -97,7 +97,7 @@ class Circuit(Struct, frozen=True):
         if failed.failed_attempts < rule.failures or failing_ms < rule.failing_s * 1000:
             return failed
         reason = f"{failed.failed_attempts} attempts in a row failed within {failing_ms / 1000:.0f} s; the last: {error}"
-        return replace(failed, probes=0, probe_at=ended + _probe_pause_ms(0), reason=reason)
+        return replace(failed, probes=0, probe_at=ended + probe_pause_ms(0), reason=reason)
 
     def asked_to_pause(self, until: int) -> Circuit:
         """Return the circuit with a pause until `until` (ms), as the receiver has asked."""
@@ -112,12 +112,12 @@ class Circuit(Struct, frozen=True):
         return replace(
             self,
             probes=probes,
-            probe_at=began + _probe_pause_ms(probes),
+            probe_at=began + probe_pause_ms(probes),
             reason=f"the probe failed: {error}",
         )
 
 
-def _probe_pause_ms(probes: int) -> int:
+def probe_pause_ms(probes: int) -> int:
     """Return the time from one probe's begin to the next one's, after this many have failed."""
     return 1000 * (_PROBE_PAUSES_S[probes] if probes < len(_PROBE_PAUSES_S) else _PROBE_PAUSE_MAX_S)
 

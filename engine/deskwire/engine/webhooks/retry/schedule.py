@@ -46,7 +46,23 @@ class AttemptPlan(Protocol):
         """The time at which its first attempt had failed (ms), None if none has."""
 
 
-_P = TypeVar("_P", bound=AttemptPlan)
+class Sent(AttemptPlan, Protocol):
+    """A delivery of which an attempt has ended, be it a row (`delivery.Delivery`) or in memory alone."""
+
+    @property
+    def id(self) -> str:
+        """The `dlv_` id, the same over all attempts."""
+
+    @property
+    def ordering_key(self) -> int | None:
+        """The conversation whose order it keeps, None for none."""
+
+    @property
+    def refusals(self) -> int:
+        """The number of refusals with `Retry-After`; see `pressure.Answer`."""
+
+
+_S = TypeVar("_S", bound=Sent)
 
 
 class Retry(Struct, frozen=True):
@@ -54,14 +70,23 @@ class Retry(Struct, frozen=True):
 
     Args:
         repeats: whether the last attempt does not count, so that the next one has its number.
+        refusals: the number of refusals with `Retry-After` from now on; None if it stays.
+        own_wait: whether it waits by itself, and holds up nothing, as the endpoint is not paused.
     """
 
     due_at: int
     planned_from: int
     failing_since: int | None
     repeats: bool = False
+    refusals: int | None = None
+    own_wait: bool = False
 
-    def applied_to(self, delivery: _P) -> _P:
+    @property
+    def holds_up(self) -> bool:
+        """True if the next delivery of its conversation goes on waiting for it."""
+        return self.repeats and not self.own_wait
+
+    def applied_to(self, delivery: _S) -> _S:
         """Return a delivery (a Struct) with its next attempt planned."""
         return replace(  # type: ignore[type-var]  # a Struct, whichever it is
             delivery,
@@ -69,6 +94,7 @@ class Retry(Struct, frozen=True):
             due_at=self.due_at,
             planned_from=self.planned_from,
             failing_since=self.failing_since,
+            refusals=delivery.refusals if self.refusals is None else self.refusals,
         )
 
 
@@ -118,10 +144,38 @@ class Schedule(Struct, frozen=True):
         after_s = sum(self.retry_delays_s[: attempt.number]) * (1 + self.jitter * (2 * fraction - 1))
         return Retry(max(ended_at, began + round(after_s * 1000)), began, failing_since)
 
-    def after_pause_asked(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
-        """Plan an attempt once more that was answered with `Retry-After`."""
-        pause_ms = min(max(attempt.wait_ms or 0, _PAUSE_MIN_MS), PAUSE_MAX_MS)
-        return _again(plan, attempt.at + attempt.latency_ms + pause_ms)
+    def after_pause_asked(self, attempt: Attempt, plan: AttemptPlan, fraction: float = 0.0) -> Retry:
+        """Plan an attempt once more that was answered with `Retry-After`.
+
+        Args:
+            fraction: how much of the jitter its wait is longer by, 0 to 1.
+        """
+        wait_ms = round(pause_asked_ms(attempt) * (1 + self.jitter * fraction))
+        return _again(plan, attempt.at + attempt.latency_ms + wait_ms)
+
+    def after_refusal(
+        self, attempt: Attempt, plan: AttemptPlan, fraction: float, succeeded_at: int | None
+    ) -> Retry | Ended:
+        """Return what follows from a `Retry-After` that concerns this delivery alone; see `after_failure`.
+
+        The next attempt is not made before the receiver wants it, but no wait is longer than all attempts take without one.
+        """
+        follows = self.after_failure(attempt, plan, fraction, succeeded_at)
+        if isinstance(follows, Ended):
+            return follows
+        wait_ms = min(pause_asked_ms(attempt), round(sum(self.retry_delays_s) * 1000))
+        return replace(follows, due_at=max(follows.due_at, attempt.at + attempt.latency_ms + wait_ms))
+
+    def after_quiet_probe(
+        self, attempt: Attempt, plan: AttemptPlan, fraction: float, succeeded_at: int | None, pause_ms: int
+    ) -> Retry | Ended:
+        """Return what follows from a failed probe of a quiet endpoint; see `after_failure`. No attempt is made in the pause after it."""
+        follows = self.after_failure(attempt, plan, fraction, succeeded_at)
+        if isinstance(follows, Ended):
+            return follows
+        asked_ms = 0 if attempt.wait_ms is None else pause_asked_ms(attempt)
+        after_ms = max(pause_ms, attempt.latency_ms + asked_ms)
+        return replace(follows, due_at=max(follows.due_at, attempt.at + after_ms))
 
     def after_probe(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
         """Plan a delivery's next attempt after a probe that failed, which uses up no attempt."""
@@ -147,6 +201,11 @@ class Schedule(Struct, frozen=True):
     def ahead_max_ms(self) -> int:
         """The longest time from an attempt's end to the next one's planned start, in milliseconds."""
         return round(sum(self.retry_delays_s) * (1 + self.jitter) * 1000) + PAUSE_MAX_MS
+
+
+def pause_asked_ms(attempt: Attempt) -> int:
+    """Return the pause that the response to an attempt asks for, within bounds."""
+    return min(max(attempt.wait_ms or 0, _PAUSE_MIN_MS), PAUSE_MAX_MS)
 
 
 def _used_up(attempt: Attempt, *, missed: bool) -> Ended:

@@ -17,7 +17,7 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
         "unknown_trigger": "There is no such trigger.",
         "unknown_action": "There is no such type of action.",
         "unknown_type": "There is no such type of field, or of assignee.",
-        "unknown_assignee": "The project has no user or team with this id.",
+        "unknown_assignee": "The project has no user or team with this id that conversations can be given to; viewers can't work on them.",
         "bad_wait": "A wait has 1 to 31,536,000 whole seconds, which is a year.",
         "too_deep": "Attributes are nested more than 200 deep.",
         "unknown_flow": "A `goto`, case or default is the id of a flow, or `end`.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -57,6 +57,21 @@ def single(headers: Fields, name: str) -> str | None:
     raise BadRequest(
         message, code="repeated_header", problems=(Problem(f"{HEADER}{name.title()}", "repeated", message),)
     )
+
+
+_UTF_8: Final = frozenset({"utf-8", "utf8", "us-ascii"})
+"""The names of what is read, as RFC 8259 8.1 has it: ASCII is a part of it."""
+
+
+@lru_cache(maxsize=256)  # as below
+def foreign_charset(content_type: str) -> str | None:
+    """Return the first `charset` of a `Content-Type` that is another one than UTF-8; None if there is none."""
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip('"')
+        if name.strip().lower() == "charset" and charset.lower() not in _UTF_8:
+            return charset
+    return None
 
 
 @lru_cache(maxsize=256)  # clients write the same one or two all the time

@@ -81,8 +81,8 @@ export function refusal(status, text, header, path) {
  *
  * @param {string} method
  * @param {string} path  below `/v3/`, e.g. `conversations`
- * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal, ifMatch?: string|null, ifNoneMatch?: string|null, answered?: (headers: Headers) => void}} [options]
- *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of what was read. ifNoneMatch: `*` for what must not be there yet. answered: gets the headers of an answer.
+ * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal, ifMatch?: string|null, ifNoneMatch?: string|null, keepalive?: boolean, answered?: (headers: Headers) => void}} [options]
+ *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of what was read. ifNoneMatch: `*` for what must not be there yet. keepalive: it goes out though the page ends. answered: gets the headers of an answer.
  * @returns {Promise<any>}
  */
 export async function call(method, path, options = {}) {
@@ -96,7 +96,7 @@ export async function call(method, path, options = {}) {
   let response, text;
   try {
     const stop = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
-    response = await fetch(address(path, options.query), { method, headers, body, signal: stop, cache: "no-store" });
+    response = await fetch(address(path, options.query), { method, headers, body, signal: stop, cache: "no-store", keepalive: options.keepalive });
     text = await response.text();
   } catch (error) {
     options.signal?.throwIfAborted();

@@ -98,6 +98,12 @@ effect(() => {
 
 /** What is kept here and has not reached the service. */
 export const unsent = () => outbox.entries.value.filter((each) => each.state !== "stored").length;
+/** Sign out, after a question if that would discard something. */
+export async function leave() {
+  await session.settled();
+  if (unsent() + outbox.unsaved.value) dialog.value = { name: "signOut" };
+  else await session.signOut();
+}
 
 function Side() {
   const all = store.counters.value;
@@ -113,7 +119,7 @@ function Side() {
     { label: t.side.settings, icon: "gear", pick: () => (dialog.value = { name: "settings" }) },
     { label: t.side.shortcuts, icon: "keys", hint: "?", pick: () => (dialog.value = { name: "help" }) },
     /** @type {"line"} */ ("line"),
-    { label: t.side.signOut, icon: "out", pick: () => (unsent() ? (dialog.value = { name: "signOut" }) : session.signOut()) },
+    { label: t.side.signOut, icon: "out", pick: leave },
   ];
   const brand = html`<span class="mark"><${Icon} name="wire" /></span><span class="grow ellipsis">${session.project.value?.name ?? t.name}</span><${Icon} name="down" />`;
   const face = html`<${Avatar} name=${session.user.value?.name} id=${session.user.value?.id} size="s" /><span class="label-text ellipsis">${session.user.value?.name}</span>`;

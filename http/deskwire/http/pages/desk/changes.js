@@ -10,7 +10,7 @@ import { project, user } from "./session.js";
 import { act, entries, undo } from "./outbox.js";
 import { agrees } from "./state.js";
 import { reachable } from "./feed.js";
-import { giveBack } from "./composer.js";
+import { giveBack, madeAt, undoSending, undoable } from "./held.js";
 /** @import { Guard, Outgoing, Row } from "./types.js" */
 /** @import { Action } from "./outbox.js" */
 
@@ -124,9 +124,14 @@ function report(steps, { what, done }, options = {}) {
   return end;
 }
 
-/** Take back the newest change of this tab, or say why it can't be. */
+/** Take back the newest change of this tab, or a reply that is held and was sent later; or say why nothing can be. */
 export async function undoLast() {
   const change = changes.at(-1);
+  const held = undoable();
+  if (held && (!change || change.reply || madeAt(held) > (change.at ?? 0))) {
+    if (change?.reply) changes = changes.slice(0, -1);
+    return void undoSending(held);
+  }
   if (change) await takeBack(change);
   else say(t.actions.nothingToUndo, { icon: "info" });
 }

@@ -1,64 +1,59 @@
 // @ts-check
-/** The box to answer in: a reply or a note, with files and snippets; what is written is kept as it is written. */
-import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
+/** The box to answer in: a reply and a note, each with a text and files of its own, which drafts.js keeps as they are written. */
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./later-texts.js";
-import { Button, Icon, Kbd, Menu, announce, cx, lazy, say, setting } from "./parts.js";
+import { Button, Icon, Kbd, Menu, cx, lazy, say } from "./parts.js";
 import { Text } from "./words.js";
 import { row } from "./store.js";
-import { writing } from "./conversation.js";
-import { may, project } from "./session.js";
-import { again, attach, detach, now as sendNow, outgoing, send, undo, uploads } from "./outbox.js";
-import { draft, drop, keep } from "./drafts.js";
+import { thread, writing } from "./conversation.js";
+import { may, project, user } from "./session.js";
+import { again, outgoing, scope, send, undo } from "./outbox.js";
+import { attach, detach, uploaded, uploads } from "./files.js";
+import { attached, draft, edit, lift, ready, use, whereKept } from "./drafts.js";
+import { giveBack, heldIn, holdSeconds, returned, sendAnyway, takeBack, useSecondsLeft } from "./held.js";
 import { connection } from "./feed.js";
 import { EDITOR, handle, writeAhead } from "./keys.js";
 import { noteReply } from "./changes.js";
 import { Snippets, wanted } from "./snippets.js";
 import { tomorrow } from "./actions.js";
-/** @import { Outgoing, OutgoingFile, Then } from "./types.js" */
+/** @import { AgentMessage, HeldMessage, Mode, Outgoing, OutgoingFile, Then } from "./types.js" */
 
 const Voice = lazy(() => import("./learn/voice.js"), "Voice");
 
 const MOST = 20_000;
 const FILES = 10;
-const LONG_REPLY = 200;
-/** How long a reply can be taken back, in seconds; `auto`: five, if it is long. */
-export const undoSend = setting("undoSend", /** @type {string} */ ("auto"));
 
-/** What was taken back from the outbox, for the box of its conversation. @type {import("./vendor/preact.js").Signal<{id: string, out: Outgoing} | null>} */
-const returned = signal(null);
-/** Put something that was not sent into its box again. @param {string} id @param {Outgoing | null} out */
-export const giveBack = (id, out) => {
-  if (!out) return;
-  returned.value = { id, out };
-  announce(t.composer.taken);
-};
-
-/** @param {string} text */
-const undoMs = (text) => (undoSend.value === "auto" ? (text.length > LONG_REPLY ? 5000 : 0) : Number(undoSend.value) * 1000);
-
-/** The seconds in which a reply can be taken back. @param {{out: Outgoing}} props */
-function Undo({ out }) {
-  const [left, setLeft] = useState(0);
-  useEffect(() => {
-    const tick = () => setLeft(Math.max(0, Math.ceil((out.notBefore - Date.now()) / 1000)));
-    tick();
-    const timer = setInterval(tick, 250);
-    return () => clearInterval(timer);
-  }, [out.key]);
-  const back = async () => giveBack(out.conversationId ?? "", await undo(out.key));
-  return html`<div class="undo"><span class="grow num">${t.composer.sendingIn(left)}</span><${Button} class="small" label=${t.composer.undo} keys="u" press=${back} /><${Button} class="small" kind="quiet" label=${t.composer.now} press=${() => sendNow(out.key)} /></div>`;
+/** The seconds in which a reply can be taken back. @param {{of: HeldMessage, newest: boolean}} props */
+function Undo({ of, newest }) {
+  const left = useSecondsLeft(of);
+  return html`<div class="undo"><span class="grow num">${left > 0 ? t.composer.sendingIn(left) : t.truth.sending}</span><${Button} class="small" label=${t.composer.undo} keys=${newest ? "u" : undefined} press=${() => takeBack(of)} /><${Button} class="small" kind="quiet" label=${t.composer.now} press=${() => sendAnyway(of)} /></div>`;
 }
 
-/** The conversation moved on before this reply came: what was said, and what to do. @param {{out: Outgoing}} props */
-function MovedOn({ out }) {
-  const last = out.since.at(-1);
-  const edit = async () => giveBack(out.conversationId ?? "", await undo(out.key));
+/**
+ * A reply that was not sent, with what came before it, and what to do.
+ * @param {{title: string, since: AgentMessage[], text: string, anyway: () => unknown, edit: () => unknown, discard: () => unknown}} props
+ */
+function Unsent({ title, since, text, anyway, edit, discard }) {
   return html`<section class="moved" role="alert">
-    <h2>${t.composer.movedOn(last?.author.name ?? "", out.since.length)}</h2>
-    ${out.since.slice(-3).map((each) => html`<blockquote key=${each.id}><b><bdi>${each.author.name}</bdi></b> <${Text} text=${each.text.slice(0, 600)} /></blockquote>`)}
-    <p class="mine"><b>${t.you}: </b><bdi>${(out.text ?? "").slice(0, 200)}</bdi></p>
-    <div class="actions"><${Button} kind="primary" label=${t.composer.sendMineToo} press=${() => again(out.key, { ifSequence: null })} /><${Button} label=${t.composer.edit} press=${edit} /><${Button} kind="quiet" label=${t.composer.discard} press=${() => undo(out.key)} /></div>
+    <h2>${title}</h2>
+    ${since.slice(-3).map((each) => html`<blockquote key=${each.id}><b><bdi>${each.author.name}</bdi></b> <${Text} text=${each.text.slice(0, 600)} /></blockquote>`)}
+    <p class="mine"><b>${t.you}: </b><bdi>${text.slice(0, 200)}</bdi></p>
+    <div class="actions"><${Button} kind="primary" label=${t.composer.sendAnyway} press=${anyway} /><${Button} label=${t.composer.edit} press=${edit} /><${Button} kind="quiet" label=${t.composer.discard} press=${discard} /></div>
   </section>`;
+}
+
+/** A reply that the outbox could not send because the conversation moved on. @param {{out: Outgoing}} props */
+function MovedOn({ out }) {
+  const change = async () => giveBack(out.conversationId ?? "", await undo(out.key));
+  return html`<${Unsent} title=${t.composer.movedOn(out.since.at(-1)?.author.name ?? "", out.since.length)} since=${out.since} text=${out.text ?? ""} anyway=${() => again(out.key, { ifSequence: null })} edit=${change} discard=${() => undo(out.key)} />`;
+}
+
+/** A held message that the server could not send at its time. @param {{of: HeldMessage}} props */
+function NotSent({ of }) {
+  const moved = of.problem?.code === "conversation_moved_on";
+  const since = moved ? thread(of.conversationId).messages.filter((each) => each.createdAt > of.createdAt && each.author.id !== user.value?.id) : [];
+  const title = since.length ? t.composer.movedOn(since.at(-1)?.author.name ?? "", since.length) : t.composer.refused(of.problem?.detail ?? "");
+  return html`<${Unsent} title=${title} since=${since} text=${of.text} anyway=${() => sendAnyway(of, { ifSequence: null })} edit=${() => takeBack(of)} discard=${() => takeBack(of, true)} />`;
 }
 
 /** A file that is being attached. @param {{of: OutgoingFile, remove: () => void}} props */
@@ -79,146 +74,206 @@ const Cannot = () => html`<div class="composer"><p class="cannot"><${Icon} name=
 /** @param {{id: string}} props */
 export function Composer({ id }) {
   if (!may("conversations.reply")) return html`<${Cannot} />`;
-  return html`<${Box} id=${id} />`;
+  return ready.value ? html`<${Box} id=${id} />` : html`<div class="composer"></div>`;
+}
+
+/** The text that is shown first: that of a reply, unless a note was written last. @param {string} id @returns {Mode} */
+const first = (id) => ((draft(id, "note")?.at ?? -1) > (draft(id, "reply")?.at ?? -1) ? "note" : "reply");
+
+/** Put a text that was changed elsewhere into the field; the caret stays where it was. @param {HTMLTextAreaElement} el @param {string} text */
+function follow(el, text) {
+  const { value, selectionStart, selectionEnd } = el;
+  let same = 0;
+  while (same < value.length && value[same] === text[same]) same += 1;
+  const moved = (/** @type {number} */ at) => (at <= same ? at : Math.max(same, at + text.length - value.length));
+  el.value = text;
+  if (document.activeElement === el) el.setSelectionRange(moved(selectionStart), moved(selectionEnd));
+}
+
+/**
+ * The field with the text of a mode; it follows what other tabs and computers write there.
+ * @param {{text: string, change: (text: string, shown: string) => void, hook: any, [more: string]: any}} props
+ */
+function Field({ text, change, hook, ...rest }) {
+  const shown = useRef(text);
+  const composing = useRef(false);
+  useLayoutEffect(() => {
+    const el = hook.current;
+    if (!el || composing.current) return;
+    if (el.value !== text) follow(el, text);
+    shown.current = text;
+    if (CSS.supports("field-sizing", "content")) return;
+    el.style.setProperty("height", "auto");
+    el.style.setProperty("height", `${el.scrollHeight}px`);
+  });
+  const typed = (/** @type {any} */ event) => {
+    const before = shown.current;
+    shown.current = event.target.value;
+    change(event.target.value, before);
+  };
+  const composed = (/** @type {any} */ event) => ((composing.current = false), typed(event));
+  return html`<textarea ref=${hook} dir="auto" rows="3" aria-describedby="composer-hint" onInput=${typed} onCompositionStart=${() => (composing.current = true)} onCompositionEnd=${composed} ...${rest}></textarea>`;
 }
 
 /** @param {{id: string}} props */
 function Box({ id }) {
-  const kept = useRef(draft(id)).current;
-  const [text, setText] = useState(kept?.text ?? "");
-  const [internal, setInternal] = useState(kept?.internal ?? false);
-  const [files, setFiles] = useState(/** @type {OutgoingFile[]} */ (kept?.files ?? []));
+  const [mode, setMode] = useState(() => first(id));
   const [over, setOver] = useState(false);
-  const [speaks, setSpeaks] = useState(false);
+  const [speaks, setSpeaks] = useState(/** @type {Mode | null} */ (null));
   const [snippet, setSnippet] = useState(/** @type {{q: string, from: number} | null} */ (null));
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
   const options = useRef(/** @type {any} */ (null));
-  const latest = useRef({ text, internal, files });
-  latest.current = { text, internal, files };
+  const focusNext = useRef(false);
+  const latest = useRef(mode);
+  latest.current = mode;
   const one = row(id);
+  const internal = mode === "note";
+  const { text, files } = draft(id, mode) ?? { text: "", files: /** @type {OutgoingFile[]} */ ([]) };
+  const other = draft(id, internal ? "reply" : "note");
   const out = outgoing(id).filter((each) => each.kind === "message");
-  const held = out.find((each) => each.state === "held");
   const moved = out.find((each) => each.state === "conflict");
+  const held = heldIn(id);
+  const newest = held.findLast((each) => each.status === "held");
   const offline = connection.value.state === "offline" || out.some((each) => each.waitsFor === "offline");
 
-  const store = (/** @type {Partial<typeof latest.current>} */ change) => {
-    const next = { ...latest.current, ...change };
-    latest.current = next;
-    if (change.text !== undefined) setText(change.text);
-    if (change.internal !== undefined) setInternal(change.internal);
-    if (change.files !== undefined) setFiles(change.files);
-    if (change.text !== undefined) writing(id, Boolean(next.text), next.internal);
-    if (!next.text && !next.files.length) drop(id);
-    else if (!keep(id, { ...next, baseSequence: one?.sequence ?? null })) say(t.composer.draftLost, { bad: true });
+  const store = (/** @type {{text?: string, files?: OutgoingFile[]}} */ change, /** @type {string | undefined} */ shown = undefined, to = mode) => {
+    edit(id, to, { ...change, baseSequence: one?.sequence ?? null }, shown);
+    if (change.text !== undefined) writing(id, Boolean(change.text), to === "note");
   };
-  const focus = () => (box.current?.focus(), box.current?.setSelectionRange(latest.current.text.length, latest.current.text.length));
-
+  const focus = () => (box.current?.focus(), box.current?.setSelectionRange(box.current.value.length, box.current.value.length));
+  const show = (/** @type {Mode} */ to) => {
+    setSnippet(null);
+    if (to === latest.current) return void focus();
+    writing(id, false, internal);
+    focusNext.current = true;
+    latest.current = to;
+    setMode(to);
+  };
+  useLayoutEffect(() => {
+    if (!focusNext.current) return;
+    focusNext.current = false;
+    focus();
+  });
   useEffect(() => {
     if (returned.value?.id !== id) return;
-    const back = returned.value.out;
+    const to = returned.value.mode;
     returned.value = null;
-    const before = latest.current.text.trim();
-    store({ text: (back.text ?? "") + (before ? `\n\n${before}` : ""), internal: back.internal, files: [...back.files, ...latest.current.files] });
+    show(to);
     requestAnimationFrame(focus);
   }, [returned.value]);
   useEffect(() => () => writing(id, false, false), [id]);
-  useLayoutEffect(() => {
-    const el = box.current;
-    if (!el || CSS.supports("field-sizing", "content")) return;
-    el.style.setProperty("height", "auto");
-    el.style.setProperty("height", `${el.scrollHeight}px`);
-  }, [text]);
+  useEffect(() => {
+    for (const each of /** @type {Mode[]} */ (["reply", "note"])) for (const file of draft(id, each)?.files ?? []) if (!file.uploadId) put(each, file);
+  }, [id]);
+  const where = whereKept(id, mode);
+  useEffect(() => {
+    if (where === "nowhere") say(t.composer.draftLost, { bad: true });
+  }, [where]);
 
   const uploading = files.some((each) => !each.uploadId && (uploads.value.get(each.key)?.progress ?? each.progress) < 1 && !uploads.value.get(each.key)?.problem);
   const empty = !text.trim() && !files.length;
   const tooLong = text.length > MOST;
   const submit = async (/** @type {Then | null} */ then = null) => {
-    const { text, internal, files } = latest.current; // what was typed last may not be drawn yet
+    const to = latest.current;
+    const { text, files } = draft(id, to) ?? { text: "", files: [] };
     if ((!text.trim() && !files.length) || text.length > MOST) return void focus();
-    latest.current = { text: "", internal, files: [] };
-    setText("");
-    setFiles([]);
+    if (files.length > FILES) return void say(t.composer.tooMany, { bad: true });
+    const note = to === "note";
+    const lifted = lift(id, to);
     setSnippet(null);
-    writing(id, false, internal);
+    writing(id, false, note);
     try {
-      const out = await send(id, { text: text.trim(), internal, files, ifSequence: internal ? null : (one?.sequence ?? null), then, undoMs: internal ? 0 : undoMs(text) });
+      const out = await send(id, { text: text.trim(), internal: note, files, ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), draftVersion: lifted.taken.base.version });
       noteReply(out, one);
     } catch (error) {
-      store({ text: text + latest.current.text, files });
+      lifted.failed();
       return void say(t.composer.refused(/** @type {Error} */ (error).message), { bad: true });
     }
-    if (!latest.current.text && !latest.current.files.length) drop(id);
+    lifted.done();
     document.querySelector(".log")?.scrollTo({ top: 0 });
     focus();
   };
-  const add = async (/** @type {Iterable<File>} */ more) => {
-    for (const file of more) {
-      if (latest.current.files.length >= FILES) return void say(t.composer.tooMany, { bad: true });
+  const put = (/** @type {Mode} */ to, /** @type {OutgoingFile} */ file) => void uploaded(file).then((uploadId) => attached(id, to, file.key, uploadId), () => {});
+  const append = (/** @type {Iterable<File>} */ more) => {
+    const to = latest.current;
+    return [...more].reduce(async (before, file) => {
+      await before;
+      const there = draft(id, to)?.files ?? [];
+      if (there.length >= FILES) return void say(t.composer.tooMany, { bad: true });
       try {
-        const kept = await attach(file, file.name || "pasted.png");
-        store({ files: [...latest.current.files, kept] });
+        const kept = await attach(file, file.name || "pasted.png", scope ?? "");
+        store({ files: [...(draft(id, to)?.files ?? []), kept] }, undefined, to);
+        put(to, kept);
       } catch (error) {
         say(t.composer.uploadFailed(file.name, /** @type {Error} */ (error).message), { bad: true });
       }
-    }
+    }, Promise.resolve());
   };
   const remove = (/** @type {OutgoingFile} */ file) => {
     detach(file.key);
-    store({ files: latest.current.files.filter((each) => each.key !== file.key) });
+    store({ files: files.filter((each) => each.key !== file.key) });
     focus();
   };
-  const mode = (/** @type {boolean} */ note) => () => (store({ internal: note }), writeAhead(EDITOR), void requestAnimationFrame(focus));
-  const insert = (/** @type {string} */ words) => {
-    const { text } = latest.current;
+  const insert = (/** @type {string} */ words, to = latest.current) => {
+    const text = draft(id, to)?.text ?? "";
+    if (to !== latest.current) return void edit(id, to, { text: [text, words].filter(Boolean).join("\n\n") });
     const from = snippet?.from ?? box.current?.selectionStart ?? text.length;
-    const to = box.current?.selectionStart ?? text.length;
-    store({ text: text.slice(0, from) + words + text.slice(to) });
+    const end = box.current?.selectionStart ?? text.length;
+    store({ text: text.slice(0, from) + words + text.slice(end) });
     setSnippet(null);
     requestAnimationFrame(() => (box.current?.focus(), box.current?.setSelectionRange(from + words.length, from + words.length)));
   };
-  useLayoutEffect(() => handle({ reply: mode(false), note: mode(true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (writeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
-  const typed = (/** @type {any} */ event) => (store({ text: event.target.value }), setSnippet(wanted(event.target)));
+  const swap = () => {
+    const to = internal ? "reply" : "note";
+    use(id, mode, to);
+    show(to);
+  };
+  useLayoutEffect(() => handle({ reply: () => (writeAhead(EDITOR), show("reply")), note: () => (writeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (writeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
+  const typed = (/** @type {string} */ value, /** @type {string} */ shown) => (store({ text: value }, shown, latest.current), box.current && setSnippet(wanted(box.current)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if (snippet && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
-    if (event.key === "z" && (event.metaKey || event.ctrlKey) && held && !latest.current.text) return void (event.preventDefault(), undo(held.key).then((out) => giveBack(id, out)));
     if (event.key === "Escape") (event.preventDefault(), event.stopPropagation(), snippet ? setSnippet(null) : /** @type {HTMLElement | null} */ (document.querySelector(".log"))?.focus());
   };
   const pasted = (/** @type {ClipboardEvent} */ event) => {
-    if (event.clipboardData?.files.length) (event.preventDefault(), add([...event.clipboardData.files]));
+    if (event.clipboardData?.files.length) (event.preventDefault(), append([...event.clipboardData.files]));
   };
-  const dropped = (/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(false), event.dataTransfer && add([...event.dataTransfer.files]));
+  const dropped = (/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(false), event.dataTransfer && append([...event.dataTransfer.files]));
   const name = one?.contact.name || one?.contact.email || one?.contact.userId || "";
   const ways = () => [
     { label: t.composer.sendClose, icon: "done", pick: () => submit({ close: true }) },
     { label: t.composer.sendPending, icon: "pause", pick: () => submit({ status: "PENDING" }) },
     { label: t.composer.sendSnooze, icon: "moon", pick: () => submit({ snoozedUntil: tomorrow().toISOString() }) },
+    { label: t.composer.useAsNote, icon: "lock", pick: swap },
   ];
   const left = MOST - text.length;
-  const hint = tooLong ? html`<span class="bad">${t.composer.over(-left)}</span>` : left < 1000 ? t.composer.left(left) : offline ? html`<span class="warn">${t.composer.offline}</span>` : one?.status === "CLOSED" && !internal && text ? t.composer.reopens : text ? t.composer.draftKept : "";
+  const about = tooLong ? html`<span class="bad">${t.composer.over(-left)}</span>` : left < 1000 ? t.composer.left(left) : offline && text ? html`<span class="warn">${t.composer.offline}</span>` : uploading ? t.composer.waitFiles : one?.status === "CLOSED" && !internal && text ? t.composer.reopens : "";
+  const kept = where && html`<span class=${cx(where === "nowhere" && "bad")}>${t.composer.keptIn[where]}</span>`;
   const kind = internal ? "note" : "primary";
   const blocked = empty || tooLong;
+  const button = (/** @type {Mode} */ of, /** @type {string} */ icon, /** @type {string} */ keys) =>
+    html`<button type="button" class="mode" aria-pressed=${mode === of} onClick=${() => show(of)}><${Icon} name=${icon} />${t.composer[of]}${mode !== of && other && html`<span class="begun" title=${t.list.draft}><span class="sr"> ${t.list.draft}</span></span>`}<${Kbd} keys=${keys} /></button>`;
+  const label = internal ? t.composer.writeNote : t.composer.replyTo(name);
   return html`<div class=${cx("composer", internal && "is-note")}>
-    ${moved && html`<${MovedOn} key=${moved.key} out=${moved} />`}${held && html`<${Undo} key=${held.key} out=${held} />`}
-    ${speaks && html`<${Voice} id=${id} insert=${insert} close=${() => (setSpeaks(false), focus())} />`}
+    ${moved && html`<${MovedOn} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${NotSent} key=${each.id} of=${each} />` : html`<${Undo} key=${each.id} of=${each} newest=${each === newest} />`))}
+    ${speaks && html`<${Voice} id=${id} insert=${(/** @type {string} */ words) => insert(words, speaks)} close=${() => (setSpeaks(null), focus())} />`}
     <div class="box">
       ${snippet && html`<${Snippets} q=${snippet.q} contact=${one?.contact} hook=${options} pick=${insert} away=${() => setSnippet(null)} />`}
       <div class=${cx("card", over && "over")} onDragOver=${(/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
         <div class="modes" role="group" aria-label=${t.composer.label}>
-          <button type="button" class="mode" aria-pressed=${!internal} onClick=${mode(false)}><${Icon} name="chat" />${t.composer.reply}<${Kbd} keys="r" /></button>
-          <button type="button" class="mode" aria-pressed=${internal} onClick=${mode(true)}><${Icon} name="lock" />${t.composer.note}<${Kbd} keys="n" /></button>
+          ${button("reply", "chat", "r")}${button("note", "lock", "n")}
+          ${internal && !empty && html`<${Button} class="small" kind="quiet" label=${t.composer.useAsReply} press=${swap} />`}
           <span class="audience">${internal && html`<${Icon} name="lock" />`}${over ? t.composer.dropHere : internal ? t.composer.onlyAgents : t.composer.toCustomer}</span>
         </div>
-        <textarea ref=${box} dir="auto" rows="3" value=${text} placeholder=${internal ? t.composer.writeNote : t.composer.replyTo(name)} aria-label=${internal ? t.composer.writeNote : t.composer.replyTo(name)}
-          aria-controls=${snippet ? "snippets" : undefined} aria-autocomplete=${snippet ? "list" : undefined} aria-describedby="composer-hint"
-          onInput=${typed} onKeyDown=${pressed} onPaste=${pasted} onBlur=${() => setTimeout(() => document.activeElement !== box.current && setSnippet(null), 150)}></textarea>
+        <${Field} key=${mode} text=${text} change=${typed} hook=${box} placeholder=${label} aria-label=${label} aria-controls=${snippet ? "snippets" : undefined} aria-autocomplete=${snippet ? "list" : undefined}
+          onKeyDown=${pressed} onPaste=${pasted} onBlur=${() => setTimeout(() => document.activeElement !== box.current && setSnippet(null), 150)} />
         ${files.length > 0 && html`<div class="files">${files.map((each) => html`<${Attaching} key=${each.key} of=${each} remove=${() => remove(each)} />`)}</div>`}
         <div class="foot">
-          <input ref=${picker} type="file" multiple hidden onChange=${(/** @type {any} */ event) => (add([...event.target.files]), (event.target.value = ""))} />
+          <input ref=${picker} type="file" multiple hidden onChange=${(/** @type {any} */ event) => (append([...event.target.files]), (event.target.value = ""))} />
           <${Button} label=${t.composer.attach} icon="clip" only kind="quiet" press=${() => picker.current?.click()} />
           <${Button} label=${t.composer.snippet} icon="text" only kind="quiet" keys=";" press=${() => (setSnippet({ q: "", from: box.current?.selectionStart ?? text.length }), box.current?.focus())} />
-          <${Button} label=${t.composer.speak} icon="mic" only kind="quiet" expanded=${speaks} press=${() => setSpeaks(!speaks)} />
-          <span class="hint num" id="composer-hint">${uploading ? t.composer.waitFiles : hint}</span>
+          <${Button} label=${t.composer.speak} icon="mic" only kind="quiet" expanded=${Boolean(speaks)} press=${() => setSpeaks(speaks ? null : mode)} />
+          <span class="hint num" id="composer-hint">${about}${about && kept && " · "}${kept}</span>
           <span class="split"><${Button} kind=${kind} label=${internal ? t.composer.addNote : offline ? t.composer.keep : t.composer.send} keys="mod+enter" disabled=${blocked} press=${() => submit()} />
           ${internal ? null : html`<${Menu} label=${t.composer.sendMore} icon="down" only kind=${kind} disabled=${blocked} entries=${ways} />`}</span>
         </div>

@@ -6,8 +6,9 @@ import { Avatar, Button, Icon, cx, dialog, lazy } from "./parts.js";
 import { Dialog } from "./dialog.js";
 import { row } from "./store.js";
 import { tags } from "./conversation.js";
-import { people, user } from "./session.js";
+import { assignable, people, user } from "./session.js";
 import { assign, snooze, tag, times } from "./actions.js";
+import { fold } from "./words.js";
 
 const Palette = lazy(() => import("./palette.js"), "Palette");
 const Start = lazy(() => import("./start.js"), "Start");
@@ -41,14 +42,14 @@ function Chooser({ label, options, empty, q, type }) {
 /** @param {{ids: string[]}} props */
 function Assign({ ids }) {
   const [q, setQ] = useState("");
-  const { users, teams } = people();
+  const [users, { teams }] = [assignable(), people()];
   const now = row(ids[0] ?? "")?.assignee?.id;
   const give = (/** @type {any} */ to) => () => (close(), assign(ids, to));
   const all = [
     ...[...users].sort((a, b) => Number(b.id === user.value?.id) - Number(a.id === user.value?.id)).map((each) => ({ key: each.id, label: each.name, hint: each.id === user.value?.id ? t.dialogs.me : "", chosen: each.id === now, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, pick: give({ type: "user", id: each.id, name: each.name }) })),
     ...teams.map((each) => ({ key: each.id, label: each.name, icon: "people", chosen: each.id === now, pick: give({ type: "team", id: each.id, name: each.name }) })),
     { key: "none", label: t.dialogs.nobody, icon: "nobody", chosen: !now, pick: give(null) },
-  ].filter((each) => each.label.toLowerCase().includes(q.toLowerCase()));
+  ].filter((each) => fold(each.label).includes(fold(q)));
   return html`<${Dialog} title=${t.dialogs.assign} close=${close}><div class="body"><${Chooser} label=${t.dialogs.filterPeople} options=${all} empty=${t.dialogs.noPeople} q=${q} type=${setQ} /></div><//>`;
 }
 
@@ -88,7 +89,7 @@ function Tags({ ids }) {
     if (added.length || removed.length) tag(ids, (one) => [...one.tags.filter((each) => !removed.includes(each)), ...added.filter((each) => !one.tags.includes(each))]);
   };
   const name = q.trim();
-  const known = tags().map((each) => each.name).filter((each) => each.toLowerCase().includes(name.toLowerCase()));
+  const known = tags().map((each) => each.name).filter((each) => fold(each).includes(fold(name)));
   const options = [
     ...known.map((each) => ({ key: each, label: each, icon: "tag", chosen: chosen.includes(each), pick: () => set(chosen.includes(each) ? chosen.filter((one) => one !== each) : [...chosen, each]) })),
     .../** @type {any[]} */ (name && !known.includes(name) ? [{ key: " new", label: t.dialogs.createTag(name), icon: "plus", pick: () => set(chosen.includes(name) ? chosen : [...chosen, name]) }] : []),

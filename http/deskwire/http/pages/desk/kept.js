@@ -1,7 +1,10 @@
 // @ts-check
-/** What is kept on this computer for the outbox, in IndexedDB, encrypted: for all tabs the same, on the disk before it is told. */
-import { canSeal, open, openFile, seal, sealFile } from "./seal.js";
-/** @import { Outgoing } from "./types.js" */
+/**
+ * All that this browser keeps of what is written, encrypted for its user: the outbox and its files in IndexedDB, on the disk before a call
+ * resolves, and drafts in localStorage, which a page can still write as it goes. Nothing else reads or writes them.
+ */
+import { canSeal, isSealed, open, openFile, seal, sealFile } from "./seal.js";
+/** @import { Draft, Outgoing } from "./types.js" */
 
 const STORED_MS = 60_000;
 const FILE_MS = 30 * 86_400_000;
@@ -237,3 +240,67 @@ const sweep = (name, which) =>
     },
   );
 
+// Drafts. The keys begin with the user and the project. A write is done when the function returns; the promise says whether there was room.
+
+/** What there was no room for, sealed as what there is. @type {Map<string, string>} */
+const unwritten = new Map();
+
+/** The draft; null if it opens under no key of its user: then it stays where it is. @param {string} key @param {string} text @returns {Draft|null} */
+function draftOf(key, text) {
+  try {
+    return isSealed(text) ? open(text, key) : JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} prefix @returns {string[]} The keys that begin so. */
+function keysOf(prefix) {
+  try {
+    return [...new Set([...Object.keys(localStorage), ...unwritten.keys()])].filter((key) => key.startsWith(prefix));
+  } catch {
+    return [...unwritten.keys()].filter((key) => key.startsWith(prefix));
+  }
+}
+
+/** Return the drafts whose keys begin so; what an older version has kept as it was written is sealed. @param {string} prefix @returns {Promise<[key: string, draft: Draft][]>} */
+export async function texts(prefix) {
+  /** @type {[string, Draft][]} */
+  const found = [];
+  for (const key of keysOf(prefix)) {
+    const text = unwritten.get(key) ?? localStorage.getItem(key) ?? "";
+    const one = draftOf(key, text);
+    if (one) found.push([key, one]);
+    if (one && !isSealed(text)) await putText(key, one);
+  }
+  return found;
+}
+
+/** Keep a draft. @param {string} key @param {Draft} draft @returns {Promise<boolean>} False if this browser can't keep it beyond this page, or nobody is signed in. */
+export async function putText(key, draft) {
+  if (!canSeal()) return false;
+  const sealed = seal(draft, key);
+  try {
+    localStorage.setItem(key, sealed);
+    unwritten.delete(key);
+    return true;
+  } catch {
+    unwritten.set(key, sealed);
+    return false;
+  }
+}
+
+/** Remove a draft. @param {string} key */
+export async function removeText(key) {
+  unwritten.delete(key);
+  try {
+    localStorage.removeItem(key);
+  } catch {
+    // then it was not kept either
+  }
+}
+
+/** Remove the drafts whose keys begin so. @param {string} prefix */
+export async function removeTexts(prefix) {
+  for (const key of keysOf(prefix)) await removeText(key);
+}

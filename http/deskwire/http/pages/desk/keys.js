@@ -34,6 +34,8 @@ export const COMMANDS = [
   command("selectAll", "list", "mod+a"),
   command("reply", "anywhere", "r"),
   command("note", "anywhere", "n"),
+  command("useAsReply", "composer"),
+  command("useAsNote", "composer"),
   command("send", "composer", "mod+enter"),
   command("sendClose", "composer", "mod+shift+enter"),
   command("snippets", "composer", ";"),

@@ -8,9 +8,9 @@ import { ROOT } from "./api.js";
 import { deliveries } from "./conversation.js";
 import { may, user } from "./session.js";
 import { again, undo } from "./outbox.js";
-import { giveBack } from "./composer.js";
+import { giveBack, useSecondsLeft } from "./held.js";
 import { consumers } from "./why/reach.js";
-/** @import { AgentMessage, Attachment, Delivery, Outgoing } from "./types.js" */
+/** @import { AgentMessage, Attachment, Delivery, HeldMessage, Outgoing } from "./types.js" */
 
 const LONG = 1800;
 const LINES = 28;
@@ -101,20 +101,29 @@ function Truth({ messages, seen, ours }) {
 
 const KEPT = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
 
+/** When a held message is sent. @param {{of: HeldMessage}} props */
+function Soon({ of }) {
+  const left = useSecondsLeft(of);
+  return html`<div class="truth"><span class="num"><${Icon} name="clock" /> ${left > 0 ? t.composer.sendingIn(left) : t.truth.sending}</span></div>`;
+}
+
 /** Where something is that was written here. @param {{out: Outgoing}} props */
 function OnItsWay({ out }) {
+  const edit = async () => giveBack(out.conversationId ?? "", await undo(out.key));
   if (out.state === "refused" || out.state === "conflict") {
-    const edit = async () => giveBack(out.conversationId ?? "", await undo(out.key));
     return html`<div class="truth"><span class="fail"><${Icon} name="warn" /> ${t.truth.notAccepted}${out.problem?.detail ? `: ${out.problem.detail}` : ""}</span>
       <${Button} class="small" label=${t.truth.edit} press=${edit} /><${Button} class="small" kind="quiet" label=${t.truth.discard} press=${() => undo(out.key)} />${out.state === "refused" && html`<${Button} class="small" kind="quiet" label=${t.truth.retry} press=${() => again(out.key)} />`}</div>`;
   }
   if (out.state === "stored") return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${out.tookMs !== null && ` ${t.truth.ms(out.tookMs)}`}</span></div>`;
   if (out.state === "sending") return html`<div class="truth"><span><${Icon} name="spin" class="spin" /> ${t.truth.sending}</span></div>`;
-  return html`<div class="truth"><span><${Icon} name="clock" /> ${out.waitsFor ? (KEPT[out.waitsFor] ?? t.truth.kept) : t.truth.keptNext}</span></div>`;
+  return html`<div class="truth"><span><${Icon} name="clock" /> ${out.waitsFor ? (KEPT[out.waitsFor] ?? t.truth.kept) : t.truth.keptNext}</span>${out.waitsFor && html`<${Button} class="small" kind="quiet" label=${t.truth.edit} press=${edit} />`}</div>`;
 }
 
+/** @param {HeldMessage} of @returns {AgentMessage} */
+const asMessage = ({ id, conversationId, text, attachments, createdAt, internal }) => ({ id, conversationId, author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you }, text, attachments, createdAt, redactedAt: null, index: null, internal });
+
 /** What is written here looks like what is stored. @param {Outgoing} out @returns {AgentMessage} */
-const draft = (out) => ({
+const written = (out) => ({
   id: out.key,
   conversationId: out.conversationId ?? "",
   author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you },
@@ -135,11 +144,11 @@ function Rewriting({ of }) {
 
 /**
  * A run of messages of one author.
- * @param {{messages?: AgentMessage[], out?: Outgoing, seenIndex?: number}} props
+ * @param {{messages?: AgentMessage[], out?: Outgoing, held?: HeldMessage, seenIndex?: number}} props  out, held: one that is not sent yet
  */
 export function Run(props) {
-  const { out, seenIndex = -1 } = props;
-  const messages = out ? [draft(out)] : (props.messages ?? []);
+  const { out, held, seenIndex = -1 } = props;
+  const messages = out ? [written(out)] : held ? [asMessage(held)] : (props.messages ?? []);
   const [first] = messages;
   if (!first) return null;
   const { author, internal } = first;
@@ -153,13 +162,13 @@ export function Run(props) {
     ${!internal && face}
     <div class="said">
       <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
-      ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", out && out.state !== "stored" && "kept", out?.state === "refused" && "refused")}>
+      ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", (held || (out && out.state !== "stored")) && "kept", out?.state === "refused" && "refused")}>
         ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${Words} text=${each.text} />`}
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${Attached} key=${file.id} of=${file} />`)}</div>`}
-        ${!out && may("conversations.delete") && html`<${Rewriting} of=${each} />`}
+        ${!out && !held && may("conversations.delete") && html`<${Rewriting} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
       </div>`)}
-      ${out ? html`<${OnItsWay} out=${out} />` : !internal && html`<${Truth} messages=${messages} seen=${seen} ours=${side === "out"} />`}
+      ${out ? html`<${OnItsWay} out=${out} />` : held ? html`<${Soon} of=${held} />` : !internal && html`<${Truth} messages=${messages} seen=${seen} ours=${side === "out"} />`}
     </div>
   </article>`;
 }

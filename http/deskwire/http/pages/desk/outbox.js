@@ -7,7 +7,7 @@
  * nothing: what it was sending is sent again by the next one, under the same key.
  */
 import { computed, effect, signal, untracked } from "./vendor/preact.js";
-import { Offline, Problem, call, get, newKey, signedOut, upload } from "./api.js";
+import { Offline, Problem, call, get, newKey, signedOut } from "./api.js";
 import * as session from "./session.js";
 import { agrees } from "./state.js";
 /** @import { AgentMessage, Assignee, Guard, Outgoing, OutgoingFile, Row, Then } from "./types.js" */
@@ -26,14 +26,12 @@ const FINAL = new Set(["stored", "refused", "conflict"]);
 export const entries = signal(/** @type {Outgoing[]} */ ([]));
 /** False if this browser keeps nothing beyond this page: say so before somebody relies on it. */
 export const durable = signal(true);
-/** The files that are being uploaded, by key; `problem` says why one can't be. */
-export const uploads = signal(/** @type {Map<string, OutgoingFile & {problem?: string}>} */ (new Map()));
+/** The number of drafts that are on this device alone; set by drafts.js. */
+export const unsaved = signal(0);
 
 const byConversation = computed(() => Map.groupBy(entries.value, (each) => each.conversationId ?? ""));
 /** Those of a conversation. Reads a signal. @param {string} id @returns {Outgoing[]} */
 export const outgoing = (id) => byConversation.value.get(id) ?? [];
-/** The newest that can still be undone; null if there is none. Reads a signal. @returns {Outgoing|null} */
-export const undoable = () => entries.value.findLast((each) => each.state === "held") ?? null;
 
 // What follows from an outcome: pure.
 
@@ -99,8 +97,8 @@ export const unknown = (entry, now) => entry.sentAt !== null && now - entry.sent
 
 /** @type {import("./kept.js")} Loaded when it is needed: no list waits for it. */
 let kept;
-/** @type {string|null} */
-let scope = null;
+/** The user's id and the project's, with a space between; null for none. @type {string|null} */
+export let scope = null;
 /** Resolves when what is kept is known. @type {Promise<void>} */
 let ready = Promise.resolve();
 let leads = false;
@@ -113,8 +111,6 @@ let busy = 0;
 const under = new Set();
 /** @type {Set<string>} */
 const ours = new Set();
-/** @type {Map<string, Promise<string>>} */
-const uploading = new Map();
 
 /** Begins for the user and project that are chosen; sends what was left. @returns {Promise<void>} */
 export function begin() {
@@ -150,7 +146,6 @@ export function end() {
   leads = false;
   clearTimeout(alarm);
   entries.value = [];
-  uploads.value = new Map();
 }
 
 session.parting(async () => {
@@ -226,8 +221,8 @@ const tooLate = (entry) => ({ ...entry, state: "refused", problem: { status: 0, 
 /** @param {Outgoing} entry @returns {Promise<Outgoing>} */
 async function attempt(entry) {
   try {
-    const attachments = [];
-    for (const file of entry.files) attachments.push(file.uploadId ?? (await uploaded(file)));
+    await before.send(entry);
+    const attachments = entry.files.length ? await (await import("./files.js")).idsOf(entry.files) : [];
     const body = attachments.length ? { ...entry.body, attachments } : entry.body;
     if (entry.guard && !agrees(await get(`conversations/${entry.conversationId}`, { view: "agent" }), entry.guard)) throw new Problem(409, { code: CHANGED }, null, null);
     const began = performance.now();
@@ -240,6 +235,8 @@ async function attempt(entry) {
   }
 }
 
+/** What has to be done before an entry is sent; set by held.js. */
+export const before = { send: async (/** @type {Outgoing} */ entry) => void entry };
 /** The newest event that a conversation's row has; set by who knows the rows. */
 export const rows = { asOf: (/** @type {string} */ id) => (void id, "") };
 
@@ -263,16 +260,16 @@ async function put(made, undoMs) {
 }
 
 /**
- * Sends a message or note. Resolves when it is kept here, which is when the draft may be emptied.
+ * Sends a message or note. Resolves when it is kept here, which is when the draft may be emptied. With `holdSeconds` the server holds it for that
+ * long before it sends it; with `draftVersion` it removes that version of the draft.
  * @param {string} conversationId
- * @param {{text: string, internal?: boolean, files?: OutgoingFile[], ifSequence?: number|null, then?: Then|null, undoMs?: number}} message
+ * @param {{text: string, internal?: boolean, files?: OutgoingFile[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, draftVersion?: number}} message
  * @returns {Promise<Outgoing>}
  */
-export function send(conversationId, { text, internal = false, files = [], ifSequence = null, then = null, undoMs = 0 }) {
-  const body = { text, internal, ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}) };
-  const known = files.map((each) => ({ ...each, uploadId: each.uploadId ?? uploads.peek().get(each.key)?.uploadId ?? null }));
-  const expect = { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expected(then) };
-  return put({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files: known }, undoMs);
+export function send(conversationId, { text, internal = false, files = [], ifSequence = null, then = null, holdSeconds = 0, draftVersion = 0 }) {
+  const body = { text, internal, ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds ? { holdSeconds } : {}), ...(draftVersion ? { draftVersion } : {}) };
+  const expect = holdSeconds ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expected(then) };
+  return put({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files }, 0);
 }
 
 /** @param {Then|null} then @returns {Partial<Row>} */
@@ -336,12 +333,6 @@ export async function undo(key) {
   void pump();
   return gone;
 }
-/** Sends what is held now. @param {string} key */
-export async function now(key) {
-  await kept.change(key, (one) => (one.state === "held" ? { ...one, state: "kept", notBefore: 0 } : one));
-  await refresh();
-  void pump();
-}
 /** Sends what was refused or in conflict again, under a new key; `ifSequence` null: whatever has come. @param {string} key @param {{text?: string, ifSequence?: number|null}} [changes] */
 export async function again(key, changes = {}) {
   const before = entries.peek().find((each) => each.key === key);
@@ -350,51 +341,4 @@ export async function again(key, changes = {}) {
   await kept.change(key, () => next, next.key);
   await refresh();
   void pump();
-}
-
-/** @param {string} key @param {Partial<OutgoingFile & {problem?: string}>} changes */
-function progressed(key, changes) {
-  const before = uploads.peek().get(key);
-  if (before) uploads.value = new Map(uploads.peek()).set(key, { ...before, ...changes });
-}
-
-/**
- * Keeps a file for a message and begins to upload it; its progress is in `uploads`.
- * @param {File|Blob} file @param {string} name @returns {Promise<OutgoingFile>}
- */
-export async function attach(file, name) {
-  /** @type {OutgoingFile} */
-  const made = { key: newKey(), name, type: file.type, size: file.size, progress: 0, uploadId: null };
-  uploads.value = new Map(uploads.peek()).set(made.key, made);
-  await ready;
-  await kept.addFile(made.key, file, scope ?? "");
-  uploaded(made).catch((error) => error instanceof Problem && progressed(made.key, { problem: error.message }));
-  return made;
-}
-
-/** The id of a file at the server, which gets it now if it has not. @param {OutgoingFile} file @returns {Promise<string>} */
-function uploaded(file) {
-  const under = uploading.get(file.key);
-  if (under) return under;
-  const made = (async () => {
-    const one = await kept.file(file.key);
-    if (one?.uploadId) return one.uploadId;
-    if (!one) throw new Problem(0, { code: "file_lost", detail: `${file.name} is not kept here any more.` }, null, null);
-    const { id } = await upload(one.blob, file.name, (progress) => progressed(file.key, { progress }));
-    await kept.fileUploaded(file.key, id);
-    progressed(file.key, { progress: 1, uploadId: id });
-    return id;
-  })();
-  uploading.set(file.key, made);
-  made.catch(() => uploading.delete(file.key));
-  return made;
-}
-
-/** Forgets a file that was attached. @param {string} key */
-export async function detach(key) {
-  const left = new Map(uploads.peek());
-  left.delete(key);
-  uploads.value = left;
-  uploading.delete(key);
-  await kept.dropFile(key);
 }

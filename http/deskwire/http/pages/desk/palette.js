@@ -5,25 +5,24 @@ import { t } from "./later-texts.js";
 import { Avatar, Icon, Kbd, dialog } from "./parts.js";
 import { Dialog } from "./dialog.js";
 import { row } from "./store.js";
-import { go, people, signOut, user } from "./session.js";
-import { unsent } from "./app.js";
+import { assignable, go, people, user } from "./session.js";
+import { leave } from "./app.js";
 import { COMMANDS, run } from "./keys.js";
 import { show } from "./list.js";
 import { places as pages } from "./pages.js";
 import { assign, mayAct, snooze, times } from "./actions.js";
+import { fold } from "./words.js";
 
 /** @typedef {{group: string, label: string, icon?: string, face?: any, keys?: string, press: () => void}} Choice */
 
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
-  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
+  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
   snooze: "moon", tag: "tag", unread: "mail", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
-const HERE = ["reply", "note", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "select", "context", "timeline"];
-const WRITES = new Set(["reply", "note", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "start"]);
+const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "select", "context", "timeline"];
+const WRITES = new Set(["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "start"]);
 const GO = ["viewMine", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
-
-const leave = () => void (unsent() ? (dialog.value = { name: "signOut" }) : signOut());
 
 /** @param {string[]} ids @returns {Choice[]} */
 function choices(ids) {
@@ -34,7 +33,7 @@ function choices(ids) {
     list.filter((id) => writes || !WRITES.has(id)).filter((id) => !(one && ((id === "close" && one.status === "CLOSED") || (id === "reopen" && one.status === "OPEN"))))
       .map((id) => ({ group, label: names[id] ?? id, icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void run(id) }));
   const here = ids.length ? from(HERE, ids.length > 1 ? t.palette.selection(ids.length) : t.palette.here) : [];
-  const { users, teams } = people();
+  const [users, { teams }] = [assignable(), people()];
   const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => (show({ key: "team", team: each.id }), go("")) }));
   const beside = pages().map((each) => ({ group: t.palette.go, label: each.title, icon: each.icon, press: () => go(each.path) }));
   const whom = !ids.length || !writes ? [] : [
@@ -48,9 +47,9 @@ function choices(ids) {
 
 /** How well words fit: the lower the better, null for not. @param {string} label @param {string} q */
 function fit(label, q) {
-  const text = label.toLowerCase();
+  const text = fold(label);
   let worst = 0;
-  for (const word of q.toLowerCase().split(/\s+/).filter(Boolean)) {
+  for (const word of fold(q).split(/\s+/).filter(Boolean)) {
     const at = text.indexOf(word);
     if (at < 0) return null;
     worst += at === 0 ? 0 : text[at - 1] === " " ? 1 : 3;

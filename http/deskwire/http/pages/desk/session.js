@@ -20,24 +20,27 @@ export const permissions = computed(() => new Set(project.value?.permissions ?? 
 export const may = (permission) => permissions.value.has(permission);
 
 const CHOSEN = "deskwire.project";
+const SETTLED_MS = 3_000;
 const others = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire session") : null;
 others?.addEventListener("message", ({ data }) => {
   if (data === "out") forget();
   else void begin().catch(() => {});
 });
 
-/** @typedef {{users: {id: string, name: string}[], teams: {id: string, name: string}[]}} People */
+/** @typedef {{users: {id: string, name: string, role?: string}[], teams: {id: string, name: string}[]}} People */
 /** @type {Resource<People>} */
 const everybody = new Resource(async () => {
   const chosen = project.peek();
   if (!chosen) return { users: [], teams: [] };
   const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), all("teams")]);
-  const named = (/** @type {any} */ { id, name, user }) => ({ id: user?.id ?? id, name: user?.name ?? name });
+  const named = (/** @type {any} */ { id, name, user, role }) => ({ id: user?.id ?? id, name: user?.name ?? name, role });
   return { users: users.map(named), teams: teams.map(named) };
 }, { users: [], teams: [] });
 
-/** The members of the organisation and the teams, to assign to; the first read loads them. Reads a signal. @returns {People} */
+/** The members of the organisation and the teams; the first read loads them. Reads a signal. @returns {People} */
 export const people = () => everybody.value;
+/** The users that conversations and tickets can be given to: viewers can't work on them. */
+export const assignable = () => everybody.value.users.filter((each) => each.role !== "viewer");
 /** Loads them anew. */
 export const reloadPeople = () => everybody.load();
 
@@ -49,6 +52,11 @@ const partings = new Set();
 
 /** Registers what forgets a part of what is kept here when somebody signs out. @param {() => unknown} part */
 export const parting = (part) => partings.add(part);
+
+/** What is done while there is still a session, e.g. saving what is only here. @type {Set<() => Promise<unknown>>} */
+export const lastWords = new Set();
+/** Saves what can be saved before somebody is asked whether to sign out. */
+export const settled = () => Promise.race([Promise.allSettled([...lastWords].map((each) => each())), new Promise((done) => setTimeout(done, SETTLED_MS))]);
 
 /** The project that the address names though it is not among those of the user; null for none. */
 export const missing = signal(/** @type {string|null} */ (null));
@@ -131,6 +139,7 @@ export function choose(projectId) {
  * Throws Offline or Problem, and then nothing is forgotten. @returns {Promise<void>}
  */
 export async function signOut() {
+  await settled();
   await call("DELETE", "auth/session");
   await Promise.allSettled([...partings].map((part) => part()));
   others?.postMessage("out");

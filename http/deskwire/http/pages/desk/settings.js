@@ -7,7 +7,8 @@ import { Dialog } from "./dialog.js";
 import { signOut } from "./session.js";
 import { COMMANDS, singleKeys } from "./keys.js";
 import { theme, unsent } from "./app.js";
-import { undoSend } from "./composer.js";
+import { unsaved } from "./outbox.js";
+import { undoSend } from "./held.js";
 import { advance } from "./actions.js";
 
 const close = () => void (dialog.value = null);
@@ -47,6 +48,6 @@ export function Settings() {
 
 /** Asked before what is kept here is discarded. */
 export const SignOut = () => html`<${Dialog} title=${t.dialogs.signOut} close=${close}><div class="body">
-  <p>${t.dialogs.signOutKept(unsent())}</p>
+  ${unsent() > 0 && html`<p>${t.dialogs.signOutKept(unsent())}</p>`}${unsaved.value > 0 && html`<p>${t.dialogs.signOutDrafts(unsaved.value)}</p>`}
   <div class="actions"><${Button} label=${t.dialogs.stay} kind="primary" press=${close} /><${Button} label=${t.dialogs.signOut} kind="danger" press=${() => (close(), signOut())} /></div>
 </div><//>`;

@@ -5,6 +5,7 @@ import { t } from "./later-texts.js";
 import { Kbd } from "./parts.js";
 import { snippets } from "./conversation.js";
 import { user } from "./session.js";
+import { fold } from "./words.js";
 
 const MOST = 50;
 
@@ -24,9 +25,9 @@ function filled(text, contact) {
 
 /** @param {string} q */
 function fitting(q) {
-  const word = q.toLowerCase();
+  const word = fold(q);
   const all = snippets();
-  const rank = (/** @type {any} */ each) => (each.shortcut.toLowerCase().startsWith(word) ? 0 : each.title.toLowerCase().includes(word) ? 1 : each.text.toLowerCase().includes(word) ? 2 : 3);
+  const rank = (/** @type {any} */ each) => (fold(each.shortcut).startsWith(word) ? 0 : fold(each.title).includes(word) ? 1 : fold(each.text).includes(word) ? 2 : 3);
   return all.filter((each) => rank(each) < 3).sort((a, b) => rank(a) - rank(b) || a.shortcut.localeCompare(b.shortcut)).slice(0, MOST);
 }
 

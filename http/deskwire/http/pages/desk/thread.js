@@ -10,6 +10,7 @@ import { go, may } from "./session.js";
 import { outgoing } from "./outbox.js";
 import { reachable } from "./feed.js";
 import { draft, drop } from "./drafts.js";
+import { heldIn } from "./held.js";
 import { handle, run as command } from "./keys.js";
 import { Faces, filter } from "./list.js";
 import { FAILED, Run, Trouble, remember } from "./message.js";
@@ -132,8 +133,9 @@ function Log({ id }) {
   const atEnd = useRef(signal(true)).current;
   const seenUpTo = useRef(it.messages.at(-1)?.id);
   const newestFew = it.messages.slice(-30);
-  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "held" && each.state !== "conflict" && !newestFew.some((message) => isOf(message, each)));
-  const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer);
+  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "conflict" && each.answer?.status !== "held" && !newestFew.some((message) => isOf(message, each)));
+  const held = heldIn(id).filter((each) => each.status === "held" && !newestFew.some((message) => message.id === each.id));
+  const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer && each.answer.status !== "held");
   useEffect(() => arrived.forEach((each) => remember(each.answer.id, each.tookMs)), [arrived.length]);
   const all = chunks(parts(it.messages));
   const newest = it.messages.at(-1);
@@ -166,7 +168,7 @@ function Log({ id }) {
         ${it.older ? html`<div class="older">${it.loadingOlder && html`<${Icon} name="spin" class="spin" /><span class="sr">${t.thread.older}</span>`}</div>` : it.state === "ready" && html`<div class="older">${it.messages.length ? t.thread.begin : !waiting.length && t.thread.empty}</div>`}
         ${it.state === "loading" && !it.messages.length && html`<${Loading} />`}
         ${all.map((each, i) => html`<${Chunk} key=${each[0]?.key} of=${each} last=${i === all.length - 1} seenIndex=${one?.contactSeenIndex ?? -1} />`)}
-        ${waiting.map((each) => html`<${Run} key=${each.key} out=${each} />`)}
+        ${held.map((each) => html`<${Run} key=${each.id} held=${each} />`)}${waiting.map((each) => html`<${Run} key=${each.key} out=${each} />`)}
       </div>
     </div>
     ${!atEnd.value && html`<div class="to-end"><${Button} label=${below > 0 ? t.thread.newBelow(below) : t.thread.toEnd} icon="end" only=${!below} kind=${below ? "primary" : ""} press=${toEnd} /></div>`}
@@ -185,14 +187,15 @@ function Writing({ id }) {
 
 /** Why it is not there any more, and what was written for it. @param {{id: string, reason: string}} props */
 function Gone({ id, reason }) {
-  const [kept, setKept] = useState(draft(id)?.text ?? "");
+  const kept = [draft(id, "reply")?.text, draft(id, "note")?.text].filter(Boolean).join("\n\n");
+  const discard = () => (drop(id, "reply"), drop(id, "note"));
   const copy = async () => {
     await navigator.clipboard?.writeText(kept);
     say(t.copied);
   };
   const why = /** @type {Record<string, string>} */ (t.thread.gone)[reason] ?? t.thread.gone.manual;
   return html`<div class="gone"><${Empty} icon="close" title=${t.thread.goneTitle} text=${why} />
-    ${kept.trim() && html`<p>${t.thread.goneDraft}</p><pre dir="auto" tabindex="0">${kept}</pre><div><${Button} label=${t.thread.copyDraft} icon="copy" kind="primary" press=${copy} /> <${Button} label=${t.thread.dropDraft} kind="quiet" press=${() => (drop(id), setKept(""))} /></div>`}
+    ${kept.trim() && html`<p>${t.thread.goneDraft}</p><pre dir="auto" tabindex="0">${kept}</pre><div><${Button} label=${t.thread.copyDraft} icon="copy" kind="primary" press=${copy} /> <${Button} label=${t.thread.dropDraft} kind="quiet" press=${discard} /></div>`}
     <div><${Button} label=${t.back} class="only-narrow" press=${() => go("")} /></div>
   </div>`;
 }

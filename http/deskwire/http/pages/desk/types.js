@@ -179,11 +179,31 @@
  * The fields of a conversation that an undo takes back; it is refused if somebody else has changed them.
  * @typedef {Partial<Pick<Row, "status"|"closedAt"|"assignee"|"snoozedUntil">>} Guard
  *
+ * Which of the two texts of a conversation is written.
+ * @typedef {"reply"|"note"} Mode
+ *
+ * What is being written. `base` is what the server had when it was last heard of, `files` as upload ids; `sent` are texts that it was sent and has not
+ * answered.
  * @typedef {object} Draft
  * @property {string} text
- * @property {boolean} internal
  * @property {OutgoingFile[]} files
- * @property {number|null} baseSequence  of the newest event that was shown when it was begun
+ * @property {number|null} baseSequence  of the newest event that was shown when it was changed
  * @property {number} at
+ * @property {{version: number, text: string, files: string[]}} base
+ * @property {string[]} sent
+ *
+ * A message that the server holds until `sendAt`, or could not send then. `endsAt` is `sendAt` by this browser's clock.
+ * @typedef {object} HeldMessage
+ * @property {string} id  that of the message later
+ * @property {string} conversationId
+ * @property {string} text
+ * @property {Attachment[]} attachments
+ * @property {boolean} internal
+ * @property {"held"|"refused"} status
+ * @property {string} sendAt
+ * @property {string} createdAt
+ * @property {any} then
+ * @property {{code: string, detail: string}|null} problem
+ * @property {number} endsAt
  */
 export {};

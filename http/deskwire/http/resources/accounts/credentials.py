@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, WithJsonSchema
@@ -14,6 +15,7 @@ from deskwire.engine.accounts.machines import (
     OVERLAP_S,
     Machine,
     Maker,
+    Manager,
     hash_secret,
     machine_view,
     new_secret,
@@ -23,6 +25,9 @@ from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Transaction
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.ownership import disable_lapsed
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import page
@@ -124,16 +129,16 @@ async def list_credentials(call: Call[Body, AccountList]) -> Answer:
 async def create_credential(call: Call[CredentialBody, Query]) -> Answer:
     """Create a machine credential. The response shows the secret, only once; the same request sent again masks it.
 
-    Nobody can give it permissions that they do not have.
+    Nobody can give it permissions that they do not have. One that a machine credential creates ends with that: it is revoked
+    with it, and `expiresAt` is at most that credential's.
     """
     await _look_at_end(call)
-    machines.check_grant(call.access.permissions, call.body.permissions)
     now, secret, identifier = call.services.clock(), new_secret(), call.project.id
     machine = new_machine(call.body, call.project, _maker(call), secret, now)
 
     def make(tx: Any) -> Machine:
         found(tx, identifier)
-        return machines.make_machine(tx, machine)
+        return machines.make_machine(tx, machine, manager(call))
 
     made = await call.services.store.write(call.around(make, lambda made: machine_view(made, now)))
     return machine_view(made, now, secret)
@@ -157,12 +162,13 @@ async def get_credential(call: Call[Body, Query]) -> Answer:
     answer=shapes.MachineCredential,
     errors=("credential_revoked",),
     further=(nulls(*_NULLABLE), _look_at_end),
-    records=("credential.changed",),
+    records=("credential.changed", "webhook.disabled"),
 )
 async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
     """Change the name, the permissions or the end of a machine credential. It takes effect with its next call.
 
-    Nobody can change one that has permissions which they do not have, or give it such.
+    Nobody can change one that has permissions which they do not have, or give it such. A machine credential can change itself,
+    except for its end, and those that it has created, which follow it: what it loses, they lose.
     """
     given = given_fields(call.body, _NULLABLE)
     await _look_at_end(call)
@@ -170,10 +176,15 @@ async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
         given["permissions"] = frozenset(given["permissions"])
     if given.get("expires_at") is not None:
         given["expires_at"] = milliseconds(given["expires_at"])
-    changed = await call.services.store.write(
-        lambda tx: machines.change_machine(tx, _id(call), call.project, call.access.permissions, **given)
-    )
-    return machine_view(changed, call.services.clock())
+    now = call.services.clock()
+
+    def change(tx: Transaction) -> tuple[Machine, list[Endpoint]]:
+        changed = machines.change_machine(tx, _id(call), call.project, manager(call), **given)
+        return changed, disable_lapsed(tx, call.project.rowid, now)
+
+    changed, lapsed = await call.services.store.write(change)
+    _stop(call, lapsed)
+    return machine_view(changed, now)
 
 
 @routes.add(
@@ -190,12 +201,13 @@ async def rotate_credential(call: Call[RotateBody, Query]) -> Answer:
     """Give a machine credential a new secret, shown only once. The one before is good for `overlapSeconds` more.
 
     A secret that was replaced before that one ends at once, and so do the streams that it authorized. Nobody can rotate a
-    credential that has permissions which they do not have.
+    credential that has permissions which they do not have. A machine credential can rotate itself and those that it has
+    created. The end of the credential stays as it is.
     """
     now, secret, overlap_s = call.services.clock(), new_secret(), call.body.overlap_seconds
 
     def rotate(tx: Any) -> Machine:
-        by = call.access.permissions
+        by = manager(call)
         return machines.rotate_machine(tx, _id(call), call.project, by, secret, at=now, overlap_s=overlap_s)
 
     rotated = await call.services.store.write(call.around(rotate, lambda each: machine_view(each, now)))
@@ -207,14 +219,22 @@ async def rotate_credential(call: Call[RotateBody, Query]) -> Answer:
     _ONE,
     operation_id="revokeCredential",
     answer=shapes.MachineCredential,
-    records=("credential.revoked",),
+    records=("credential.revoked", "webhook.disabled"),
 )
 async def revoke_credential(call: Call[Body, Query]) -> Answer:
-    """Revoke a machine credential. Its calls are refused and the streams that it authorized end; it remains listed."""
+    """Revoke a machine credential. Its calls are refused and the streams that it authorized end; it remains listed.
+
+    The credentials that it has created are revoked with it, and the webhook endpoints that belong to them are disabled. Nobody
+    can revoke one that has permissions which they do not have.
+    """
     now = call.services.clock()
-    revoked = await call.services.store.write(
-        lambda tx: machines.revoke_machine(tx, _id(call), call.project, now)
-    )
+
+    def revoke(tx: Transaction) -> tuple[Machine, list[Endpoint]]:
+        revoked = machines.revoke_machine(tx, _id(call), call.project, now, manager(call))
+        return revoked[0], disable_lapsed(tx, call.project.rowid, now)
+
+    revoked, lapsed = await call.services.store.write(revoke)
+    _stop(call, lapsed)
     return machine_view(revoked, now)
 
 
@@ -232,8 +252,20 @@ def new_machine(
         secret[-4:],
         *by,
         now,
-        None if body.expires_at is None else milliseconds(body.expires_at),
+        own_expires_at=None if body.expires_at is None else milliseconds(body.expires_at),
     )
+
+
+def manager(call: Call[Any, Any]) -> Manager:
+    """Return the caller as one that manages credentials."""
+    machine = call.access.machine
+    return Manager(call.access.permissions, None if machine is None else machine.id)
+
+
+def _stop(call: Call[Any, Any], lapsed: Iterable[Endpoint]) -> None:
+    """Stop the deliveries to endpoints that a commit has disabled."""
+    for endpoint in lapsed:
+        call.services.webhooks.change(endpoint)
 
 
 def _maker(call: Call[Any, Any]) -> tuple[Maker, str | None]:

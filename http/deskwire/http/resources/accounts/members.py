@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deskwire.engine.accounts import members
@@ -11,6 +11,7 @@ from deskwire.engine.accounts.people import Member
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import MANAGE, Actor
 from deskwire.engine.accounts.server_keys import random_base62
+from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.core.errors import Forbidden, NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
@@ -31,6 +32,7 @@ _ANY = in_organisation()
 _ALL = f"{ORGANISATION}/members"
 _ONE = f"{_ALL}/<user_id>"
 ONE_TIME_BYTES = 16
+_MASKED = "…"
 
 
 @routes.add("GET", _ALL, _ANY, operation_id="listMembers", query=AccountList, answer=page_of(shapes.Member))
@@ -62,22 +64,33 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     tells="members",
     body=MemberBody,
     answer=shapes.AddedMember,
-    errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy"),
+    errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy", "too_many_members"),
     idempotent=True,
     records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
-    """Create an account for an e-mail address and add it as a member. The response shows the one-time password, only once."""
+    """Create an account for an e-mail address and add it as a member. The response shows the one-time password, only once.
+
+    The same request sent again under its `Idempotency-Key` is answered with `…` instead of the password.
+    """
+    with call.services.rate_limits.adding_member(call.organisation.rowid):
+        return await _add(call)
+
+
+async def _add(call: Call[MemberBody, Query]) -> Answer:
     services, body, now = call.services, call.body, call.services.clock()
     password = random_base62(ONE_TIME_BYTES) if services.sign_in else None
     password_hash = None if password is None else await hash_password(services, password)
     newcomer = Newcomer(new_id("usr", now), body.email, body.name or body.email, password_hash)
-    organisation, actor = call.organisation.rowid, _actor(call)
-    return await call.commit(
-        lambda tx: members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now),
-        lambda member: {**member_view(member), "password": password},
-        newcomer.id,
-    )
+    organisation, actor = call.organisation.rowid, actor_of(call)
+
+    def add(tx: OrganisationTransaction) -> Member:
+        return members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now)
+
+    def kept(member: Member) -> Mapping[str, Any]:
+        return _with_password(call, member, None if password is None else _MASKED)
+
+    return _with_password(call, await services.store.write(call.around(add, kept, newcomer.id)), password)
 
 
 @routes.add(
@@ -96,7 +109,7 @@ async def change_member(call: Call[RoleBody, Query]) -> Answer:
         call.organisation.rowid,
         call.path["user_id"],
         call.body.role,
-        _actor(call),
+        actor_of(call),
     )
     member = await call.services.store.write(
         lambda tx: members.change_role(tx, actor(tx), organisation, user_id, role)
@@ -119,7 +132,7 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
 
     The account remains.
     """
-    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], _actor(call)
+    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], actor_of(call)
     removed = await call.services.store.write(
         lambda tx: members.remove_member(tx, actor(tx), organisation, user_id)
     )
@@ -139,7 +152,7 @@ async def end_sessions(call: Call[Body, Query]) -> Answer:
 
     Access tokens stay until they expire.
     """
-    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], _actor(call)
+    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], actor_of(call)
     ended = await call.services.store.write(
         lambda tx: members.end_sessions(tx, actor(tx), organisation, user_id)
     )
@@ -163,19 +176,26 @@ async def renew_password(call: Call[Body, Query]) -> Answer:
         call.services,
         call.organisation.rowid,
         call.path["user_id"],
-        _actor(call),
+        actor_of(call),
     )
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+    now = services.clock()
     password = random_base62(ONE_TIME_BYTES)
     password_hash = await hash_password(services, password)
     member = await services.store.write(
-        lambda tx: members.renew_password(tx, actor(tx), organisation, user_id, password_hash)
+        lambda tx: members.renew_password(tx, actor(tx), organisation, user_id, password_hash, now)
     )
-    return {**member_view(member), "password": password}
+    return _with_password(call, member, password)
 
 
-def _actor(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:
+def _with_password(call: Call[Any, Any], member: Member, password: str | None) -> Mapping[str, Any]:
+    """Return the member object with a one-time password and its end."""
+    ends_at = call.services.passwords.ends_at(member.user)
+    return {**member_view(member), "password": password, "passwordEndsAt": iso_or_none(ends_at)}
+
+
+def actor_of(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:
     """Return the query for the acting member with their present role, which may have changed since the call was checked."""
 
     def find(tx: OrganisationTransaction) -> Actor:

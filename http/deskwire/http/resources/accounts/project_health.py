@@ -9,7 +9,7 @@ from deskwire.engine.conversations.listing import ConversationFilter, Sort
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.uploads.ports import UploadReader
-from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.endpoint import LOST_MS, Endpoint, is_healthy
 from deskwire.engine.webhooks.outcome import endpoint_name
 from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.calls import Answer, Call
@@ -36,7 +36,7 @@ async def get_health(call: Call[Body, Query]) -> Answer:
     """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the room for uploads.
 
     Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Deliveries that wait
-    for an endpoint are counted up to 10,000.
+    for an endpoint, and those that were dropped in the last 24 hours and not made good, are counted up to 10,000.
     """
     project, now = call.project, call.services.clock()
     found = await call.services.store.read(lambda reader: _read(reader, project, now))
@@ -54,12 +54,17 @@ async def get_health(call: Call[Body, Query]) -> Answer:
 
 def _read(reader: HealthReader, project: Project, now: int) -> dict[str, Any]:
     endpoints = [
-        _endpoint_view(each, reader.outstanding(each.rowid, OUTSTANDING_MAX), now)
+        _endpoint_view(
+            each,
+            reader.outstanding(each.rowid, OUTSTANDING_MAX),
+            reader.dropped_since(project.rowid, each.rowid, now - LOST_MS, OUTSTANDING_MAX),
+            now,
+        )
         for each in reader.endpoints(project.rowid)
     ]
     longest = reader.conversations(project.rowid, _WAITING, _LONGEST_WAIT, None, 1)
     return {
-        "healthy": all(each["status"] == "enabled" and each["circuit"] == "closed" for each in endpoints),
+        "healthy": all(each["healthy"] for each in endpoints),
         "endpoints": endpoints,
         "outstanding": sum(each["outstanding"] for each in endpoints),
         "oldestWaiting": {
@@ -75,10 +80,11 @@ def _read(reader: HealthReader, project: Project, now: int) -> dict[str, Any]:
     }
 
 
-def _endpoint_view(endpoint: Endpoint, outstanding: int, now: int) -> dict[str, Any]:
+def _endpoint_view(endpoint: Endpoint, outstanding: int, dropped: int, now: int) -> dict[str, Any]:
     return {
         "id": endpoint.id,
         "name": endpoint_name(endpoint),
+        "healthy": is_healthy(endpoint, now, dropped),
         "status": endpoint.status,
         "statusReason": endpoint.status_reason,
         "circuit": endpoint.circuit.state(now),
@@ -86,4 +92,5 @@ def _endpoint_view(endpoint: Endpoint, outstanding: int, now: int) -> dict[str, 
         "failingSince": iso_or_none(endpoint.circuit.failing_since),
         "lastDeliveryAt": iso_or_none(endpoint.last_delivery_at),
         "outstanding": outstanding,
+        "dropped": dropped,
     }

@@ -8,7 +8,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from deskwire.engine.accounts import projects
-from deskwire.engine.accounts.people import DEFAULT_SETTINGS, Organisation, Project, ProjectSettings
+from deskwire.engine.accounts.machines import EVERY_PERMISSION, check_grant
+from deskwire.engine.accounts.people import (
+    DEFAULT_SETTINGS,
+    Organisation,
+    Project,
+    ProjectSettings,
+    ServerKey,
+)
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.projects import key_view, project_view, with_languages
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
@@ -61,6 +68,13 @@ class ProjectPatch(Body):
 
     name: Name | None = None
     settings: SettingsBody | None = None
+
+
+def _require_deletion(call: Call[Any, Any]) -> None:
+    """Raise Forbidden if the settings given delete conversations, and the caller may not."""
+    settings = call.body.settings
+    if settings is not None and "archived_retention_days" in settings.model_fields_set:
+        call.access.require("conversations.delete")
 
 
 async def _look_at_languages(call: Call[Any, Query]) -> None:
@@ -136,7 +150,11 @@ async def get_project(call: Call[Body, Query]) -> Answer:
     records=("project.changed",),
 )
 async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
-    """Change a project's name and settings."""
+    """Change a project's name and settings.
+
+    `archivedRetentionDays` deletes conversations, so changing it also needs the permission `conversations.delete`.
+    """
+    _require_deletion(call)
     body, identifier = call.body, call.project.id
     changed = await call.services.store.write(lambda tx: patch_project(tx, identifier, body))
     return project_view(changed, call.organisation)
@@ -178,15 +196,15 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
     records=("key.created",),
 )
 async def create_key(call: Call[KeyBody, Query]) -> Answer:
-    """Create a server key. The response shows the key, only once."""
+    """Create a server key. The response shows the key, only once; the same request sent again masks it."""
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
     secret, key_id = new_server_key(), new_id("key", now)
-    return await call.commit(
-        lambda tx: projects.make_key(
-            tx, found(tx, identifier), key_id, hash_server_key(secret), secret[-4:], label, now
-        ),
-        lambda key: key_view(key, secret),
-    )
+
+    def make(tx: OrganisationTransaction) -> ServerKey:
+        project = found(tx, identifier)
+        return projects.make_key(tx, project, key_id, hash_server_key(secret), secret[-4:], label, now)
+
+    return key_view(await call.services.store.write(call.around(make, key_view)), secret)
 
 
 @routes.add(
@@ -197,7 +215,11 @@ async def create_key(call: Call[KeyBody, Query]) -> Answer:
     records=("key.revoked",),
 )
 async def revoke_key(call: Call[Body, Query]) -> Answer:
-    """Revoke a server key. Calls with the key are refused and the streams that it authorized end; the key remains listed."""
+    """Revoke a server key. Calls with the key are refused and the streams that it authorized end; the key remains listed.
+
+    A server key may do everything that S2S calls do, so a machine credential can revoke it only with every permission.
+    """
+    check_grant(call.access.permissions, EVERY_PERMISSION)
     key_id, project, now = call.path["key_id"], call.project, call.services.clock()
     return key_view(await call.services.store.write(lambda tx: projects.revoke_key(tx, key_id, project, now)))
 

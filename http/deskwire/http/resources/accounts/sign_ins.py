@@ -7,17 +7,12 @@ from typing import Any, Final
 import structlog
 
 from deskwire.engine.accounts.people import User
-from deskwire.engine.audit.deeds import sign_in_failed, signed_in
+from deskwire.engine.audit.deeds import sign_in_failed
 from deskwire.engine.core.errors import DomainError, TooManyRequests, Unavailable
 from deskwire.engine.core.limits.network import network_of
 from deskwire.http.api.calls import Call
 
 log: Final = structlog.get_logger(__name__)
-
-
-async def record_sign_in(call: Call[Any, Any], user: User) -> None:
-    """Record that the user signs in; without the record, no token is issued. Raises Unavailable if the disk fails."""
-    await call.signed(user).services.store.write(lambda tx: tx.record(signed_in(user)))
 
 
 async def record_failure(call: Call[Any, Any], user: User | None, refusal: DomainError) -> None:

@@ -9,9 +9,11 @@ from pydantic import AfterValidator, Field
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, TeamReader, TeamTransaction, team_view
+from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
+from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import Paged, page
@@ -118,7 +120,8 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
         after = replace(before, name=given.get("name", before.name), members=members)
         if after == before:
             return before
-        _check_name(tx, after)
+        if after.name != before.name:
+            _check_name(tx, after)
         after = replace(after, updated_at=now)
         tx.save_team(after)
         return after
@@ -126,14 +129,23 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
     return team_view(await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteTeam", tells="teams", answer=Deleted)
+@routes.add(
+    "DELETE",
+    _ONE,
+    _MANAGE,
+    operation_id="deleteTeam",
+    tells="teams",
+    answer=Deleted,
+    records=("team.deleted",),
+)
 async def delete_team(call: Call[Body, Query]) -> Answer:
     """Delete a team. Its tickets become unassigned; its conversations keep its name until they are reassigned."""
     now = call.services.clock()
 
-    def delete(tx: TeamTransaction) -> Team:
+    def delete(tx: Transaction) -> Team:
         team = _find(tx, call)
         tx.delete_team(team.rowid, now)
+        tx.record(deleted("team", team.id, call.project.rowid))
         return team
 
     team = await call.services.store.write(delete)
@@ -162,4 +174,6 @@ def _members(reader: TeamReader, project: Project, ids: Sequence[str]) -> tuple[
 
 def _check_name(reader: TeamReader, team: Team) -> None:
     if reader.team_named(team.project, team.name) not in (None, team.id):
-        raise Conflict("Another team of the project has this name.", code="team_name_taken")
+        raise Conflict(
+            "Another team of the project has this name, or one that reads like it.", code="team_name_taken"
+        )

@@ -8,11 +8,15 @@ from typing import Annotated, Any, Final
 import structlog
 from pydantic import Field
 
-from deskwire.engine.accounts.credentials import TOKEN_S
+from deskwire.engine.accounts.access_tokens import Source, new_access_token
+from deskwire.engine.accounts.credentials import TOKEN_S, normal_password
 from deskwire.engine.accounts.identity.guessable import hash_chosen
 from deskwire.engine.accounts.members import with_password
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import OrganisationTransaction
+from deskwire.engine.accounts.sessions import client_name
+from deskwire.engine.audit.deeds import signed_in
+from deskwire.engine.audit.trail import Deed
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import (
     Conflict,
@@ -26,12 +30,13 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.limits.network import party_of
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.values import replace
+from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Routes, Tag
 from deskwire.http.api.services import Services
 from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword
-from deskwire.http.resources.accounts.sign_ins import record_failure, record_sign_in
+from deskwire.http.resources.accounts.sign_ins import record_failure
 from deskwire.http.schemas.people import AccessToken
 
 log: Final = structlog.get_logger(__name__)
@@ -45,6 +50,7 @@ REFUSALS: Final = (
     "sign_in_busy",
     "sign_in_disabled",
     "password_change_required",
+    "one_time_password_ended",
     "password_changed",
 )
 """The codes that a sign-in with a password is refused with."""
@@ -70,8 +76,7 @@ class LoginBody(Body):
 async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     """Create an access token for the dashboard endpoints, valid for an hour."""
     user = await checked_user(call)
-    await record_sign_in(call, user)
-    return token_view(call.services, user)
+    return await token_for(call, user, "sign_in", signed_in(user))
 
 
 async def checked_user(call: Call[LoginBody, Query]) -> User:
@@ -84,6 +89,7 @@ async def checked_user(call: Call[LoginBody, Query]) -> User:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
     user = await services.store.read(Inline(lambda reader: reader.user_by_email(body.email)))
     user = await check_password(call, body.email, user, body.password)
+    await _require_not_ended(call, user)
     if body.new_password is not None:
         user = await change_password(call.signed(user).services, user, body.password, body.new_password)
     elif user.password_temporary:
@@ -96,6 +102,20 @@ async def checked_user(call: Call[LoginBody, Query]) -> User:
     else:
         await _bring_up_to_date(services, user, body.password)
     return user
+
+
+async def _require_not_ended(call: Call[LoginBody, Query], user: User) -> None:
+    """Raise Forbidden (`one_time_password_ended`) if the right password is a one-time password whose time is over."""
+    ends_at = call.services.passwords.ends_at(user)
+    if ends_at is None or call.services.clock() < ends_at:
+        return
+    refusal = Forbidden(
+        f"This one-time password ended at {iso(ends_at)}, {call.services.passwords.lifetime} after it was made. "
+        "Whoever manages the members of your organisation, or the operator, can give you another one.",
+        code="one_time_password_ended",
+    )
+    await record_failure(call, user, refusal)
+    raise refusal
 
 
 async def check_password(call: Call[Any, Any], email: str, user: User | None, password: str) -> User:
@@ -140,7 +160,7 @@ async def change_password(services: Services, before: User, present: str, new: s
         Invalid: the new password is easy to guess, or the present one, which whoever issued it may know.
         Conflict: another call has changed the password since `before` was read (`password_changed`).
     """
-    if new == present:
+    if normal_password(new) == normal_password(present):
         raise Invalid(Problem("/newPassword", "unchanged", "This is the present password; take another one."))
     password_hash = await hash_new_password(services, new, before)
 
@@ -148,7 +168,7 @@ async def change_password(services: Services, before: User, present: str, new: s
         user = tx.user(before.id)
         if user is None or user.generation != before.generation:
             raise Conflict("The password has just been changed by another call.", code="password_changed")
-        user = with_password(user, password_hash)
+        user = with_password(user, password_hash, services.clock())
         tx.save_user(user)
         return user
 
@@ -170,11 +190,23 @@ async def hash_password(services: Services, password: str) -> str:
     return await services.hashing.run(None, services.passwords.hash, password)
 
 
-def token_view(services: Services, user: User) -> Mapping[str, Any]:
-    """Return a fresh access token for the user."""
-    now = services.clock()
+async def token_for(call: Call[Any, Any], user: User, source: Source, *deeds: Deed) -> Mapping[str, Any]:
+    """Return a fresh access token for the user, stored with the records of what was done for it.
+
+    Raises Unavailable if the disk fails; then there is no token.
+    """
+    services, now = call.services, call.services.clock()
+    client = client_name(call.incoming.headers.get("user-agent"))
+    token = new_access_token(user, source, client, now, TOKEN_S)
+
+    def store(tx: Transaction) -> None:
+        tx.insert_access_token(token, user.rowid)
+        tx.record(*deeds)
+
+    await call.signed(user).services.store.write(store)
     return {
-        "token": services.tokens.issue(user.id, now, generation=user.generation),
+        "id": token.id,
+        "token": services.tokens.issue(user.id, now, generation=user.generation, token_id=token.id),
         "tokenType": "Bearer",
-        "expiresAt": iso(now + TOKEN_S * 1000),
+        "expiresAt": iso(token.expires_at),
     }

@@ -14,7 +14,7 @@ from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Routes, Tag
 from deskwire.http.resources.accounts.requests import GivenPassword, NameBody, NewPassword
 from deskwire.http.resources.accounts.sessions import begin, with_cookie
-from deskwire.http.resources.accounts.tokens import change_password, check_password, token_view
+from deskwire.http.resources.accounts.tokens import change_password, check_password, token_for
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted
 
@@ -97,7 +97,7 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
     user = await check_password(call, call.user.email, call.user, body.password)
     user = await change_password(services, user, body.password, body.new_password)
-    answer = token_view(services, user)
+    answer = await token_for(call, user, "password_change")
     return answer if call.access.session is None else with_cookie(call, answer, await begin(call, user))
 
 

@@ -36,7 +36,8 @@ CONTACTS: Final = Tag(
 )
 routes = Routes(CONTACTS)
 _READ = s2s("contacts.read")
-_MANAGE = s2s("contacts.manage")
+CHANGE: Final = "contacts.manage"
+_MANAGE = s2s(CHANGE)
 _CONVERSATIONS = s2s("conversations.read")
 _ONE = "/s2s/contacts/<user_id>"
 _DELETE = "conversations.delete"
@@ -192,6 +193,11 @@ async def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -
     return await call.services.store.read(
         Inline(lambda reader: find(reader, call.project, call.path["user_id"]))
     )
+
+
+def may_change_contacts(call: Call[Any, Any]) -> bool:
+    """Return whether the caller may change contacts that exist, as a call about something else would."""
+    return CHANGE in call.access.permissions
 
 
 def find(reader: ContactReader, project: Project, user_id: str) -> Contact:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from deskwire.engine.audit.deeds import exported
 from deskwire.engine.contacts.contact import Contact
@@ -20,11 +21,21 @@ from deskwire.http.schemas.exports import ContactExport
 
 routes = Routes(CONTACTS)
 
+_NEEDED: Final = (
+    "contacts.manage",
+    "contacts.read",
+    "conversations.read",
+    "memory.read",
+    "surveys.read",
+    "tickets.read",
+)
+"""The permissions to read what an export contains, beside that to manage contacts."""
+
 
 @routes.add(
     "GET",
     "/s2s/contacts/<user_id>/export",
-    s2s("contacts.manage"),
+    s2s(*_NEEDED),
     operation_id="exportContact",
     answer=ContactExport,
     whole=False,
@@ -43,7 +54,7 @@ async def export_contact(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "GET",
     "/contacts/<contact_id>/export",
-    dashboard("contacts.manage"),
+    dashboard(*_NEEDED),
     operation_id="exportContactWithNotes",
     answer=ContactExport,
     whole=False,
@@ -64,7 +75,7 @@ async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -
     deed = exported(contact.id, call.project.rowid)
     await services.store.write(Brief(lambda tx: tx.record(deed)))
     show = partial(services.uploads.links.shown, now=now)
-    export = Export(services.store, Subject(call.project, contact, show, internal), now)
+    export = Export(call.while_good, Subject(call.project, contact, show, internal), now)
     disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}
     return Streamed(export.pieces(), "application/json", disposition)
 

@@ -10,7 +10,7 @@ from deskwire.engine.contacts.listing import NEWEST_FIRST, ContactFilter, Listed
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.contacts.profile import FILTERED_MAX, whole_view
 from deskwire.engine.contacts.words import terms_of
-from deskwire.engine.definitions.attributes import KEY_MAX
+from deskwire.engine.definitions.attributes import KEY_MAX, attribute_is
 from deskwire.engine.events.as_of import as_of
 from deskwire.engine.events.ports import EventReader
 from deskwire.http.api.calls import Answer, Call
@@ -54,7 +54,8 @@ SortName = Literal["updated", "created"]
 class ChangedContacts(ByChange):
     """The filter and order of a list of contacts, and its page.
 
-    `q` has beginnings of words of the name, or of the e-mail address, its domain or your own id of the user. `email` is the whole
+    `q` has beginnings of words of the name, or of the e-mail address, its domain or your own id of the user, or a
+    telephone number in any grouping. `email` is the whole
     address. `attribute` is a name and a value with a colon between them. `tag` takes one tag, or several with commas between
     them, any of which will do. `updatedSince` and `updatedBefore` bound the last change.
     """
@@ -70,7 +71,8 @@ class ChangedContacts(ByChange):
 class ContactList(Paged):
     """The filter and order of a list of contacts, and its page.
 
-    `q` has beginnings of words of the name, or of the e-mail address, its domain or the backend's user id. `email` is the whole
+    `q` has beginnings of words of the name, or of the e-mail address, its domain or the backend's user id, or a
+    telephone number in any grouping. `email` is the whole
     address. `attribute` is a name and a value with a colon between them. `tag` takes one tag, or several with commas between
     them, any of which will do. `updatedSince` bounds the last change. Without `sort` the newest come first.
     """
@@ -148,7 +150,7 @@ def _filter(query: ChangedContacts | ContactList) -> ContactFilter:
     return ContactFilter(
         terms=terms_of(query.q or ""),
         email=query.email,
-        attribute=None if attribute is None else (attribute[0], attribute[1]),
+        attribute=None if attribute is None else attribute_is(attribute[0], attribute[1]),
         tags=query.tag,
         changed_since=query.updated_since,
         changed_before=query.updated_before if isinstance(query, ChangedContacts) else None,

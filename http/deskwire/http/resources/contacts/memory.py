@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, Field
 
+from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.memory import ENTRIES_MAX, MemoryEntry, memory_view
 from deskwire.engine.contacts.ports import ContactReader
@@ -128,14 +129,29 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     return await call.commit(put, lambda entry: {"ok": True, **memory_view(entry)})
 
 
-@routes.add("DELETE", _ALL, _MANAGE, operation_id="clearMemory", answer=shapes.MemoryCleared)
+@routes.add(
+    "DELETE",
+    _ALL,
+    _MANAGE,
+    operation_id="clearMemory",
+    answer=shapes.MemoryCleared,
+    records=("memory.deleted",),
+)
 async def clear_memory(call: Call[Body, Query]) -> Answer:
     """Delete all memory entries of a contact. `entries` is the number deleted."""
     find = _session(call)
     if not await _enabled(call):
         return {**_DISABLED, "consolidationEnqueued": False, "entries": 0}
     tell = _telling(call, deleted=True)
-    entries = await call.services.store.write(lambda tx: tx.clear_memory(tell(tx, find(tx))))
+
+    def clear(tx: Transaction) -> int:
+        contact = find(tx)
+        entries = tx.clear_memory(tell(tx, contact))
+        if entries:
+            tx.record(deleted("memory", contact.id, call.project.rowid, entries=entries))
+        return entries
+
+    entries = await call.services.store.write(clear)
     return {"ok": True, "consolidationEnqueued": False, "entries": entries}
 
 
@@ -177,7 +193,12 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
 
 
 @routes.add(
-    "DELETE", _ONE, _MANAGE, operation_id="deleteMemory", answer=shapes.MemoryEntryDeleted | shapes.MemoryOff
+    "DELETE",
+    _ONE,
+    _MANAGE,
+    operation_id="deleteMemory",
+    answer=shapes.MemoryEntryDeleted | shapes.MemoryOff,
+    records=("memory.deleted",),
 )
 async def delete_memory(call: Call[Body, Query]) -> Answer:
     """Delete a memory entry."""
@@ -189,6 +210,7 @@ async def delete_memory(call: Call[Body, Query]) -> Answer:
         contact, entry = find(tx)
         tell(tx, contact)
         tx.delete_memory_entry(entry)
+        tx.record(deleted("memory", contact.id, call.project.rowid, entries=1))
         return entry
 
     if not await _enabled(call):

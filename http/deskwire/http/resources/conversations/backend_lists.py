@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Protocol
@@ -14,7 +13,6 @@ from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader
 from deskwire.engine.conversations.listing import (
     NEWEST_FIRST,
-    AttributeIs,
     ConversationFilter,
     Listed,
     Order,
@@ -23,6 +21,7 @@ from deskwire.engine.conversations.listing import (
 )
 from deskwire.engine.core.errors import BadRequest, Problem
 from deskwire.engine.core.store import Inline
+from deskwire.engine.definitions.attributes import AttributeIs, attribute_is
 from deskwire.engine.events.as_of import as_of
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Query, Time, bad_query
@@ -57,9 +56,7 @@ def _attribute(name: str, value: str) -> AttributeIs:
     """Return the attribute with a value as it was written. Raises ValueError for a text in quotes that is no JSON."""
     if value.startswith('"'):
         return AttributeIs(name, _quoted(value))
-    if value in ("true", "false"):
-        return AttributeIs(name, value, boolean=value == "true")
-    return AttributeIs(name, value, _number(value))
+    return attribute_is(name, value)
 
 
 def _quoted(value: str) -> str:
@@ -70,15 +67,6 @@ def _quoted(value: str) -> str:
     if "\0" in text:
         raise ValueError("A value in quotes must be a string in JSON, without U+0000.")
     return text
-
-
-def _number(text: str) -> float | None:
-    """Return the number that a text is in JSON; None if it is none."""
-    try:
-        value = orjson.loads(text)
-    except ValueError:
-        return None
-    return float(value) if type(value) in (int, float) and math.isfinite(value) else None
 
 
 def _range(text: object) -> object:
@@ -122,7 +110,7 @@ class BackendConversationLists(ByChange):
     user or team; `team` is another word for the latter. `contact` is your own user id or a con_ id. `unread` is the field of
     the conversation. `rating` is a value, or a range such as `0..6`. `attribute` is `name:value`, or several of these with
     commas between them, all of which must hold; a value that reads as a number or as `true` or `false` finds that and the text.
-    `q` is a part of a text. `since` and `until` bound the last activity, `updatedSince` and `updatedBefore` the last change.
+    `q` is a part of a text, whatever the case and the accents. `since` and `until` bound the last activity, `updatedSince` and `updatedBefore` the last change.
     Hidden conversations are listed with `visible=false` alone.
     """
 

@@ -18,13 +18,15 @@ routes = Routes(conversations.tag, unrecorded="The conversation's activity tells
 _ONE = "/s2s/conversations/<conversation_id>"
 _READ = s2s("conversations.read")
 _MANAGE = s2s("conversations.manage")
+_REDACT = s2s("conversations.manage", "conversations.read")
+"""The response shows what is left of the message."""
 _DELETE = s2s("conversations.delete")
 
 
 @routes.add(
     "POST",
     f"{_ONE}/messages/<message_id>/redact",
-    _MANAGE,
+    _REDACT,
     operation_id="redactMessage",
     body=RedactBody,
     limit=MEDIUM,

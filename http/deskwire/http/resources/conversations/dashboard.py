@@ -29,6 +29,7 @@ from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
+from deskwire.http.schemas.writing import HeldMessage
 
 FOR_AGENTS: Final = Tag(
     "Conversations for agents", "Read and answer conversations as an agent, signed in as a user."
@@ -118,7 +119,15 @@ async def change_conversation(call: Call[writing.AgentPatch, Viewed]) -> Answer:
     return await inbox.get_conversation(call) if call.query.view == "agent" else changed
 
 
-@routes.add("DELETE", _ONE, _DELETE, operation_id="dashboardDeleteConversation", answer=Deleted, forgets=True)
+@routes.add(
+    "DELETE",
+    _ONE,
+    _DELETE,
+    operation_id="dashboardDeleteConversation",
+    answer=Deleted,
+    forgets=True,
+    records=("conversation.deleted",),
+)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Delete a conversation permanently, with everything that belongs to it."""
     return await operations.delete_conversation(call, Delete("manual"))
@@ -145,8 +154,8 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     operation_id="dashboardPostMessage",
     body=writing.AgentMessageBody,
     limit=LARGE,
-    answer=shapes.AgentMessage,
-    errors=("conversation_closed", "conversation_moved_on"),
+    answer=shapes.AgentMessage | HeldMessage,
+    errors=("conversation_closed", "conversation_moved_on", "held_message_limit_reached"),
     idempotent=True,
     further=(writing.look_at_reply,),
 )
@@ -158,7 +167,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/messages/<message_id>/redact",
-    _MANAGE,
+    dashboard("conversations.manage", "conversations.read"),
     operation_id="dashboardRedactMessage",
     body=RedactBody,
     limit=MEDIUM,

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Assignee, Project
-from deskwire.engine.accounts.ports import AccountReader
-from deskwire.engine.accounts.teams import TeamReader
+from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.naming import Recording
+from deskwire.engine.audit.trail import Deed
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import ActorCommand
@@ -29,7 +31,8 @@ from deskwire.engine.conversations.ports import CommitReader, ConversationReader
 from deskwire.engine.core.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.core.wrapper import Wrapper
+from deskwire.engine.core.wrapper import Wrapper, Wrappers
+from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.workflow import Published
@@ -48,6 +51,11 @@ from deskwire.http.resources.conversations.requests import (
 
 P = TypeVar("P", bound=Paged)
 M = TypeVar("M", bound=MessageList)
+
+_READ: Final = "conversations.read"
+
+WRITE_AS_USER: Final = "members.manage"
+"""The permission without which a machine credential can't write in the name of a user of the project."""
 
 NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
@@ -75,11 +83,13 @@ async def post(
     command: PostMessage | Reply,
     shown: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     by: Doer | None = None,
+    further: Wrapper[Receipt] | None = None,
 ) -> Answer:
     """Add a message to the conversation in the path; the response is what `shown` makes of the message object.
 
     Args:
         by: who changes what is to follow the message.
+        further: what else is done in its commit.
     """
 
     def response(receipt: Receipt) -> Mapping[str, Any]:
@@ -87,9 +97,9 @@ async def post(
         return shown(receipt.message)
 
     identifier, directory = conversation_id(call), call.services.actors
-    return response(
-        await directory.ask(call.project, identifier, command, call.keeping(response, identifier), by)
-    )
+    kept: Wrapper[Receipt] | None = call.keeping(response, identifier)
+    wrapper = kept if further is None else Wrappers(kept, further)
+    return response(await directory.ask(call.project, identifier, command, wrapper, by))
 
 
 async def carry_out(call: Call[Any, Any], command: ActorCommand) -> Answer:
@@ -145,12 +155,19 @@ async def list_conversations(call: Call[Any, P], criteria: ConversationFilter) -
 async def attached(
     call: Call[Any, Any], upload_ids: list[str], pointer: str
 ) -> tuple[tuple[Attachment, ...], list[Problem]]:
-    """Return the attachments of a message, and the problems with them: an unknown upload, one given twice."""
+    """Return the attachments of a message, and the problems with them: an unknown upload, one given twice.
+
+    Raises Forbidden for a file of another message, whose link the answer would have, if the caller may not read it there.
+    """
     if not upload_ids:
         return (), []
     uploads = await call.services.store.read(
         Inline(lambda reader: _uploads(reader, call.project, upload_ids))
     )
+    if _READ not in call.access.permissions:
+        known_ids = [each.id for each in uploads if each is not None]
+        if await call.services.store.read(Inline(lambda reader: any(map(reader.is_attached, known_ids)))):
+            call.access.require(_READ)
     problems: list[Problem] = []
     for index, (upload_id, upload) in enumerate(zip(upload_ids, uploads, strict=True)):
         place = f"{pointer}/attachments/{index}"
@@ -273,14 +290,17 @@ async def assign_of(call: Call[AssignBody, Any]) -> Assign:
 
 
 async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: str) -> Assignee | None:
-    """Return the assignee of a body, with the name. Raises Invalid if there is no such user or team in the project."""
+    """Return the assignee of a body, with the name.
+
+    Raises Invalid if there is no such user or team in the project, or the user is a viewer.
+    """
     if given is None or given.type is None or given.id is None:
         return None
-    lookup = _member(call.project, given.id) if given.type == "user" else _team(call.project, given.id)
-    name = await call.services.store.read(Inline(lookup))
+    find = _user_to_assign if given.type == "user" else _team_to_assign
+    name, problem = await call.services.store.read(Inline(find(call.project, given.id, f"{pointer}/id")))
     if name is None:
-        message = f"There is no such {given.type} in this project."
-        raise Invalid(Problem(f"{pointer}/id", "unknown", message))
+        assert problem is not None
+        raise Invalid(problem)
     return Assignee(given.type, given.id, name)
 
 
@@ -289,18 +309,32 @@ async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
     await assignee_of(call, call.body.assignee, "/assignee")
 
 
-def _member(project: Project, user_id: str) -> Callable[[AccountReader], str | None]:
-    return lambda reader: reader.member_name(project.organisation, user_id)
+Named = tuple[str, None] | tuple[None, Problem]
+"""The name of an assignee, or the problem with it."""
 
 
-def _team(project: Project, team_id: str) -> Callable[[TeamReader], str | None]:
-    return lambda reader: reader.team_name(project.rowid, team_id)
+def _user_to_assign(project: Project, user_id: str, pointer: str) -> Callable[[Reader], Named]:
+    return lambda reader: user_to_assign(reader, project.organisation, user_id, pointer)
+
+
+def _team_to_assign(project: Project, team_id: str, pointer: str) -> Callable[[Reader], Named]:
+    def find(reader: Reader) -> Named:
+        name = reader.team_name(project.rowid, team_id)
+        unknown = Problem(pointer, "unknown", "There is no such team in this project.")
+        return (None, unknown) if name is None else (name, None)
+
+    return find
 
 
 async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     """Delete a conversation; the response has its id."""
-    await ask(call, command)
+    await ask(call, command, Recording(call.by, _deleted))
     return {"id": conversation_id(call), "deleted": True}
+
+
+def _deleted(receipt: Receipt) -> Sequence[Deed]:
+    gone = receipt.after
+    return (deleted("conversation", gone.id, gone.project, messages=gone.messages),)
 
 
 async def list_tags(call: Call[Any, TagList]) -> Answer:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
 from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
 from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Time, Title, WebUrl
+
+IfSequence = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class Content(Body):
@@ -28,12 +31,20 @@ class Content(Body):
         return text
 
 
+EmailAddress = Annotated[str, Field(min_length=3, max_length=EMAIL_MAX), SHOWING, AfterValidator(clean_email)]
+"""An address as people and programs write it: `Ada <ada@example.org>` and `mailto:ada@example.org` are the address in them."""
+TelephoneNumber = Annotated[
+    str, Field(min_length=1, max_length=PHONE_MAX), SHOWING, AfterValidator(clean_phone)
+]
+"""A telephone number in any grouping."""
+
+
 class Identity(Body):
     """The identity fields of a contact."""
 
     name: Name | None = None
-    email: Annotated[str, Field(min_length=3, max_length=320), SHOWING] | None = None
-    phone: Annotated[str, Field(min_length=1, max_length=50), SHOWING] | None = None
+    email: EmailAddress | None = None
+    phone: TelephoneNumber | None = None
     avatar: WebUrl | None = None
 
 

@@ -33,6 +33,7 @@ from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.texts import PlainText
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, NOTHING, Routes, Tag, s2s
+from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations import backend_lists, operations
 from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
@@ -69,7 +70,10 @@ class ContactBody(Identity):
 
 
 class AuthorBody(Body):
-    """The author of a message. A contact is the one of the conversation; the id of an agent must be a member's."""
+    """The author of a message. A contact is the one of the conversation; the id of an agent must be a member's.
+
+    For the id of an agent, a machine credential needs the permission `members.manage`, too.
+    """
 
     type: Literal["contact", "agent", "bot", "system"] = "contact"
     id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
@@ -166,7 +170,10 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
     further=(_look_at_first_message,),
 )
 async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
-    """Start a conversation for a contact. The contact is created or updated."""
+    """Start a conversation for a contact. The contact is created or updated.
+
+    To update one that exists, a machine credential needs the permission `contacts.manage`, too.
+    """
     body, now = call.body, call.services.clock()
     given = body.contact.model_fields_set - {"user_id"}
     identity = {name: getattr(body.contact, name) for name in given}
@@ -176,7 +183,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
         Create(
             new_id("cnv", now),
             call.project.rowid,
-            ContactRef(body.contact.user_id, identity),
+            ContactRef(body.contact.user_id, identity, may_change=may_change_contacts(call)),
             body.title,
             body.attributes,
             body.visible,
@@ -227,7 +234,15 @@ async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     return await operations.carry_out(call, operations.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE, _DELETE, operation_id="deleteConversation", answer=Deleted, forgets=True)
+@routes.add(
+    "DELETE",
+    _ONE,
+    _DELETE,
+    operation_id="deleteConversation",
+    answer=Deleted,
+    forgets=True,
+    records=("conversation.deleted",),
+)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Delete a conversation permanently, with everything that belongs to it."""
     return await operations.delete_conversation(call, Delete("manual"))
@@ -455,5 +470,7 @@ async def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple
         if name is None:
             problem = Problem(f"{pointer}/id", "unknown", "There is no such user in this project.")
             return Author("agent"), [problem]
+        if call.access.machine is not None:
+            call.access.require(operations.WRITE_AS_USER)
         return Author("agent", body.id, body.name or name), []
     return Author(body.type, body.id, body.name), []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -15,15 +17,26 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.decide import MovedOn
+from deskwire.engine.conversations.drafts.saving import DraftSent
+from deskwire.engine.conversations.held.held import HOLD_MAX_S, HeldMessage, held_view
+from deskwire.engine.conversations.held.holding import hold
 from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import Brief
+from deskwire.engine.ports import Transaction
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, given_fields
 from deskwire.http.resources.conversations import inbox, operations
-from deskwire.http.resources.conversations.requests import AssigneeRef, Content, ConversationPatch
-from deskwire.http.resources.fields import Tag, Time
+from deskwire.http.resources.conversations.requests import (
+    AssigneeRef,
+    Content,
+    ConversationPatch,
+    IfSequence,
+)
+from deskwire.http.resources.fields import StatusName, Tag, Time
 
 SNOOZE_MAX_S: Final = 366 * 86_400
 """The seconds that a conversation may be snoozed for."""
@@ -46,9 +59,11 @@ class AgentPatch(ConversationPatch):
 
 
 class Then(Body):
-    """The changes that are to follow the message in the same commit. A null assignee unassigns, a null `snoozedUntil` ends a snooze."""
+    """The changes that are to follow the message in the same commit. The status `CLOSED` closes the conversation, as `close` does. A null
+    assignee unassigns, a null `snoozedUntil` ends a snooze.
+    """
 
-    status: Literal["OPEN", "PENDING"] | None = None
+    status: StatusName | None = None
     close: bool | None = None
     assignee: AssigneeRef | None = None
     snoozed_until: Time | None = None
@@ -59,11 +74,17 @@ class AgentMessageBody(Content):
 
     With `ifSequence`, the sequence of the conversation as the agent knows it, it is refused if a message was added or the
     conversation was closed since.
+
+    With `holdSeconds` it is stored and answered as a held message, and sent when these seconds are over unless you take it back
+    before; `ifSequence` and `then` count at that time. `draftVersion` is the version of your draft that the text was made of: that
+    draft is removed in the same commit, and a newer one stays.
     """
 
     internal: bool = False
-    if_sequence: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None
+    if_sequence: IfSequence | None = None
     then: Then | None = None
+    hold_seconds: Annotated[int, Field(ge=1, le=HOLD_MAX_S)] | None = None
+    draft_version: Annotated[int, Field(ge=1, lt=1 << 53)] | None = None
 
 
 def ahead(time: str | None, now: int, pointer: str) -> int | None:
@@ -112,6 +133,8 @@ async def post_message(call: Call[AgentMessageBody, Any]) -> Answer:
     attachments, problems = await operations.attached(call, body.attachments, "")
     if problems:
         raise Invalid(*problems)
+    if body.hold_seconds is not None:
+        return await _hold(call, attachments, body.hold_seconds)
     author = Author("agent", call.user.id, call.user.name)
     message_id = new_id("msg", call.services.clock())
     message = PostMessage(message_id, author, body.text, body.internal, attachments)
@@ -119,10 +142,53 @@ async def post_message(call: Call[AgentMessageBody, Any]) -> Answer:
     command = message if plain else Reply(message, body.if_sequence, then)
     try:
         return await operations.post(
-            call, command, lambda message: {**message, "internal": body.internal}, operations.doer(call)
+            call,
+            command,
+            lambda message: {**message, "internal": body.internal},
+            operations.doer(call),
+            _draft_sent(call),
         )
     except MovedOn:
         raise MovedOn(await inbox.since(call, body.if_sequence or 0)) from None
+
+
+def _draft_sent(call: Call[AgentMessageBody, Any]) -> DraftSent | None:
+    """Return what removes the draft that the message was made of, if it names one."""
+    version = call.body.draft_version
+    return None if version is None else DraftSent(call.user.rowid, version, internal=call.body.internal)
+
+
+async def _hold(
+    call: Call[AgentMessageBody, Any], attachments: tuple[Attachment, ...], seconds: int
+) -> Answer:
+    """Store the message to be sent later; the answer is the held message."""
+    body, user, now = call.body, call.user, call.services.clock()
+    identifier = operations.conversation_id(call)
+    message = HeldMessage(
+        new_id("msg", now),
+        call.project.rowid,
+        0,
+        identifier,
+        user.rowid,
+        user.id,
+        user.name,
+        body.internal,
+        body.text,
+        attachments,
+        body.if_sequence,
+        None if body.then is None else body.then.model_dump(by_alias=True, exclude_unset=True),
+        now + seconds * 1000,
+        now,
+    )
+    show = partial(call.services.uploads.links.shown, now=now)
+
+    def job(tx: Transaction) -> HeldMessage:
+        return hold(tx, call.project, message, body.draft_version)
+
+    def view(held: HeldMessage) -> Mapping[str, Any]:
+        return held_view(held, show)
+
+    return view(await call.services.store.write(Brief(call.around(job, view, identifier))))
 
 
 async def look_at_reply(call: Call[AgentMessageBody, Any]) -> None:
@@ -143,17 +209,21 @@ async def _then(call: Call[AgentMessageBody, Any]) -> tuple[Assign | Patch | Clo
         return ()
     call.access.require(_MANAGE)
     given = given_fields(then, frozenset({"assignee", "snoozed_until"}), "/then")
-    if given.get("close") and len(given.keys() & {"status", "snoozed_until"}):
+    closes = given.get("close") or given.get("status") == "CLOSED"
+    if closes and ("snoozed_until" in given or given.get("status", "CLOSED") != "CLOSED"):
         message = "What is closed has neither another status nor a snooze."
-        raise Invalid(Problem("/then/close", "not_allowed", message))
+        raise Invalid(
+            Problem("/then/close" if given.get("close") else "/then/status", "not_allowed", message)
+        )
     following: list[Assign | Patch | Close] = []
     if "assignee" in given:
         following.append(Assign(await operations.assignee_of(call, then.assignee, "/then/assignee")))
-    changes: dict[str, Any] = {name: given[name] for name in ("status", "snoozed_until") if name in given}
+    changed = ("snoozed_until",) if closes else ("status", "snoozed_until")
+    changes: dict[str, Any] = {name: given[name] for name in changed if name in given}
     if "snoozed_until" in changes:
         changes["snoozed_until"] = ahead(then.snoozed_until, call.services.clock(), "/then/snoozedUntil")
     if changes:
         following.append(Patch(changes))
-    if given.get("close"):
+    if closes:
         following.append(Close("agent"))
     return tuple(following)

@@ -10,35 +10,49 @@ from typing import Any, Final
 import orjson
 import trio
 
+from deskwire.engine.accounts.machines import check_still_good
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
 from deskwire.engine.conversations.emit import conversation_view
-from deskwire.engine.core.errors import UnsupportedMediaType
+from deskwire.engine.core.errors import Problem, UnsupportedMediaType
 from deskwire.engine.core.store import Inline
 from deskwire.engine.importing.batch import import_batch
-from deskwire.engine.importing.records import Kind, Record, Refusal
-from deskwire.engine.ports import Reader
+from deskwire.engine.importing.records import (
+    DeletionRecord,
+    Kind,
+    MessageRecord,
+    Outcome,
+    Record,
+    Refusal,
+)
+from deskwire.engine.importing.withdrawals import about
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.headers import Fields, mimetype_of
 from deskwire.http.api.input.ndjson import Line, Lines
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.problems import cut, named
 from deskwire.http.api.routing import Routes, Tag, s2s
+from deskwire.http.resources.conversations.operations import WRITE_AS_USER
 from deskwire.http.resources.imports.lines import (
     LINE_BYTES,
     ExternalId,
     ImportedConversation,
+    ImportedDeletion,
     ImportedMessage,
     read_line,
 )
+from deskwire.http.resources.imports.withdrawals import withdraw
 from deskwire.http.schemas import conversations as conversation_shapes
 from deskwire.http.schemas import imports as shapes
 from deskwire.http.server.steady_body import Steady
 
+_NEEDED: Final = ("projects.manage", "conversations.manage", "conversations.reply")
+
 routes = Routes(
     Tag("Imports", "Import conversations and their messages from another service, in bulk."),
-    s2s("projects.manage"),
+    s2s(*_NEEDED),
 )
 
 TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -89,7 +103,7 @@ class ExternalQuery(Query):
     query=ImportQuery,
     streamed=True,
     limit=None,
-    lines=(ImportedConversation, ImportedMessage),
+    lines=(ImportedConversation, ImportedMessage, ImportedDeletion),
     answer=shapes.ImportReport,
     errors=("body_timeout", "unsupported_media_type", "project_not_found"),
     records=("history.imported",),
@@ -99,7 +113,10 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
 
     A line that can't be imported is named in the response, and the other lines are imported all the same. Every
     conversation and message has an id of yours. An id that was imported before changes nothing, so after a broken
-    connection you can send the same lines again.
+    connection you can send the same lines again. The deletion of what was imported is a line of its own, and a redacted
+    message is a line with `redacted`: both are carried out as by the calls for them, with their events.
+
+    A machine credential needs the permission `members.manage`, too, for messages whose author is a user of this service.
     """
     _check(call.incoming.headers)
     with call.services.admission.importing(call.project.rowid):
@@ -114,6 +131,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
 @routes.add(
     "GET",
     "/s2s/import/conversation",
+    s2s("projects.manage", "conversations.read"),
     operation_id="findImported",
     query=ExternalQuery,
     answer=conversation_shapes.Conversation,
@@ -132,7 +150,10 @@ class Intake:
     """The lines of an import on their way into the database, a commit's share at a time."""
 
     def __init__(self, call: Call[Any, ImportQuery]) -> None:
+        self._call = call
         self._project = call.project
+        self._credential = None if call.access.machine is None else call.access.authorizes_as
+        self._as_users = call.access.machine is None or WRITE_AS_USER in call.access.permissions
         self._load = call.services.admission
         self._store = call.services.store
         self._clock = call.services.clock
@@ -144,9 +165,10 @@ class Intake:
         self._lines = 0
         self._imported: Counter[Kind] = Counter()
         self._existing: Counter[Kind] = Counter()
-        self._refused = 0
-        self._refusals: list[dict[str, Any]] = []
-        self._refusals_bytes = 0
+        self._deleted: Counter[Kind] = Counter()
+        self._redacted = 0
+        self._refusals = _NamedLines()
+        self._doubts = _NamedLines()
 
     async def take(self, lines: Sequence[Line]) -> None:
         """Read lines, and commit whenever there are enough for a commit. Raises Unavailable and NotFound."""
@@ -159,7 +181,11 @@ class Intake:
             await _leave_a_turn(trio.current_time() - began, REFUSED_PAUSES if refused else self._others)
             for line, outcome in zip(some, read, strict=True):
                 if isinstance(outcome, Refusal):
-                    self._refuse([outcome])
+                    self._refusals.add([outcome])
+                    continue
+                if isinstance(outcome, DeletionRecord):
+                    await self.commit()
+                    await self._delete(outcome)
                     continue
                 self._records.append(outcome)
                 self._bytes += len(line.content or b"")
@@ -167,18 +193,49 @@ class Intake:
                     await self.commit()
 
     async def commit(self) -> None:
-        """Commit the records read so far. Raises Unavailable and NotFound."""
+        """Commit the records read so far. Raises Unavailable, NotFound, and Unauthenticated or Forbidden."""
         if not self._records:
             return
         records, self._records, self._bytes = self._records, [], 0
-        project, at, show = self._project, self._clock(), self._show
+        project, at, show, as_users = self._project, self._clock(), self._show, self._as_users
         began = trio.current_time()
-        outcome = await self._store.write(lambda tx: import_batch(tx, project, records, at, show))
+
+        def job(tx: Transaction) -> Outcome:
+            if self._credential is not None:  # it may have ended since the import began
+                check_still_good(tx, self._credential, _NEEDED, at)
+            return import_batch(tx, project, records, at, show, as_users=as_users)
+
+        outcome = await self._store.write(job)
         if self._others:  # they get as much time
             await trio.sleep(trio.current_time() - began)
         self._imported += outcome.imported
         self._existing += outcome.existing
-        self._refuse(outcome.refused)
+        self._refusals.add(outcome.refused)
+        self._doubts.add(outcome.doubted)
+        for record in outcome.redacted:
+            await self._redact(record)
+
+    async def _delete(self, record: DeletionRecord) -> None:
+        kind: Kind = "conversation" if record.message is None else "message"
+        match await withdraw(self._call, record):
+            case "done":
+                self._deleted[kind] += 1
+            case "nothing":
+                self._existing[kind] += 1
+            case problem:
+                self._refuse(record, problem)
+
+    async def _redact(self, record: MessageRecord) -> None:
+        match await withdraw(self._call, record):
+            case "done":
+                self._redacted += 1
+            case "nothing":
+                self._existing["message"] += 1
+            case problem:
+                self._refuse(record, problem)
+
+    def _refuse(self, record: DeletionRecord | MessageRecord, problem: Problem) -> None:
+        self._refusals.add([Refusal(record.line, about(record), [problem])])
 
     @property
     def _others(self) -> bool:
@@ -190,26 +247,49 @@ class Intake:
         """The number of records to commit together."""
         return self._most // BESIDE if self._others else self._most
 
-    def _refuse(self, refused: list[Refusal]) -> None:
-        """Count refused lines, and keep the refusals for which the response has room."""
-        self._refused += len(refused)
-        for each in refused:
-            if len(self._refusals) >= REFUSALS_MAX or self._refusals_bytes >= REFUSALS_BYTES:
-                break
-            shown = _refusal(each)
-            self._refusals.append(shown)
-            self._refusals_bytes += len(orjson.dumps(shown))
-
     def report(self) -> Mapping[str, Any]:
         """Return the report of the import."""
         return {
             "lines": self._lines,
             "imported": _counts(self._imported),
             "existing": _counts(self._existing),
-            "refused": self._refused,
-            "refusals": sorted(self._refusals, key=lambda each: int(each["line"])),
-            "refusalsLeftOut": self._refused - len(self._refusals),
+            "deleted": _counts(self._deleted),
+            "redacted": self._redacted,
+            "refused": self._refusals.count,
+            "refusals": self._refusals.in_order(),
+            "refusalsLeftOut": self._refusals.left_out,
+            "doubtful": self._doubts.count,
+            "doubts": self._doubts.in_order(),
+            "doubtsLeftOut": self._doubts.left_out,
         }
+
+
+class _NamedLines:
+    """Lines with their problems, as many as a response has room for; all of them are counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._shown: list[dict[str, Any]] = []
+        self._bytes = 0
+
+    def add(self, lines: Sequence[Refusal]) -> None:
+        """Count lines, and keep those for which there is room."""
+        self.count += len(lines)
+        for each in lines:
+            if len(self._shown) >= REFUSALS_MAX or self._bytes >= REFUSALS_BYTES:
+                break
+            shown = _refusal(each)
+            self._shown.append(shown)
+            self._bytes += len(orjson.dumps(shown))
+
+    def in_order(self) -> Sequence[Mapping[str, Any]]:
+        """Return the lines that were kept, in their order."""
+        return sorted(self._shown, key=lambda each: int(each["line"]))
+
+    @property
+    def left_out(self) -> int:
+        """The number of lines that are only counted."""
+        return self.count - len(self._shown)
 
 
 def _counts(counted: Counter[Kind]) -> dict[str, int]:

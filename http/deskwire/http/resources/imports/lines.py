@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
 from deskwire.engine.core.nul import NUL
 from deskwire.engine.importing.records import (
     ContactRecord,
     ConversationRecord,
+    DeletionRecord,
     MessageRecord,
     Record,
     Refusal,
 )
+from deskwire.engine.importing.times import AHEAD_MS, possible_conversation, possible_message
 from deskwire.http.api.input.decoding import Malformed, decoded
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.api.input.partial import what_fits
@@ -27,12 +31,11 @@ from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComme
 LINE_BYTES: Final = 256 * 1024
 """The bound of a line: the longest text and the most attributes take less, however they are escaped."""
 
-AHEAD_MS: Final = 5 * 60 * 1000
-"""The milliseconds that a time may be in the future, as clocks differ."""
-
 _TEXT_MAX: Final = 20_000
 _ID_MAX: Final = 255
 _NAME_MAX: Final = 200
+_ATTRIBUTES_MAX: Final = 100
+_UNREADABLE: Final = "It is none, so it is kept in the conversation's attributes."
 
 
 def _moment(value: object) -> int:
@@ -49,8 +52,14 @@ ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX), SHOWING]
 
 
 class ImportedContact(Identity):
-    """The contact of an imported conversation. A contact that exists already is not changed."""
+    """The contact of an imported conversation. A contact that exists already is not changed.
 
+    An `email` or `phone` that can't be one is no reason to refuse the conversation: it is stored in its attributes, as
+    `contactEmail` or `contactPhone`.
+    """
+
+    email: Annotated[str, Field(min_length=1, max_length=EMAIL_MAX), SHOWING] | None = None
+    phone: Annotated[str, Field(min_length=1, max_length=2 * PHONE_MAX), SHOWING] | None = None
     user_id: UserId
     created_at: Moment | None = None
 
@@ -79,6 +88,15 @@ class ImportedConversation(Body):
     unread: bool = False
     assignee: AssigneeRef | None = None
     attributes: Annotated[Attributes, Field(default_factory=dict)]
+    attribute_ids: Annotated[
+        dict[str, ExternalId],
+        Field(
+            default_factory=dict,
+            max_length=_ATTRIBUTES_MAX,
+            description="For attributes that show a name, such as that of an agent: the id of the person or thing. When the line "
+            "is imported again, ids are compared in the place of the names.",
+        ),
+    ]
     rating: Annotated[int, Field(ge=0, le=10)] | None = None
     rated_at: Moment | None = None
     rating_comment: RatingComment | None = None
@@ -93,9 +111,31 @@ class ImportedMessage(Content):
     author: ImportedAuthor
     created_at: Moment
     internal: bool = False
+    redacted: Annotated[
+        bool,
+        Field(
+            description="Words of the text were redacted in the service that it comes from, and stand there as `▇`. If the message "
+            "was imported with them, they are redacted here as well."
+        ),
+    ] = False
 
 
-def read_line(line: Line, now: int) -> Record | Refusal:
+class ImportedDeletion(Body):
+    """The deletion of an imported conversation, or of a `message` of it, which is gone in the service that it came from."""
+
+    type: Literal["deletion"]
+    conversation: ExternalId
+    message: ExternalId | None = None
+    pieces: Annotated[
+        bool,
+        Field(
+            description="The message may have been cut into several, as it was too long: those whose ids end in `-2`, `-3` and so on are "
+            "deleted as well."
+        ),
+    ] = False
+
+
+def read_line(line: Line, now: int) -> Record | DeletionRecord | Refusal:
     """Return the record in a line, or its refusal. `now` is in milliseconds."""
     if line.content is None:
         return _refusal(line, None, Problem("", "too_long", f"A line has at most {LINE_BYTES:,} bytes."))
@@ -109,7 +149,7 @@ def read_line(line: Line, now: int) -> Record | Refusal:
     return _examined(line, line.content, value, now)
 
 
-def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Refusal:
+def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | DeletionRecord | Refusal:
     if not isinstance(value, dict):
         return _refusal(line, None, Problem("", "invalid", "A line must be a JSON object."))
     try:
@@ -118,26 +158,29 @@ def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Refusal:
                 return _message(line, fitted(ImportedMessage, value, raw), now)
             case "conversation":
                 return _conversation(line, fitted(ImportedConversation, value, raw), now)
+            case "deletion":
+                deletion = fitted(ImportedDeletion, value, raw)
+                return DeletionRecord(line.number, deletion.conversation, deletion.message, deletion.pieces)
             case _:
                 code = "not_allowed" if "type" in value else "required"
-                raise Invalid(Problem("/type", code, "A line's type is conversation or message."))
+                raise Invalid(Problem("/type", code, "A line's type is conversation, message or deletion."))
     except Invalid as refusal:
         known = value.get("externalId")
         problems = {each.pointer: each for each in refusal.problems}
-        for each in _besides(value, now):
+        for each in _besides(value):
             if each.pointer not in ("/ratedAt", "/ratingComment") or "/rating" not in problems:
                 problems.setdefault(each.pointer, each)
         named = known if isinstance(known, str) else None
         return _refusal(line, named, *problems.values(), unnamed=refusal.unnamed)
 
 
-def _besides(value: dict[str, Any], now: int) -> list[Problem]:
+def _besides(value: dict[str, Any]) -> list[Problem]:
     """Return the problems with those fields of a line that fit their model, though others do not."""
     match value.get("type"):
         case "message":
-            return _problems_of_message(what_fits(ImportedMessage, value), now)
+            return _problems_of_message(what_fits(ImportedMessage, value))
         case "conversation":
-            return _problems_of_conversation(what_fits(ImportedConversation, value), now)
+            return _problems_of_conversation(what_fits(ImportedConversation, value))
         case _:
             return []
 
@@ -186,8 +229,8 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
     return MessageRecord(number, identifier, conversation, kind, None, name, text, False, at)
 
 
-def _problems_of_message(body: ImportedMessage, now: int) -> list[Problem]:
-    problems = _times(now, createdAt=body.created_at)
+def _problems_of_message(body: ImportedMessage) -> list[Problem]:
+    problems: list[Problem] = []
     if body.author is not None and body.author.type == "contact":
         message = "The contact is known from the conversation; only other authors have this field."
         fields = {"id": body.author.id, "name": body.author.name}
@@ -201,10 +244,10 @@ def _problems_of_message(body: ImportedMessage, now: int) -> list[Problem]:
 
 
 def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
-    problems = _problems_of_message(body, now)
+    problems = _problems_of_message(body)
     if problems:
         raise Invalid(*problems)
-    return MessageRecord(
+    record = MessageRecord(
         line.number,
         body.external_id,
         body.conversation,
@@ -215,23 +258,13 @@ def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
         body.internal,
         body.created_at,
         tuple(body.attachments),
+        body.redacted,
     )
+    return possible_message(record, now)
 
 
-def _problems_of_conversation(body: ImportedConversation, now: int) -> list[Problem]:
-    problems = [
-        *_times(
-            now,
-            createdAt=body.created_at,
-            updatedAt=body.updated_at,
-            closedAt=body.closed_at,
-            ratedAt=body.rated_at,
-        ),
-        *(
-            Problem(f"/contact{each.pointer}", each.code, each.message)
-            for each in _times(now, createdAt=None if body.contact is None else body.contact.created_at)
-        ),
-    ]
+def _problems_of_conversation(body: ImportedConversation) -> list[Problem]:
+    problems: list[Problem] = []
     if body.status in ("OPEN", "PENDING"):
         message = "Only a conversation with the status CLOSED has this field."
         fields = {"closedBy": body.closed_by, "closedAt": body.closed_at}
@@ -248,40 +281,49 @@ def _problems_of_conversation(body: ImportedConversation, now: int) -> list[Prob
 
 
 def _conversation(line: Line, body: ImportedConversation, now: int) -> ConversationRecord:
-    contact, closed = body.contact, body.status == "CLOSED"
-    problems = _problems_of_conversation(body, now)
+    contact, is_closed = body.contact, body.status == "CLOSED"
+    problems = _problems_of_conversation(body)
     if problems:
         raise Invalid(*problems)
-    updated_at = body.created_at if body.updated_at is None else body.updated_at
-    identity = (contact.name, contact.email, contact.phone, contact.avatar)
-    return ConversationRecord(
+    email, unread_email = _read(clean_email, contact.email)
+    phone, unread_phone = _read(clean_phone, contact.phone)
+    unread = {"contactEmail": unread_email, "contactPhone": unread_phone}
+    attributes = {**{name: text for name, text in unread.items() if text is not None}, **body.attributes}
+    identity = (contact.name, email, phone, contact.avatar)
+    record = ConversationRecord(
         line.number,
         body.external_id,
         ContactRecord(contact.user_id, *identity, contact.created_at),
         body.created_at,
-        {key: value for key, value in body.attributes.items() if value is not None},
+        {key: value for key, value in attributes.items() if value is not None},
         body.updated_at,
         body.title,
         body.status,
-        (body.closed_by or "system") if closed else None,
-        (updated_at if body.closed_at is None else body.closed_at) if closed else None,
+        (body.closed_by or "system") if is_closed else None,
+        body.closed_at,
         body.archived,
         body.unread,
         None if body.assignee is None else (body.assignee.type, body.assignee.id),
         body.rating,
-        None if body.rating is None else (updated_at if body.rated_at is None else body.rated_at),
+        body.rated_at,
         body.rating_comment,
+        body.attribute_ids,
     )
-
-
-def _times(now: int, **times: int | None) -> list[Problem]:
-    """Return the problems with times, which are given by the names of their fields."""
-    message = "A time is not before 1970, and not in the future."
-    return [
-        Problem(f"/{name}", "out_of_range", message)
-        for name, at in times.items()
-        if at is not None and not 0 <= at <= now + AHEAD_MS
+    possible = possible_conversation(record, now)
+    doubts = [
+        Problem(f"/contact/{name}", "invalid", _UNREADABLE)
+        for name, text in (("email", unread_email), ("phone", unread_phone))
+        if text is not None
     ]
+    return possible._replace(doubts=(*possible.doubts, *doubts)) if doubts else possible
+
+
+def _read(clean: Callable[[str], str], text: str | None) -> tuple[str | None, str | None]:
+    """Return an address or number as it is stored, or else the text, which is no reason to refuse the conversation."""
+    try:
+        return (None if text is None else clean(text)), None
+    except ValueError:
+        return None, text
 
 
 def _refusal(line: Line, external_id: str | None, *problems: Problem, unnamed: int = 0) -> Refusal:

@@ -109,9 +109,8 @@ async def show_view(call: Call[ViewBody, Query]) -> Answer:
 
 
 def _viewer(call: Call[Body, StreamQuery]) -> Viewer:
-    user, session = call.user, call.access.session
-    known_by = None if session is None else session.id
-    return Viewer(user.rowid, user.id, user.name, user.generation, call.project, known_by)
+    user = call.user
+    return Viewer(user.rowid, user.id, user.name, user.generation, call.project, call.access.known_by)
 
 
 async def _good_for(call: Call[Body, StreamQuery]) -> float:

@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.audit.deeds import consumer_ended
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.ports import Reader
 from deskwire.engine.stream import token
 from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
@@ -48,6 +49,7 @@ class AuthorizationQuery(Query):
     json_only=False,
     answer=shapes.StreamAuthorization,
     errors=(
+        "unsupported_media_type",
         "malformed_body",
         "unknown_channel",
         "conversation_not_found",
@@ -130,6 +132,7 @@ class ConsumerQuery(Query):
     query=ConsumerQuery,
     answer=shapes.EndedConsumer,
     errors=("channel_not_released",),
+    records=("consumer.ended",),
 )
 async def end_consumer(call: Call[Body, ConsumerQuery]) -> Answer:
     """End a consumer. Its connection is closed with 4009, and its channels are free for other consumers at once.
@@ -139,4 +142,7 @@ async def end_consumer(call: Call[Body, ConsumerQuery]) -> Answer:
     """
     consumer_id = call.path["consumer_id"]
     ended = await call.services.hub.end(call.project, consumer_id, call.query.channel)
+    if ended:
+        deed = consumer_ended(consumer_id, call.project.rowid, len(ended))
+        await call.services.store.write(Brief(lambda tx: tx.record(deed)))
     return {"consumerId": consumer_id, "ended": list(ended)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Annotated, Any, Final
 
 import orjson
 from pydantic import Field
 
+from deskwire.engine.audit.deeds import deleted, survey_exported
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
@@ -25,9 +26,11 @@ from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call, Streamed
+from deskwire.http.api.exports import recorded
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s
+from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations.s2s import ContactBody
 from deskwire.http.resources.somebody import contact_named
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
@@ -132,6 +135,7 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     operation_id="exportResponses",
     query=ResponseExport,
     answer=Media("text/csv"),
+    records=("survey.exported",),
 )
 async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
     """Export responses as CSV, newest first, with a column for each question.
@@ -148,7 +152,8 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
 
     criteria = await _criteria(call)
     survey, shown = await call.services.store.read(head)
-    pieces = _exported(call.services.store, survey.rowid, criteria, shown)
+    rows = _exported(call.while_good, survey.rowid, criteria, shown)
+    pieces = await recorded(call, survey_exported(survey.id, project), rows)
     disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)
 
@@ -159,7 +164,14 @@ async def get_response(call: Call[Body, Query]) -> Answer:
     return response_view(*await call.services.store.read(_one(call)))
 
 
-@routes.add("DELETE", f"{_LIST}/<response_id>", MANAGE, operation_id="deleteResponse", answer=Deleted)
+@routes.add(
+    "DELETE",
+    f"{_LIST}/<response_id>",
+    MANAGE,
+    operation_id="deleteResponse",
+    answer=Deleted,
+    records=("response.deleted",),
+)
 async def delete_response(call: Call[Body, Query]) -> Answer:
     """Delete a response, and the quotes from it in the insights."""
 
@@ -168,6 +180,7 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
         tx.delete_response(survey.rowid, response)
         draft, lane = response_deleted(survey.id, response.id), response_lane(response.id)
         extend(tx, call.project, draft, None, call.services.clock(), lane=lane)
+        tx.record(deleted("response", response.id, call.project.rowid, survey=survey.id))
         return response
 
     response = await call.services.store.write(delete)
@@ -210,7 +223,12 @@ def _store(tx: Transaction, call: Call[SurveyResponseBody, Query], response: Res
     given = call.body.contact
     if given is not None:
         identity = {name: getattr(given, name) for name in given.model_fields_set - {"user_id"}}
-        contact = put_contact(tx, call.project, ContactRef(given.user_id, identity), response.created_at)
+        contact = put_contact(
+            tx,
+            call.project,
+            ContactRef(given.user_id, identity, may_change=may_change_contacts(call)),
+            response.created_at,
+        )
         response = replace(response, contact=contact.rowid, user_id=contact.user_id)
     view = response_view(survey, tx.insert_response(survey.rowid, response))
     draft, lane = response_created(survey.id, response.version, view), response_lane(response.id)
@@ -253,7 +271,7 @@ async def _exported(
     survey: int,
     criteria: ResponseFilter,
     shown: Sequence[Column],
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Yield the export, page by page: a slow reader holds no transaction, and memory holds one page."""
     yield head_line(shown).encode()
     before = None

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import trio
 from pydantic import Field
 
+from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
@@ -78,7 +79,7 @@ class DefinitionBody(Body):
 
 
 class SurveyList(Paged):
-    """The filters of a list of surveys, and its page. `q` is a part of the name."""
+    """The filters of a list of surveys, and its page. `q` is a part of the name, whatever the case and the accents."""
 
     status: Status | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -184,6 +185,7 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     tells="surveys",
     answer=Deleted,
     errors=("changed_meanwhile",),
+    records=("survey.deleted",),
     tagged=True,
 )
 async def delete_survey(call: Call[Body, Query]) -> Answer:
@@ -194,6 +196,7 @@ async def delete_survey(call: Call[Body, Query]) -> Answer:
         _require_seen(tx, call, find_survey(tx, project.rowid, call.path["survey_id"]))
         survey = put_out_of_sight(tx, project.rowid, call.path["survey_id"])
         extend(tx, project, survey_deleted(survey.id), None, services.clock(), lane=None)
+        tx.record(deleted("survey", survey.id, project.rowid, responses=survey.responses))
         return survey
 
     survey = await services.surveys.removals.clear_behind(services.store.write(remove))

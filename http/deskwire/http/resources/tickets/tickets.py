@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
+from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.naming import Recording
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
@@ -191,11 +193,15 @@ async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
     operation_id="deleteTicket",
     answer=Deleted,
     errors=("ticket_changed", "conversation_busy", "overloaded", "changed_meanwhile"),
+    records=("ticket.deleted",),
     tagged=True,
 )
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
     """Delete a ticket permanently, with its activity log. Its conversation remains."""
-    ticket = await _service(call).delete(_id(call), call.services.clock())
+    recording: Recording[Ticket] = Recording(
+        call.by, lambda gone: (deleted("ticket", gone.id, call.project.rowid),)
+    )
+    ticket = await _service(call).delete(_id(call), call.services.clock(), recording)
     return {"id": ticket.id, "deleted": True}
 
 

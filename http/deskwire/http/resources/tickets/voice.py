@@ -17,8 +17,8 @@ routes = Routes(
     Tag("Voice replies", "Turn voice recordings into replies to tickets and in conversations."),
     unrecorded="It changes nothing.",
 )
-_MANAGE: Final = dashboard("tickets.manage")
-_REPLY: Final = dashboard("conversations.reply")
+_MANAGE: Final = dashboard("tickets.manage", "conversations.read", "tickets.read")
+_REPLY: Final = dashboard("conversations.reply", "conversations.read")
 _ERRORS: Final = ("model_failed", "model_not_configured", "voice_busy")
 
 

@@ -29,7 +29,7 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, encode_cursor, page
 from deskwire.http.api.routing import Routes, Tag, s2s
-from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of
+from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of, require_reading
 from deskwire.http.schemas import webhooks as shapes
 
 B = TypeVar("B", bound=Body)
@@ -138,7 +138,9 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
         record = find(tx)
         if record.status == "pending":
             raise Conflict("The delivery is still being tried.", code="delivery_pending")
-        require_enabled(_endpoint_by_id(tx, call.project.rowid, record.endpoint_id))
+        endpoint = _endpoint_by_id(tx, call.project.rowid, record.endpoint_id)
+        require_reading(call, endpoint.events)
+        require_enabled(endpoint)
         made = tx.redeliver(record.position, now)
         if made is None:
             raise Gone("The event is no longer stored.", code="event_not_stored")
@@ -171,6 +173,7 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
 
     def counted(reader: DeliveryReader) -> tuple[Endpoint, int, int]:
         endpoint = find(reader)
+        require_reading(call, endpoint.events)
         return endpoint, *reader.recoverable(endpoint.rowid, after)
 
     endpoint, count, not_stored = await services.store.read(counted)
@@ -197,6 +200,7 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
 
     def send(tx: Transaction) -> Delivery:
         endpoint = find(tx)
+        require_reading(call, endpoint.events)
         require_enabled(endpoint)
         draft = announce_test(endpoint.id, endpoint.url)
         event = tx.append_event(call.project, draft, None, now, directed=True)

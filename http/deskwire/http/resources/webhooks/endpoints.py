@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -10,14 +10,15 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import trio
 from pydantic import Field
 
-from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
+from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED, needed_for
+from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
 from deskwire.engine.webhooks.health import HealthTransaction, tell
+from deskwire.engine.webhooks.ownership import lapsed_reason, reading_needed
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.retry.circuit import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
@@ -90,9 +91,11 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Create a webhook endpoint. The response shows the signing secret, only once.
 
+    A machine credential also needs the permissions to read what the endpoint is sent, and the endpoint ends with it.
     A request sent again under the same `Idempotency-Key` is answered with the endpoint and its secret masked.
     """
     services, body, now = call.services, call.body, call.services.clock()
+    require_reading(call, body.events)
     await _check(call, body.url, body.events, _internal_problems(body, None))
     secret = new_secret()
     kept = partial(endpoint_view, now=now)
@@ -109,9 +112,10 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         description=body.description,
         catch_up=body.catch_up,
         internal=body.internal,
+        credential=_machine(call),
     )
     return endpoint_view(
-        await _followed(call, call.around(lambda tx: _insert(tx, endpoint), kept)), now, secret=secret
+        await _followed(call, call.around(lambda tx: _insert(tx, endpoint, now), kept)), now, secret=secret
     )
 
 
@@ -147,12 +151,23 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
     records=("webhook.changed", "webhook.enabled", "webhook.disabled"),
 )
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
-    """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped."""
+    """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped.
+
+    To change where it delivers or what, or to enable it, a machine credential also needs the permissions to read what the
+    endpoint is sent. The endpoint then ends with that credential; if anyone else does it, it belongs to no credential.
+    """
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
     before = await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body
+    _require_reading_to_change(call, before)
     await _check(call, body.url, body.events or [], _internal_problems(body, before))
-    changed = await _followed(call, lambda tx: _change(tx, find(tx), body, now))
+
+    def change(tx: Transaction) -> Endpoint:
+        found = find(tx)
+        _require_reading_to_change(call, found)  # another change may have come first
+        return _change(tx, found, body, _machine(call), now)
+
+    changed = await _followed(call, change)
     return await _shown(call, lambda _reader: changed)
 
 
@@ -168,14 +183,19 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
     """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours.
 
-    A request sent again under the same `Idempotency-Key` rotates nothing, and its response has the secret masked.
+    A request sent again under the same `Idempotency-Key` rotates nothing, and its response has the secret masked. A machine
+    credential also needs the permissions to read what the endpoint is sent, and the endpoint ends with it from then on.
     """
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
 
-    def rotate(tx: DeliveryTransaction) -> Endpoint:
-        endpoint = find(tx).with_secret(sealed, secret_tail(secret), now)
+    def rotate(tx: Transaction) -> Endpoint:
+        before = find(tx)
+        require_reading(call, before.events)
+        owner = _machine(call) or before.credential
+        endpoint = replace(before.with_secret(sealed, secret_tail(secret), now), credential=owner)
+        _check_owner(tx, endpoint, now)
         tx.save_endpoint(endpoint)
         return endpoint
 
@@ -253,9 +273,7 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
 
 
 async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]) -> None:
-    """Raise Invalid with every problem of the URL and the event types, and these. Raises Forbidden for what the caller may not read."""
-    for permission in needed_for(types):
-        call.access.require(permission)
+    """Raise Invalid with every problem of the URL and the event types, and these."""
     problems += [
         Problem(f"/events/{index}", "unknown_event_type", _unknown(name))
         for index, name in enumerate(types)
@@ -293,21 +311,56 @@ def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | No
     ]
 
 
-def _insert(tx: DeliveryTransaction, endpoint: Endpoint) -> Endpoint:
+def require_reading(call: Call[Any, Any], events: Iterable[str]) -> None:
+    """Raise Forbidden if the caller may not read what an endpoint with this `events` list is sent."""
+    call.access.require(*reading_needed(events))
+
+
+def _require_reading_to_change(call: Call[EndpointPatch, Query], before: Endpoint) -> None:
+    """Raise Forbidden if the change decides where an endpoint delivers or what, and the caller may not read that."""
+    body = call.body
+    if _redirects(body):
+        require_reading(call, before.events if body.events is None else body.events)
+
+
+def _redirects(body: EndpointPatch) -> bool:
+    """Return whether a change decides where the endpoint delivers or what."""
+    given = body.model_fields_set
+    return bool(given & {"url", "events", "internal"}) or body.status == "enabled"
+
+
+def _machine(call: Call[Any, Any]) -> str | None:
+    return None if call.access.machine is None else call.access.machine.id
+
+
+def _check_owner(tx: Transaction, endpoint: Endpoint, now: int) -> None:
+    """Raise Forbidden if the credential that an enabled endpoint belongs to has ended, or lost a permission, meanwhile."""
+    if endpoint.credential is not None and endpoint.status == "enabled":
+        reason = lapsed_reason(endpoint, tx.machine(endpoint.credential), now)
+        if reason is not None:
+            raise Forbidden(f"The endpoint can't deliver: {reason}.")
+
+
+def _insert(tx: Transaction, endpoint: Endpoint, now: int) -> Endpoint:
+    _check_owner(tx, endpoint, now)
     if len(tx.endpoints(endpoint.project)) >= ENDPOINTS_MAX:
         raise Conflict(f"A project has at most {ENDPOINTS_MAX} endpoints.", code="webhook_limit_reached")
     return tx.insert_endpoint(endpoint)
 
 
-def _change(tx: HealthTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+def _change(
+    tx: Transaction, before: Endpoint, body: EndpointPatch, machine: str | None, now: int
+) -> Endpoint:
     if problems := _internal_problems(body, before):  # another change has come first
         raise Invalid(*problems)
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
     if "events" in changes:
         changes["events"] = frozenset(changes["events"])
-    after = replace(before, **changes)
+    after = replace(before, **changes, credential=machine if _redirects(body) else before.credential)
     if after == before:
         return before
+    if _redirects(body):
+        _check_owner(tx, after, now)
     if after.status != before.status:
         after = replace(after, status_reason=None if after.status == "enabled" else _BY_API)
     tx.save_endpoint(replace(after, updated_at=now))

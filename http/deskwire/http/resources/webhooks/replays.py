@@ -19,7 +19,7 @@ from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import Routes
 from deskwire.http.resources.conversations.operations import find as find_conversation
 from deskwire.http.resources.webhooks import deliveries
-from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of
+from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of, require_reading
 from deskwire.http.schemas import webhooks as shapes
 
 routes = Routes(deliveries.routes.tag, deliveries.routes.access)
@@ -55,6 +55,7 @@ async def replay(call: Call[ReplayBody, Query]) -> Answer:
 
     def looked(reader: Reader) -> tuple[Endpoint, int, Replayed, Replayable]:
         endpoint = find(reader)
+        require_reading(call, endpoint.events)
         if not is_id(body.conversation_id, "cnv"):
             raise no_such_conversation()
         state, _ = find_conversation(reader, call.project, body.conversation_id)

@@ -99,6 +99,8 @@ class BatchTransaction(PostgresTransaction):
             self.due,
             self.runs_due,
             self.wakings_due,
+            self.held_due,
+            self.writing,
         )
         self._mark = self._size = 0
         self._marks: tuple[int, ...] = ()

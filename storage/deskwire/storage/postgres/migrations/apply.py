@@ -83,6 +83,8 @@ def _apply(connection: psycopg.Connection, migration: Migration) -> None:
     else:
         with connection.transaction():
             connection.execute(migration.sql.encode(), prepare=False)
+            if migration.fill is not None:
+                migration.fill(connection)
             _record(connection, migration)
 
 

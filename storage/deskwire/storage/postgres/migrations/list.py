@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
+import psycopg
 from msgspec import Struct
 
 from deskwire.storage.postgres.schema import (
@@ -12,16 +14,20 @@ from deskwire.storage.postgres.schema import (
     cluster,
     contacts,
     files,
+    folding,
     machines,
     main,
     milestones,
     named,
     order,
     redaction,
+    scopes,
     search,
     seen,
+    tokens,
     triggers,
     workflow_ends,
+    writing,
 )
 from deskwire.storage.postgres.schema.types import typed
 
@@ -32,6 +38,7 @@ class Migration(Struct, frozen=True):
     Attributes:
         name: what a database records; never another one. Names sort in the order of the list.
         sql: is run in one transaction, together with the record.
+        fill: what is done behind `sql`, in the same transaction, as it takes Python.
         indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which hold up no writer; each is run outside of
             a transaction, and before the record, so it may be run again. What one that failed has left is dropped first.
         oldest_program: the newest migration that the oldest program knows which may run beside the new schema. With its own
@@ -42,6 +49,7 @@ class Migration(Struct, frozen=True):
     oldest_program: str
     sql: str = ""
     indexes: tuple[str, ...] = ()
+    fill: Callable[[psycopg.Connection[Any]], None] | None = None
 
     def __post_init__(self) -> None:
         """Make sure that nothing is committed before the record that may not be run again."""
@@ -103,6 +111,20 @@ MIGRATIONS: Final = (
     Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
     Migration("m0024_marks_of_what_was_seen", "m0011_where_workflows_wait", seen.SQL),
+    Migration("m0019_drafts_and_held_messages", "m0011_where_workflows_wait", writing.SQL),
+    Migration(
+        "m0020_refused_deliveries",
+        "m0011_where_workflows_wait",
+        typed("ALTER TABLE deliveries ADD COLUMN refusals bigint NOT NULL DEFAULT 0"),
+    ),
+    Migration("m0021_text_folding", "m0021_text_folding", folding.SQL, fill=folding.fill),
+    Migration("m0022_scopes_of_machine_credentials", "m0022_scopes_of_machine_credentials", scopes.SQL),
+    Migration("m0023_tokens_one_by_one", "m0022_scopes_of_machine_credentials", tokens.SQL),
+    Migration(
+        "m0025_ids_of_imported_messages",
+        "m0022_scopes_of_machine_credentials",
+        typed("ALTER TABLE imported_messages ADD COLUMN message TEXT"),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"

@@ -6,9 +6,11 @@ from typing import Final
 
 import psycopg
 
+from deskwire.engine.conversations.held.held import RESTORED
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.postgres.operating.preflight import connected
+from deskwire.storage.tables.conversations.held import problem_as_stored
 
 SKIPPED: Final = "restored from a backup"
 _LIVE: Final = "SELECT node FROM nodes WHERE expires > lease_now() ORDER BY node"
@@ -45,6 +47,9 @@ def begin_anew(url: str, *, skip_pending: bool, now: int) -> int:
             connection.execute("UPDATE installation SET epoch = epoch + 1")
             if not skip_pending:
                 return 0
+            connection.execute(
+                "UPDATE held_messages SET problem = %s WHERE problem IS NULL", (problem_as_stored(RESTORED),)
+            )
             return connection.execute(_SKIP, (now, SKIPPED)).rowcount
     except psycopg.Error as error:
         raise DatabaseUnusableError(

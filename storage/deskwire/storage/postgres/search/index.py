@@ -27,7 +27,7 @@ from deskwire.storage.postgres.search.changes import IndexChanges
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
-VERSION: Final = f"1, Unicode {unicodedata.unidata_version}"
+VERSION: Final = f"2, Unicode {unicodedata.unidata_version}"
 """The form of the index, and of the words in it; an index of another one is made anew."""
 
 LOOK_S: Final = 0.02

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
+from deskwire.engine.core.folding import fold
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.search.tickets import words_of_search
 from deskwire.storage.tables.tickets.lists import TicketListReads, Words
@@ -96,7 +97,7 @@ def words_row(ticket: Ticket) -> tuple[int, str, str]:
 
 def words_of(rowid: int, project: int, title: str, description: str | None) -> tuple[int, str, str]:
     """Return the row of `ticket_words` for a ticket with this key and these texts."""
-    columns = [_tokens(title), _tokens(description or "")]
+    columns = [_tokens(fold(title)), _tokens(fold(description or ""))]
     lexemes = {token[:INDEXED] for tokens in columns for token in tokens} | {_project(project)}
     return rowid, _lines(columns), " ".join(map(_lexeme, sorted(lexemes)))
 

@@ -90,6 +90,10 @@ def manifest_of(data: bytes) -> Manifest:
     return _checked(Manifest, _json(data))
 
 
+ANY_SECRET: Final = "any"
+"""The id of a database whose secret was given up: the next start stores that of the secret that it has."""
+
+
 def secret_id(secret: str) -> str:
     """Return an id that tells a secret from others and reveals nothing about it."""
     return derived_key(secret, "backup/id").hex()[:16]

@@ -16,12 +16,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from deskwire.engine.conversations.held.held import RESTORED
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.rules import Problem
 from deskwire.storage.files import FOLDER, sync
 from deskwire.storage.sqlite.backup.archive import DATABASE, SECRET
-from deskwire.storage.sqlite.backup.manifest import fitting
+from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, fitting
 from deskwire.storage.sqlite.backup.snapshot import (
     NEW,
     CopyError,
@@ -35,6 +36,7 @@ from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
 from deskwire.storage.sqlite.backup.unpack import Contents, read_archive
 from deskwire.storage.sqlite.database import lock_when_free
 from deskwire.storage.sqlite.directory import FILE_NAME, LOCK_NAME, RESTORING, DataDirectoryError
+from deskwire.storage.tables.conversations.held import problem_as_stored
 
 SKIPPED: Final = "restored from a backup"
 """The reason of deliveries that are not made after a restore."""
@@ -147,6 +149,8 @@ def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int,
             problems = problems_in(connection)
             skipped = _skip_pending(connection, order.now) if order.skip_pending else 0
             _end_sessions(connection)
+            if order.new_secret:
+                _forget_secret(connection)
     except sqlite3.Error as error:
         raise CopyError(f"The database in the backup can't be used: {error}") from error
     sync(path)
@@ -154,7 +158,11 @@ def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int,
 
 
 def _skip_pending(connection: sqlite3.Connection, now: int) -> int:
-    """Let nothing be sent by itself: neither pending deliveries nor those that an outage made an endpoint miss."""
+    """Let nothing be sent by itself: neither pending deliveries, nor those that an outage made an endpoint miss, nor held messages."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'held_messages'").fetchone():
+        connection.execute(
+            "UPDATE held_messages SET problem = ? WHERE problem IS NULL", (problem_as_stored(RESTORED),)
+        )
     columns = {row[1] for row in connection.execute("PRAGMA table_info(deliveries)")}
     if "missed" in columns:  # a backup of an older version has none
         connection.execute("UPDATE deliveries SET missed = NULL WHERE missed = 1")
@@ -162,6 +170,12 @@ def _skip_pending(connection: sqlite3.Connection, now: int) -> int:
         "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE status = 'pending'",
         (SKIPPED, now),
     ).rowcount
+
+
+def _forget_secret(connection: sqlite3.Connection) -> None:
+    """Let the next start take whatever secret it has: the endpoints' secrets are known to be lost."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'installation'").fetchone():
+        connection.execute("UPDATE installation SET secret_id = ?", (ANY_SECRET,))
 
 
 def _end_sessions(connection: sqlite3.Connection) -> None:

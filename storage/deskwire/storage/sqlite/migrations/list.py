@@ -58,7 +58,14 @@ from deskwire.storage.sqlite.migrations import (
     m0046_events_of_projects,
     m0047_times_out_of_order,
     m0048_the_end_of_what_was_pruned,
+    m0049_drafts_and_held_messages,
+    m0050_refused_deliveries,
+    m0051_text_folding,
+    m0052_ids_of_imported_messages,
+    m0053_scopes_of_machine_credentials,
+    m0054_tokens_one_by_one_and_a_pushed_trail,
     m0055_marks_of_what_was_seen,
+    m0056_the_installation_of_a_database,
 )
 
 if TYPE_CHECKING:
@@ -112,13 +119,21 @@ SCRIPTS: Final = {
         m0046_events_of_projects,
         m0047_times_out_of_order,
         m0048_the_end_of_what_was_pruned,
+        m0049_drafts_and_held_messages,
+        m0050_refused_deliveries,
+        m0051_text_folding,
+        m0052_ids_of_imported_messages,
+        m0053_scopes_of_machine_credentials,
+        m0054_tokens_one_by_one_and_a_pushed_trail,
         m0055_marks_of_what_was_seen,
+        m0056_the_installation_of_a_database,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
 
 FILLS: Final[Mapping[str, Callable[[Database], None]]] = {
-    "m0021_finding_contacts": m0021_finding_contacts.fill
+    "m0021_finding_contacts": m0021_finding_contacts.fill,
+    "m0051_text_folding": m0051_text_folding.fill,
 }
 """What some of them do behind their SQL, as it takes Python."""
 

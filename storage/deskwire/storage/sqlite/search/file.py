@@ -20,7 +20,7 @@ log: Final = structlog.get_logger(__name__)
 
 FILE_NAME: Final = "search.sqlite3"
 
-VERSION: Final = f"1, Unicode {unicodedata.unidata_version}"
+VERSION: Final = f"2, Unicode {unicodedata.unidata_version}"
 """The form of the index, and of the words in it; an index of another one is made anew."""
 
 _SCHEMA: Final = """

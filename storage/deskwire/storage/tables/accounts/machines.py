@@ -19,7 +19,7 @@ MACHINE_RIGHTS: Final = (
 
 _MACHINES: Final = (
     f"SELECT {PROJECT}, m.rowid, m.id, m.name, m.permissions, m.hash, m.tail, m.made_by, m.made_by_id, m.created_at, "
-    "m.expires_at, m.last_used_at, m.revoked_at, m.generation, m.previous_hash, m.previous_expires_at "
+    "m.expires_at, m.last_used_at, m.revoked_at, m.generation, m.previous_hash, m.previous_expires_at, m.own_expires_at "
     "FROM machine_credentials m JOIN projects p ON p.rowid = m.project"
 )
 
@@ -44,6 +44,21 @@ class MachineReads(Queries):
         )
         return int(self.conn.execute(sql, (project, at)).fetchone()[0])
 
+    def next_machine_end(self, after: int) -> int | None:
+        sql = "SELECT min(expires_at) FROM machine_credentials WHERE revoked_at IS NULL AND expires_at > ?"
+        end: int | None = self.conn.execute(sql, (after,)).fetchone()[0]
+        return end
+
+    def machines_of_machines(self) -> Sequence[Machine]:
+        sql = f"{_MACHINES} WHERE m.made_by = 'machine' AND m.revoked_at IS NULL ORDER BY m.rowid"
+        return [_as_machine(row) for row in self.conn.execute(sql)]
+
+    def machines_made_by(self, machine: Machine) -> Sequence[Machine]:
+        sql = (
+            f"{_MACHINES} WHERE m.project = ? AND m.made_by = 'machine' AND m.made_by_id = ? ORDER BY m.rowid"
+        )
+        return [_as_machine(row) for row in self.conn.execute(sql, (machine.project.rowid, machine.id))]
+
     def _machine(self, column: str, value: str | bytes | int) -> Machine | None:
         row = self.conn.execute(f"{_MACHINES} WHERE {column} = ?", (value,)).fetchone()
         return None if row is None else _as_machine(row)
@@ -53,9 +68,12 @@ class MachineWrites(MachineReads, AuditWrites):
     """Changes."""
 
     def insert_machine(self, machine: Machine) -> None:
-        columns = "id, project, name, permissions, hash, tail, made_by, made_by_id, created_at, expires_at, generation"
+        columns = (
+            "id, project, name, permissions, hash, tail, made_by, made_by_id, created_at, expires_at, "
+            "own_expires_at, generation"
+        )
         self.conn.execute(
-            f"INSERT INTO machine_credentials ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            f"INSERT INTO machine_credentials ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 machine.id,
                 machine.project.rowid,
@@ -67,6 +85,7 @@ class MachineWrites(MachineReads, AuditWrites):
                 machine.made_by_id,
                 machine.created_at,
                 machine.expires_at,
+                machine.own_expires_at,
             ),
         )
         self.record(machine_made(machine))
@@ -75,8 +94,14 @@ class MachineWrites(MachineReads, AuditWrites):
         before = self._machine("m.rowid", machine.rowid)
         assert before is not None, "only what is stored is changed"
         self.conn.execute(
-            "UPDATE machine_credentials SET name = ?, permissions = ?, expires_at = ? WHERE rowid = ?",
-            (machine.name, _listed(machine.permissions), machine.expires_at, machine.rowid),
+            "UPDATE machine_credentials SET name = ?, permissions = ?, expires_at = ?, own_expires_at = ? WHERE rowid = ?",
+            (
+                machine.name,
+                _listed(machine.permissions),
+                machine.expires_at,
+                machine.own_expires_at,
+                machine.rowid,
+            ),
         )
         self.record(*machine_changed(before, machine))
 

@@ -22,6 +22,7 @@ from deskwire.storage.tables.accounts.people import (
     as_user,
 )
 from deskwire.storage.tables.base import Queries
+from deskwire.storage.tables.conversations.held import HeldWrites
 
 _ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
@@ -137,7 +138,7 @@ class OrganisationReads(Queries):
         )
 
 
-class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWrites):
+class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites):
     """Changes; the methods are those of `OrganisationTransaction`."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
@@ -192,7 +193,8 @@ class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWr
             self.record_member("member.role_changed", organisation, user, before, role)
 
     def delete_membership(self, organisation: int, user: int) -> None:
-        self.record_member("member.removed", organisation, user, self.role(organisation, user), None)
+        gone = self.forget_writing(user, organisation)
+        self.record_member("member.removed", organisation, user, self.role(organisation, user), None, gone)
         self.conn.execute(
             "DELETE FROM team_members WHERE team_members.user = ? AND team IN "
             "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",
@@ -217,9 +219,17 @@ class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWr
         row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.rowid = ?", (user.rowid,)).fetchone()
         self.record(*account_changed(as_user(row), user))
         self.conn.execute(
-            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ?, home = ? "
-            "WHERE rowid = ?",
-            (user.name, user.password_hash, user.password_temporary, user.generation, user.home, user.rowid),
+            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, password_made_at = ?, generation = ?, "
+            "home = ? WHERE rowid = ?",
+            (
+                user.name,
+                user.password_hash,
+                user.password_temporary,
+                user.password_made_at,
+                user.generation,
+                user.home,
+                user.rowid,
+            ),
         )
 
     def delete_user(self, user: int, at: int) -> None:
@@ -228,8 +238,9 @@ class OrganisationWrites(OrganisationReads, PeopleReads, PeopleWrites, MachineWr
         self.forget_in_audit(user_id)
         self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
         self.conn.execute("DELETE FROM seen_marks WHERE seen_marks.user = ?", (user,))
+        self.forget_writing(user, None)
         self.conn.execute(
-            "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
+            "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",
             (at, user),
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project, ProjectSettings, Role, ServerKey, User
 from deskwire.engine.audit.deeds import made
 from deskwire.engine.audit.trail import Deed
-from deskwire.storage.dialect import either
+from deskwire.engine.core.folding import address_key, doubles_of, fold_name
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 
@@ -19,14 +19,15 @@ PROJECT: Final = (
 PROJECT_WIDTH: Final = 11
 
 
-USER: Final = "u.rowid, u.id, u.email, u.name, u.password_hash, u.password_temporary, u.generation, u.created_at, u.home"
-USER_WIDTH: Final = 9
+USER: Final = "u.rowid, u.id, u.email, u.name, u.password_hash, u.password_temporary, u.generation, u.created_at, u.home, u.password_made_at"
+USER_WIDTH: Final = 10
 KEYS: Final = (
     f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at, k.label, k.tail, k.created_at "
     "FROM server_keys k JOIN projects p ON p.rowid = k.project"
 )
 
-_EMAIL: Final = either("{is_folded[u.email]}")
+_LIKE_THIS: Final = "(u.folded = ? OR (u.folded > ? AND u.folded < ?))"
+"""Accounts whose address reads like one: the first, and those of older databases that read like it (`core.folding`)."""
 
 
 def as_project(row: Sequence[Any]) -> Project:
@@ -38,8 +39,8 @@ def as_project(row: Sequence[Any]) -> Project:
 
 def as_user(row: Sequence[Any]) -> User:
     """Return the user in a row of the columns USER."""
-    rowid, user_id, email, name, password_hash, temporary, generation, at, home = row
-    return User(rowid, user_id, email, name, password_hash, bool(temporary), generation, at, home)
+    rowid, user_id, email, name, password_hash, temporary, *rest = row
+    return User(rowid, user_id, email, name, password_hash, bool(temporary), *rest)
 
 
 def as_key(row: Sequence[Any]) -> ServerKey:
@@ -71,7 +72,16 @@ class PeopleReads(Queries):
         return self._user("u.id = ?", user_id)
 
     def user_by_email(self, email: str) -> User | None:
-        return self._user(_EMAIL[self.dialect], email)
+        key = address_key(email)
+        found = [user for user in self._users_like(email) if address_key(user.email) == key]
+        return next((user for user in found if user.email == email), found[0] if found else None)
+
+    def reads_like_an_account(self, email: str) -> bool:
+        return bool(self._users_like(email))
+
+    def _users_like(self, email: str) -> list[User]:
+        sql = f"SELECT {USER} FROM users u WHERE {_LIKE_THIS} AND u.deleted_at IS NULL ORDER BY u.rowid"
+        return [as_user(row) for row in self.conn.execute(sql, doubles_of(fold_name(email)))]
 
     def role(self, organisation: int, user: int) -> Role | None:
         row = self.conn.execute(
@@ -82,6 +92,14 @@ class PeopleReads(Queries):
     def member_name(self, organisation: int, user_id: str) -> str | None:
         row = self.conn.execute(
             "SELECT u.name FROM users u JOIN memberships m ON m.user = u.rowid WHERE m.organisation = ? AND u.id = ?",
+            (organisation, user_id),
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def assignee_name(self, organisation: int, user_id: str) -> str | None:
+        row = self.conn.execute(
+            "SELECT u.name FROM users u JOIN memberships m ON m.user = u.rowid "
+            "WHERE m.organisation = ? AND u.id = ? AND m.role != 'viewer'",
             (organisation, user_id),
         ).fetchone()
         return None if row is None else row[0]
@@ -123,7 +141,13 @@ class PeopleWrites(AuditWrites):
 
     def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
         rowid = self._insert(
-            "users", id=user_id, email=email, name=name, password_hash=password_hash, created_at=at
+            "users",
+            id=user_id,
+            email=email,
+            name=name,
+            password_hash=password_hash,
+            created_at=at,
+            folded=fold_name(email),
         )
         changes = made({"email": email, "name": name})
         self.record(Deed("account.created", user_id, account=rowid, changes=changes))
@@ -158,12 +182,25 @@ class PeopleWrites(AuditWrites):
         self.conn.execute("UPDATE server_keys SET last_used_at = ? WHERE rowid = ?", (at, key))
 
     def record_member(
-        self, action: str, organisation: int, user: int, before: Role | None, after: Role | None
+        self,
+        action: str,
+        organisation: int,
+        user: int,
+        before: Role | None,
+        after: Role | None,
+        details: Mapping[str, int] | None = None,
     ) -> None:
-        """Record what became of a user's role."""
+        """Record what became of a user's role; `details` are numbers of what went with it."""
         (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
         self.record(
-            Deed(action, user_id, organisation=organisation, account=user, changes={"role": (before, after)})
+            Deed(
+                action,
+                user_id,
+                organisation=organisation,
+                account=user,
+                changes={"role": (before, after)},
+                details=details or {},
+            )
         )
 
     def _insert(self, table: str, **values: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from deskwire.engine.accounts.access_tokens import ID_PREFIX
 from deskwire.engine.accounts.sessions import Over, Session
 from deskwire.engine.audit.trail import Deed
 from deskwire.storage.tables.audit import AuditWrites
@@ -21,6 +22,9 @@ class SessionReads(Queries):
         return None if row is None else Session(*row)
 
     def lasts(self, session_id: str) -> bool:
+        if session_id.startswith(f"{ID_PREFIX}_"):
+            sql = "SELECT 1 FROM access_tokens WHERE id = ? AND ended_at IS NOT NULL"
+            return self.conn.execute(sql, (session_id,)).fetchone() is None
         return self.conn.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is not None
 
     def sessions_of(self, user: int, over: Over, before: int, limit: int) -> Sequence[Session]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.teams import Member, Team
+from deskwire.engine.core.folding import doubles_of, fold_name
 from deskwire.engine.core.values import replace
-from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
 _TEAM: Final = "SELECT rowid, id, project, name, created_at, updated_at FROM teams WHERE deleted_at IS NULL"
-_NAMED: Final = either(f"{_TEAM} AND project = ? AND {{is_folded[name]}}")
+_NAMED: Final = f"{_TEAM} AND project = ? AND (folded = ? OR (folded > ? AND folded < ?)) ORDER BY folded"
 _NO_ROW: Final = (1 << 63) - 1
 
 
@@ -38,7 +38,7 @@ class TeamReads(Queries):
         return [row[0] for row in rows]
 
     def team_named(self, project: int, name: str) -> str | None:
-        return self._text(_NAMED[self.dialect], 1, project, name)
+        return self._text(_NAMED, 1, project, *doubles_of(fold_name(name)))
 
     def team_name(self, project: int, team_id: str) -> str | None:
         return self._text(f"{_TEAM} AND project = ? AND id = ?", 3, project, team_id)
@@ -78,8 +78,8 @@ class TeamWrites(Changes):
 
     def insert_team(self, team: Team) -> Team:
         rowid = self.inserted(
-            "INSERT INTO teams (id, project, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
-            (team.id, team.project, team.name, team.created_at, team.updated_at),
+            "INSERT INTO teams (id, project, name, created_at, updated_at, folded) VALUES (?, ?, ?, ?, ?, ?)",
+            (team.id, team.project, team.name, team.created_at, team.updated_at, fold_name(team.name)),
         )
         stored = replace(team, rowid=rowid)
         self._enrol(stored)
@@ -87,8 +87,8 @@ class TeamWrites(Changes):
 
     def save_team(self, team: Team) -> None:
         self.conn.execute(
-            "UPDATE teams SET name = ?, updated_at = ? WHERE rowid = ?",
-            (team.name, team.updated_at, team.rowid),
+            "UPDATE teams SET name = ?, updated_at = ?, folded = CASE WHEN name = ? THEN folded ELSE ? END WHERE rowid = ?",
+            (team.name, team.updated_at, team.name, fold_name(team.name), team.rowid),
         )
         self.conn.execute("DELETE FROM team_members WHERE team = ?", (team.rowid,))
         self._enrol(team)

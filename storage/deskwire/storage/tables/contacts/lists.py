@@ -13,10 +13,13 @@ from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
-from deskwire.engine.contacts.words import folded
+from deskwire.engine.contacts.profile import found_by
+from deskwire.engine.contacts.words import NUMBER, address_word
+from deskwire.storage.dialect import Dialect
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.contacts.profiles import PROFILE_COLUMNS, profile_of
+from deskwire.storage.tables.conversations.attributes import attribute_condition
 
 _LAST: Final = chr(0x10FFFF)
 """The largest character: behind a term it bounds the words that begin with it."""
@@ -52,12 +55,15 @@ class ContactListReads(Queries):
         self, project: int, wanted: ContactFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[Listed]:
         counted = sorted(
-            ((self._rows_of(project, each), number, each) for number, each in enumerate(_conditions(wanted))),
+            (
+                (self._rows_of(project, each), number, each)
+                for number, each in enumerate(_conditions(project, wanted))
+            ),
             key=lambda each: each[:2],
         )
         conditions = [condition for *_, condition in counted]
         leads = bool(counted) and counted[0][0] < MANY
-        sql, values = _statement(project, conditions, wanted, sort, after, leads=leads)
+        sql, values = _statement(self.dialect, project, conditions, wanted, sort, after, leads=leads)
         rows = self.conn.execute(self.dialect.text(sql), (*values, limit))
         return [_listed(row) for row in rows]
 
@@ -75,19 +81,35 @@ def _listed(row: Sequence[Any]) -> Listed:
     return Listed(contact, profile_of(*row[_WIDTH : _WIDTH + 2]), Place(row[_WIDTH + 2], contact.rowid))
 
 
-def _conditions(wanted: ContactFilter) -> Iterator[_Condition]:
-    for term in wanted.terms:
-        yield _Condition("contact_words", "x.word >= ? AND x.word < ?", (term, f"{term}{_LAST}"))
-    for word in folded(wanted.email or "").split():
-        yield _Condition("contact_words", "x.word = ?", (word,))
+def _conditions(project: int, wanted: ContactFilter) -> Iterator[_Condition]:
+    numbers = [term.removeprefix(NUMBER) for term in wanted.terms if term.startswith(NUMBER)]
+    for term in (term for term in wanted.terms if not term.startswith(NUMBER)):
+        yield _beginning(project, term, *numbers)
+    if wanted.email is not None:
+        yield _Condition("contact_words", "x.word = ?", (address_word(wanted.email),))
     if wanted.tags is not None:
         marks = ", ".join("?" for _ in wanted.tags)
         yield _Condition("contact_tags", f"x.tag IN ({marks})", wanted.tags)
     if wanted.attribute is not None:
-        yield _Condition("contact_attributes", "x.name = ? AND x.value = ?", wanted.attribute)
+        found = found_by(wanted.attribute)
+        values = ", ".join("?" for _ in found)
+        sql = f"x.name = ? AND x.value IN ({values})"
+        yield _Condition("contact_attributes", sql, (wanted.attribute.name, *found))
+
+
+def _beginning(project: int, *terms: str) -> _Condition:
+    """Return the condition of a word that begins with one of these; each is a range of the index by itself."""
+    one, values = "x.word >= ? AND x.word < ?", [(term, f"{term}{_LAST}") for term in terms]
+    if len(terms) == 1:
+        return _Condition("contact_words", one, values[0])
+    several = " OR ".join(f"(x.project = ? AND {one})" for _ in terms)
+    return _Condition(
+        "contact_words", f"({several})", tuple(each for pair in values for each in (project, *pair))
+    )
 
 
 def _statement(
+    dialect: Dialect,
     project: int,
     conditions: Sequence[_Condition],
     wanted: ContactFilter,
@@ -113,7 +135,7 @@ def _statement(
         else:
             found = f"SELECT 1 FROM {each.table} x WHERE x.contact = k.rowid AND x.project = k.project AND {each.where}"
             terms.append((f"EXISTS ({found})", each.values))
-    terms += _rest(wanted)
+    terms += _rest(dialect, wanted)
     if after is not None:
         terms.append(_behind(sort, key, sign, after))
     where = " AND ".join(term for term, _ in terms)
@@ -130,10 +152,10 @@ def _behind(sort: Sort, key: str, sign: str, after: Place) -> tuple[str, tuple[i
     return f"({key}, k.rowid) {sign} (?, ?)", (after.value, after.rowid)
 
 
-def _rest(wanted: ContactFilter) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _rest(dialect: Dialect, wanted: ContactFilter) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield the conditions that the row itself tells."""
-    if wanted.email is not None:
-        yield "{is_folded[k.email]}", (wanted.email,)
+    if wanted.attribute is not None:
+        yield attribute_condition(dialect, "k.attributes", wanted.attribute)
     if wanted.changed_since is not None:
         yield "k.updated_at >= ?", (wanted.changed_since,)
     if wanted.changed_before is not None:

@@ -1,20 +1,27 @@
 """The index of the attributes of conversations, which triggers keep: what a value is found by.
 
-The index has the beginning of a text and the integer part of a number, on which all databases agree; whether a
-conversation has the very value, its row tells.
+The index has the beginning of a text, an integer of 64 bits with all of its digits, and the integer part of another number, on
+which all databases agree; whether a conversation has the very value, its row tells.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Final
 
-from deskwire.storage.dialect import differing
+import orjson
+
+from deskwire.engine.definitions.attributes import AttributeIs
+from deskwire.storage.dialect import SQLITE, Dialect, differing
 
 TEXT_MAX: Final = 64
 """Characters of a text that the index has."""
 
-_LARGE: Final = 1e15
-"""From here on the numbers of the databases and of Python are written in different ways."""
+_LARGE: Final = 10**15
+"""From here on the doubles of the databases and of Python are written in different ways."""
+_INTEGERS: Final = range(-(1 << 63), 1 << 63)
+"""The integers that both databases have with all of their digits."""
 
 
 def text_key(text: str) -> str:
@@ -22,14 +29,42 @@ def text_key(text: str) -> str:
     return text[:TEXT_MAX]
 
 
-def number_key(number: float) -> str:
-    """Return what a number is found by."""
-    return str(int(number)) if -_LARGE < number < _LARGE else "large"
+def number_keys(number: Decimal) -> Sequence[str]:
+    """Return what a number is found by: from 10^15 on as an integer, and as a double."""
+    if -_LARGE < number < _LARGE:
+        return (str(int(number)),)
+    whole = number == number.to_integral_value() and int(number) in _INTEGERS
+    return (str(int(number)), "large") if whole else ("large",)
+
+
+def attribute_condition(dialect: Dialect, column: str, wanted: AttributeIs) -> tuple[str, tuple[Any, ...]]:
+    """Return the condition that attributes in a column of JSON have the value, with its values."""
+    number = wanted.number
+    if dialect is SQLITE:
+        boolean = None if wanted.boolean is None else int(wanted.boolean)
+        return f"has_attribute({column}, ?, ?, ?, ?)", (wanted.name, wanted.text, number, boolean)
+    kinds, values = ["json_typeof(a.value) = 'string' AND a.value #>> '{{}}' = ?"], [wanted.name, wanted.text]
+    if wanted.boolean is not None:
+        kinds.append("json_typeof(a.value) = 'boolean' AND a.value #>> '{{}}' = ?")
+        values.append("true" if wanted.boolean else "false")
+    if number is not None:
+        kinds.append(
+            "CASE WHEN json_typeof(a.value) = 'number' THEN CAST(a.value #>> '{{}}' AS numeric) = CAST(? AS numeric) ELSE false END"
+        )
+        values.append(number)
+    attributes = rf"json_each(CAST(replace({column}, '\u0000', '\u0020') AS json)) a"
+    return f"EXISTS (SELECT 1 FROM {attributes} WHERE a.key = ? AND ({' OR '.join(kinds)}))", (*values,)
+
+
+def has_attribute(attributes: str, name: str, text: str, number: str | None, boolean: int | None) -> bool:
+    """Return whether attributes in JSON have a value, as `AttributeIs` has it; SQLite's function of this name."""
+    wanted = AttributeIs(name, text, number, None if boolean is None else bool(boolean))
+    return wanted.fits(orjson.loads(attributes).get(name))
 
 
 _KEY: Final = (
     "CASE a.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' WHEN 'text' THEN substr(a.value, 1, 64) "
-    "ELSE CASE WHEN a.value > -1e15 AND a.value < 1e15 THEN CAST(CAST(a.value AS INTEGER) AS TEXT) ELSE 'large' END END"
+    "ELSE CASE WHEN typeof(a.value) = 'integer' THEN CAST(a.value AS TEXT) WHEN a.value > -1e15 AND a.value < 1e15 THEN CAST(CAST(a.value AS INTEGER) AS TEXT) ELSE 'large' END END"
 )
 _SCALAR: Final = "a.type IN ('true', 'false', 'text', 'integer', 'real')"
 _MISSING: Final = (

@@ -248,6 +248,8 @@ _OWN: Final = (
     "conversation_activity",
     "milestones",
     "agent_seen",
+    "drafts",
+    "held_messages",
     "moved_conversations",
 )
 """Tables whose rows go with their conversation."""

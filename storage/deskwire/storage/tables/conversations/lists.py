@@ -17,15 +17,16 @@ from itertools import islice
 from typing import Any, Final
 
 from deskwire.engine.conversations.listing import (
-    AttributeIs,
     ConversationFilter,
     Listed,
     Place,
     Sort,
 )
 from deskwire.engine.core.values import replace
-from deskwire.storage.dialect import SQLITE, either
+from deskwire.storage.dialect import SQLITE, Dialect, either
+from deskwire.storage.folded_patterns import contains
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
+from deskwire.storage.tables.conversations.attributes import attribute_condition
 from deskwire.storage.tables.conversations.columns import HOUR_MS, SELECTED, WIDTH, conversation_of
 from deskwire.storage.tables.conversations.seen import UNREAD, SeenReads, unread_values
 from deskwire.storage.tables.conversations.ways import (
@@ -67,7 +68,7 @@ class ConversationListReads(SeenReads):
         else:
             late = self.dialect is SQLITE and sort.key == "activity" and wanted.text is not None
             query = text_query if late and all(way.hours for way in ways) else page_query
-            queries = [query(way, wanted, sort, after, limit) for way in ways]
+            queries = [query(self.dialect, way, wanted, sort, after, limit) for way in ways]
             pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in queries)
             found = merge(*pages, reverse=is_descending(sort))
             places = [Place(*place) for place in islice(_once(found), limit)]
@@ -78,7 +79,7 @@ class ConversationListReads(SeenReads):
     def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
         found, wanted = 0, self._marked(project, wanted)
         for way in self._ways(project, wanted, sort)[0]:
-            sql, values = count_query(way, wanted, sort, bound - found)
+            sql, values = count_query(self.dialect, way, wanted, sort, bound - found)
             found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
             if found >= bound:
                 break
@@ -122,12 +123,12 @@ class ConversationListReads(SeenReads):
     ) -> Iterator[tuple[int, int, int]]:
         """Yield the rows of `part_query`: from SQLite as they are asked for, and from PostgreSQL in parts, the first of this size."""
         if self.dialect is SQLITE:
-            sql, values = part_query(way, wanted, sort, after, _ALL)
+            sql, values = part_query(self.dialect, way, wanted, sort, after, _ALL)
             yield from self.conn.execute(self.dialect.text(sql), values)
             return
         behind = after
         while True:
-            sql, values = part_query(way, wanted, sort, behind, size)
+            sql, values = part_query(self.dialect, way, wanted, sort, behind, size)
             part = self.conn.execute(self.dialect.text(sql), values).fetchall()
             yield from part
             if len(part) < size:
@@ -163,7 +164,7 @@ def is_descending(sort: Sort) -> bool:
 
 
 def part_query(
-    way: ChangeWay, wanted: ConversationFilter, sort: Sort, after: Place | None, size: int
+    dialect: Dialect, way: ChangeWay, wanted: ConversationFilter, sort: Sort, after: Place | None, size: int
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for the next rows on a way by change, each with whether the list shows it, with its values."""
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
@@ -175,10 +176,9 @@ def part_query(
     if after is not None:
         terms += _behind(way.key, sign, after, hours=way.hours)
     where, values = _joined(terms)
-    all_ways = Way("", (), frozenset())
     left = replace(wanted, changed_since=None, changed_before=None)
     all_ways = Way("", (), frozenset())
-    fits, some = _joined([*([(way.own, ())] if way.own else []), *_rest(all_ways, left, sort)])
+    fits, some = _joined([*([(way.own, ())] if way.own else []), *_rest(dialect, all_ways, left, sort)])
     shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END" if fits else "1"
     keys = ", ".join(f"{column} {direction}" for column in order)
     if _tells(wanted):
@@ -210,13 +210,13 @@ def _changed(key: str, wanted: ConversationFilter) -> Iterator[Term]:
 
 
 def page_query(
-    way: Way, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+    dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for the places of the first conversations on a way, with its values."""
     key = _KEYS[sort.key]
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
     order = [key, "c.rowid"]
-    terms = [*way.terms, *_rest(way, wanted, sort)]
+    terms = [*way.terms, *_rest(dialect, way, wanted, sort)]
     hours = way.hours and sort.key == "activity"
     if hours:
         order.insert(0, "c.hour")
@@ -230,7 +230,7 @@ def page_query(
 
 
 def text_query(
-    way: Way, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+    dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement of `page_query` for a text, by a way that goes by the hour: texts are looked at in the list's order.
 
@@ -238,7 +238,11 @@ def text_query(
     inner statement's limit keeps SQLite from making one of the two.
     """
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
-    terms = [*way.terms, *_rest(way, replace(wanted, text=None), sort), *hours_of(wanted.since, wanted.until)]
+    terms = [
+        *way.terms,
+        *_rest(dialect, way, replace(wanted, text=None), sort),
+        *hours_of(wanted.since, wanted.until),
+    ]
     if after is not None:
         terms += _behind("c.activity", sign, after, hours=True)
     where, values = _joined(terms)
@@ -246,14 +250,16 @@ def text_query(
     ordered = (
         f"SELECT c.activity AS value, c.rowid AS row FROM {way.source} WHERE {where} ORDER BY {keys} LIMIT -1"
     )
-    text, some = _text(wanted)
+    text, some = _text(dialect, wanted)
     source = f"({ordered}) AS p CROSS JOIN conversations c ON c.rowid = p.row CROSS JOIN contacts k ON k.rowid = c.contact"
     return f"SELECT p.value, p.row FROM {source} WHERE {text} LIMIT ?", (*values, *some, limit)
 
 
-def count_query(way: Way, wanted: ConversationFilter, sort: Sort, bound: int) -> tuple[str, tuple[Any, ...]]:
+def count_query(
+    dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort, bound: int
+) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that counts the conversations on a way up to a bound, with its values."""
-    where, values = _joined([*way.terms, *_rest(way, wanted, sort)])
+    where, values = _joined([*way.terms, *_rest(dialect, way, wanted, sort)])
     source = _source(way, wanted)
     return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
 
@@ -276,7 +282,7 @@ def _behind(key: str, sign: str, after: Place, *, hours: bool) -> Iterator[Term]
     yield f"({key}, c.rowid) {sign} (?, ?)", (after.value, after.rowid)
 
 
-def _rest(way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
+def _rest(dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
     """Yield the conditions of a list that its way does not tell."""
     if way.own:
         yield way.own, ()
@@ -299,13 +305,13 @@ def _rest(way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
     waiting = True if sort.key == "waiting" and "waiting" not in way.told else left.waiting
     if waiting is not None:
         yield f"c.waiting_since IS {'NOT ' if waiting else ''}NULL", ()
-    yield from _behind_rows(left)
+    yield from _behind_rows(dialect, left)
 
 
 _FIELDS: Final = frozenset(ConversationFilter.__struct_fields__)
 
 
-def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
+def _behind_rows(dialect: Dialect, wanted: ConversationFilter) -> Iterator[Term]:
     """Yield the conditions that no index serves."""
     yield from _active(wanted)
     if wanted.unread is not None:
@@ -319,15 +325,19 @@ def _behind_rows(wanted: ConversationFilter) -> Iterator[Term]:
         yield f"c.rating IS {'NOT ' if wanted.rated else ''}NULL", ()
     if wanted.rating is not None:
         yield "c.rating BETWEEN ? AND ?", wanted.rating
-    yield from map(_attribute, wanted.attributes)
+    for attribute in wanted.attributes:
+        yield attribute_condition(dialect, "c.attributes", attribute)
     if wanted.text is not None:
-        yield _text(wanted)
+        yield _text(dialect, wanted)
 
 
-def _text(wanted: ConversationFilter) -> Term:
+def _text(dialect: Dialect, wanted: ConversationFilter) -> Term:
     assert wanted.text is not None, "it is asked for"
-    text = _TEXT_SEARCH if wanted.notes else _TEXT_SEARCH_WITHOUT_NOTES
-    return text, (_contains(wanted.text),) * text.count("?")
+    found = [contains(dialect, column, wanted.text) for column in _TEXTS]
+    *names, message = [condition for condition, _ in found]
+    whose = "m.conversation = c.rowid" if wanted.notes else "m.conversation = c.rowid AND m.internal = 0"
+    said = f"EXISTS (SELECT 1 FROM messages m WHERE {whose} AND {message})"
+    return f"({' OR '.join(names)} OR {said})", tuple(value for _, values in found for value in values)
 
 
 def _active(wanted: ConversationFilter) -> Iterator[Term]:
@@ -337,30 +347,9 @@ def _active(wanted: ConversationFilter) -> Iterator[Term]:
         yield "c.activity < ?", (wanted.until,)
 
 
-def _attribute(wanted: AttributeIs) -> Term:
-    kinds, values = ["a.kind = 'string' AND a.text = ?"], [wanted.name, wanted.text]
-    if wanted.boolean is not None:
-        kinds.append("a.kind = 'boolean' AND a.text = ?")
-        values.append("true" if wanted.boolean else "false")
-    some: tuple[Any, ...] = (*values,)
-    if wanted.number is not None:
-        kinds.append("CASE WHEN a.kind = 'number' THEN CAST(a.text AS double precision) = ? ELSE 1 = 0 END")
-        some += (wanted.number,)
-    return f"EXISTS (SELECT 1 FROM {{attributes}} AS a WHERE a.key = ? AND ({' OR '.join(kinds)}))", some
-
-
 def _joined(terms: Sequence[Term]) -> Term:
     return " AND ".join(term for term, _ in terms), tuple(value for _, some in terms for value in some)
 
 
-_TEXT_SEARCH: Final = (
-    "(c.title {like} ? ESCAPE '!' OR k.name {like} ? ESCAPE '!' OR k.email {like} ? ESCAPE '!' OR k.user_id {like} ? ESCAPE '!' "
-    "OR EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.text {like} ? ESCAPE '!'))"
-)
-_TEXT_SEARCH_WITHOUT_NOTES: Final = _TEXT_SEARCH.replace("= c.rowid AND", "= c.rowid AND m.internal = 0 AND")
-
-
-def _contains(text: str) -> str:
-    """Return a LIKE pattern for `text` anywhere, its own wildcards taken literally."""
-    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{escaped}%"
+_TEXTS: Final = ("c.title", "k.name", "k.email", "k.user_id", "m.text")
+"""What a part of a text is looked for in: the title, what the contact is known by, and last the text of a message `m`."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import product
 from typing import Any, Final, get_args
 
 from msgspec import Struct
 
 from deskwire.engine.conversations.conversation import Status
-from deskwire.engine.conversations.listing import AttributeIs, ConversationFilter, Sort
+from deskwire.engine.conversations.listing import ConversationFilter, Sort
 from deskwire.engine.core.values import replace
-from deskwire.storage.tables.conversations.attributes import number_key, text_key
+from deskwire.engine.definitions.attributes import AttributeIs
+from deskwire.storage.tables.conversations.attributes import number_keys, text_key
 from deskwire.storage.tables.conversations.columns import HOUR_MS
 
 Term = tuple[str, tuple[Any, ...]]
@@ -71,7 +73,7 @@ def by_attribute(project: int, wanted: AttributeIs) -> Way:
     """Return the way to conversations with an attribute: the index has the beginnings of values, the row tells the rest."""
     keys = [text_key(wanted.text)]
     if wanted.number is not None:
-        keys.append(number_key(wanted.number))
+        keys += number_keys(Decimal(wanted.number))
     keys = [*dict.fromkeys(keys)]
     named: Term = ("g.project = ? AND g.name = ?", (project, wanted.name))
     return _beside(

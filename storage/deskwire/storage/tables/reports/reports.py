@@ -28,6 +28,8 @@ _CONVERSATION: Final = Source(
 )
 _MESSAGE: Final = Source("m.conversation", "m.created_at", "m.agent_id", "c.team_id")
 _MILESTONES: Final = "milestones m {} WHERE m.project = :project AND m.at >= :start AND m.at < :end AND m.imported <= :imported"
+_KNOWN: Final = "m.since IS NOT NULL AND (m.since <= m.at OR m.imported = 0)"
+"""Milestones with a duration. One of an import that ends before it begins has none; here a clock was set back, and it is 0."""
 _CONVERSATIONS: Final = "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
 _OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ('OPEN', 'PENDING')"
 AUTHOR: Final = "CASE author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END"
@@ -81,7 +83,7 @@ class ReportReads(Queries):
         lasted = "CASE WHEN m.at > m.since THEN m.at - m.since ELSE 0 END"
         sql = (
             f"SELECT {group.key} AS k, {lasted} AS d FROM {_MILESTONES.format(group.joined)} AND m.kind = :kind "
-            "ORDER BY d"
+            f"AND {_KNOWN} ORDER BY d"
         )
         return self._gathered(sql, {**_values(scope, group), "kind": kind}, by)
 

@@ -9,13 +9,12 @@ import orjson
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.surveys.survey import Status, Survey, SurveyVersion
-from deskwire.storage.dialect import either
+from deskwire.storage.folded_patterns import contains
 from deskwire.storage.tables.base import Changes, Queries
 
 SURVEY_COLUMNS: Final = (
     "rowid, id, project, name, status, version, responses, erasures, created_at, updated_at"
 )
-_NAMED: Final = either("{has_folded[name]}")
 _LAST: Final = (1 << 63) - 1
 
 
@@ -33,13 +32,14 @@ class SurveyReads(Queries):
         self, project: int, status: Status | None, name: str | None, before: int | None, limit: int
     ) -> Sequence[Survey]:
         where = ["project = ?", "removed = 0", "rowid < ?"]
-        values: list[int | str] = [project, before or _LAST]
+        values: list[Any] = [project, before or _LAST]
         if status is not None:
             where.append("status = ?")
             values.append(status)
         if name is not None:
-            where.append(_NAMED[self.dialect])
-            values.append(name)
+            condition, some = contains(self.dialect, "name", name)
+            where.append(condition)
+            values += some
         sql = f"SELECT {SURVEY_COLUMNS} FROM surveys WHERE {' AND '.join(where)} ORDER BY rowid DESC LIMIT ?"
         return [Survey(*row) for row in self.conn.execute(sql, (*values, limit))]
 

@@ -17,7 +17,7 @@ from deskwire.storage.tables.webhooks.delivery_log import FAILED
 
 _DELIVERY: Final = (
     "d.position, d.id, d.endpoint, d.lane, d.previous, d.attempts, d.due_at, d.created_at, d.planned_from, "
-    "d.failing_since, d.redelivery_of IS NOT NULL"
+    "d.failing_since, d.redelivery_of IS NOT NULL, d.refusals"
 )
 _DELIVERY_WIDTH: Final = len(_DELIVERY.split(", "))
 
@@ -35,6 +35,9 @@ _WAITING: Final = {
     )
     for which, (index, condition) in _CHOSEN.items()
 }
+_OF_OTHERS: Final = either(
+    f"{_SELECTED} {_PENDING} AND d.position > ? AND d.position <= ? AND (d.lane IS NULL OR d.lane <> ?) ORDER BY d.position LIMIT ?"
+)
 _RETRIES: Final = either(
     f"{_SELECTED} {{indexed[deliveries_planned]}} {_PENDING} AND d.planned_from IS NOT NULL "
     "AND CASE WHEN d.redelivery_of IS NOT NULL THEN d.position <= ? "
@@ -110,11 +113,13 @@ class DeliveryReads(Queries):
         *,
         upto: int | None = None,
         redeliveries: bool | None = None,
+        other_than: int | None = None,
     ) -> Sequence[Delivery]:
-        rows = self.conn.execute(
-            _WAITING[redeliveries][self.dialect],
-            (endpoint, after, _END if upto is None else upto, limit),
-        )
+        last = _END if upto is None else upto
+        if other_than is None:
+            rows = self.conn.execute(_WAITING[redeliveries][self.dialect], (endpoint, after, last, limit))
+        else:
+            rows = self.conn.execute(_OF_OTHERS[self.dialect], (endpoint, after, last, other_than, limit))
         return [_delivery_of(row) for row in rows]
 
     def due_retries(
@@ -205,12 +210,12 @@ class DeliveryWrites(Changes):
             self.redeliver(position, at)
         return len(found)
 
-    def catch_up(self, endpoint: int, after: str, at: int, limit: int) -> int:
+    def catch_up(self, endpoint: int, after: str, at: int, limit: int, *, beyond: int = 0) -> int:
         made = 0
         while made < limit:
             row = self.conn.execute(
-                "SELECT position, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 ORDER BY event LIMIT 1",
-                (endpoint,),
+                "SELECT position, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 AND event > ? ORDER BY event LIMIT 1",
+                (endpoint, beyond),
             ).fetchone()
             if row is None:
                 break
@@ -223,13 +228,14 @@ class DeliveryWrites(Changes):
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         changed = self.conn.execute(
-            "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ? "
+            "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ?, refusals = ? "
             "WHERE position = ? AND status = 'pending'",
             (
                 planned.attempts,
                 planned.due_at,
                 planned.planned_from,
                 planned.failing_since,
+                planned.refusals,
                 planned.position,
             ),
         ).rowcount
@@ -369,7 +375,7 @@ def _delivery_of(row: Sequence[Any]) -> Delivery:
     position, delivery_id, endpoint, ordering_key, previous, attempts, due_at, created_at, *rest = row[
         :_DELIVERY_WIDTH
     ]
-    planned_from, failing_since, redelivery = rest
+    planned_from, failing_since, redelivery, refusals = rest
     return Delivery(
         position,
         delivery_id,
@@ -383,4 +389,5 @@ def _delivery_of(row: Sequence[Any]) -> Delivery:
         planned_from,
         failing_since,
         bool(redelivery),
+        refusals,
     )

@@ -14,12 +14,13 @@ from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
 from deskwire.storage.connection import Connection
 from deskwire.storage.tables.audit import AuditWrites
+from deskwire.storage.tables.audit_pushes import renew_push_seals
 from deskwire.storage.tables.base import Queries
 
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
     "description, last_delivery_at, last_delivery_status, last_success_at, held_upto, catch_up, old_secret, "
-    "old_secret_until, internal, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
+    "old_secret_until, internal, credential, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
 )
 _CIRCUIT_WIDTH: Final = 6
 _PENDING_MAX: Final = 100_000
@@ -35,6 +36,10 @@ class EndpointReads(Queries):
             f"SELECT {_COLUMNS} FROM endpoints WHERE status != 'removed' {which} ORDER BY rowid", values
         )
         return [_endpoint_of(row) for row in rows]
+
+    def secret_id(self) -> str | None:
+        row = self.conn.execute("SELECT secret_id FROM installation").fetchone()
+        return None if row is None else row[0]
 
     def unserved_endpoints(self) -> Sequence[int]:
         rows = self.conn.execute("SELECT rowid FROM endpoints WHERE status != 'enabled' ORDER BY rowid")
@@ -68,7 +73,8 @@ class EndpointWrites(AuditWrites):
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         rowid = self.inserted(
             "INSERT INTO endpoints (id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, "
-            "status, status_reason, description, catch_up, internal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "status, status_reason, description, catch_up, internal, credential) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 endpoint.id,
                 endpoint.project,
@@ -83,6 +89,7 @@ class EndpointWrites(AuditWrites):
                 endpoint.description,
                 endpoint.catch_up,
                 int(endpoint.internal),
+                endpoint.credential,
             ),
         )
         self.forget_endpoints()
@@ -97,7 +104,8 @@ class EndpointWrites(AuditWrites):
         self.record(*endpoint_changed(_endpoint_of(row), endpoint, pending))
         self.conn.execute(
             "UPDATE endpoints SET url = ?, events = ?, sealed_secret = ?, secret_tail = ?, updated_at = ?, "
-            "status = ?, status_reason = ?, description = ?, catch_up = ?, internal = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
+            "status = ?, status_reason = ?, description = ?, catch_up = ?, internal = ?, credential = ?, old_secret = ?, "
+            "old_secret_until = ? WHERE rowid = ?",
             (
                 endpoint.url,
                 _listed(endpoint),
@@ -109,6 +117,7 @@ class EndpointWrites(AuditWrites):
                 endpoint.description,
                 endpoint.catch_up,
                 int(endpoint.internal),
+                endpoint.credential,
                 endpoint.old_secret,
                 endpoint.old_secret_until,
                 endpoint.rowid,
@@ -167,6 +176,9 @@ class EndpointWrites(AuditWrites):
     def forget_held(self, endpoint: int) -> None:
         self.conn.execute("UPDATE endpoints SET held_upto = NULL WHERE rowid = ?", (endpoint,))
 
+    def set_secret_id(self, secret_id: str) -> None:
+        self.conn.execute("UPDATE installation SET secret_id = ?", (secret_id,))
+
     def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
         self.forget_endpoints()
         return renew_seals(self.conn, renewed)
@@ -191,8 +203,8 @@ class EndpointWrites(AuditWrites):
 
 
 def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
-    """Store all sealed secrets as `renewed` makes them. Return the number of endpoints that have changed."""
-    changed = 0
+    """Store all sealed secrets as `renewed` makes them. Return the number of endpoints and pushes that have changed."""
+    changed = renew_push_seals(connection, renewed)
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"
     ).fetchall():
@@ -211,6 +223,6 @@ def _listed(endpoint: Endpoint) -> str:
 
 def _endpoint_of(row: Sequence[Any]) -> Endpoint:
     rowid, endpoint_id, project, url, events, *rest = row
-    internal, *circuit = rest[-_CIRCUIT_WIDTH - 1 :]
-    rest[-_CIRCUIT_WIDTH - 1 :] = [bool(internal), Circuit(*circuit)]
+    internal, credential, *circuit = rest[-_CIRCUIT_WIDTH - 2 :]
+    rest[-_CIRCUIT_WIDTH - 2 :] = [bool(internal), credential, Circuit(*circuit)]
     return Endpoint(rowid, endpoint_id, project, url, frozenset(orjson.loads(events)), *rest)

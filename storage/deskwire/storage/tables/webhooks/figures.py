@@ -46,6 +46,14 @@ class DeliveryFigureReads(DeliveryPlaces):
             [max(0, ms) for (ms,) in took],
         )
 
+    def dropped_since(self, project: int, endpoint: int, since: int, bound: int) -> int:
+        (count,) = self.conn.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'dropped' AND position > ? "
+            "AND redelivered_as IS NULL LIMIT ?) AS dropped",
+            (endpoint, self.delivery_position_before(project, since), bound),
+        ).fetchone()
+        return int(count)
+
     def _deliveries_in(
         self, endpoint: int, status: DeliveryStatus, ranges: Sequence[tuple[int, str]]
     ) -> dict[tuple[int, str], int]:

@@ -23,7 +23,6 @@ export function Copied({ text, label }) {
 
 /** The dialog that shows a new secret. Esc does not close it: only its button does. @param {{title: string, secret: string, text?: any, close: () => void}} props */
 export const Secret = ({ title, secret, text, close }) => html`<${Dialog} title=${title} held close=${close}><div class="body">
-  <p><strong>${t.secretOnce}</strong></p>${text && html`<p>${text}</p>`}
-  <${Copied} text=${secret} label=${t.secret} />
+  ${secret.includes("…") /* a repeated answer masks it */ ? html`<p role="alert">${t.secretLost}</p>` : html`<p><strong>${t.secretOnce}</strong></p>${text && html`<p>${text}</p>`}<${Copied} text=${secret} label=${t.secret} />`}
   <div class="actions"><${Button} label=${t.close} kind="primary" press=${close} /></div>
 </div><//>`;

@@ -28,5 +28,5 @@ export const t = {
   changedMeanwhile: "Somebody changed this meanwhile", changedText: "Nothing was saved yet. Compare, and choose whose values stay.",
   field: "Field", theirs: "Theirs", mine: "Yours", keepTheirs: "Keep theirs", saveMine: "Save yours", empty: "–",
   asTable: "As a table", asChart: "As a chart", time: "Time", noFigures: "There are no figures for this time.",
-  secretOnce: "This is shown once. Copy it now: nobody can show it again.", secret: "Secret",
+  secretOnce: "This is shown once. Copy it now: nobody can show it again.", secretLost: "It was made, but the first answer did not reach this page, and it is not shown twice. Revoke it or make another one.", secret: "Secret",
 };

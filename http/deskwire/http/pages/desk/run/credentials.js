@@ -45,7 +45,7 @@ export function Page() {
     { label: t.credentials.revoke, icon: "close", danger: true, pick: () => setOpen({ what: "revoke", row }) },
   ];
   const columns = [
-    { label: t.credentials.name, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />` },
+    { label: t.credentials.name, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />${row.createdBy.type === "machine" && html`<br /><span class="muted">${t.credentials.madeByMachine}</span>`}` },
     { label: t.credentials.secret, cell: (/** @type {any} */ row) => html`<code class="mono">${row.secret}</code>` },
     { label: t.credentials.permissions, less: true, cell: (/** @type {any} */ row) => html`<span title=${row.permissions.join(", ")}>${t.credentials.count(row.permissions.length)}</span>` },
     { label: t.credentials.lastUsed, cell: (/** @type {any} */ row) => (row.lastUsedAt ? html`<${Ago} at=${row.lastUsedAt} />` : t.never) },
@@ -62,6 +62,6 @@ export function Page() {
     <//></div><//>`}
     ${open?.what === "rotate" && html`<${Dialog} title=${t.credentials.rotate} close=${close}><div class="body"><p>${t.credentials.rotateText}</p><${Form} save=${rotate} label=${t.credentials.rotateIt} cancel=${close}><${Field} name="overlapSeconds" label=${t.credentials.overlap} initial="86400" options=${choices(t.credentials.overlaps)} /><//></div><//>`}
     ${open?.what === "secret" && html`<${Secret} title=${t.credentials.secretOf(open.row.name)} secret=${open.row.secret} text=${t.credentials.secretText} close=${close} />`}
-    ${open?.what === "revoke" && html`<${Gone} title=${t.credentials.revoke} loses=${[t.credentials.losesCalls(open.row.name), t.credentials.losesPermissions(open.row.permissions.length)]} stays=${[t.keys.staysListed]} label=${t.credentials.revoke} run=${revoke} close=${close} />`}
+    ${open?.what === "revoke" && html`<${Gone} title=${t.credentials.revoke} loses=${[t.credentials.losesCalls(open.row.name), t.credentials.losesPermissions(open.row.permissions.length), t.credentials.losesMade]} stays=${[t.keys.staysListed]} label=${t.credentials.revoke} run=${revoke} close=${close} />`}
   <//>`;
 }

@@ -21,7 +21,8 @@ function sized(bytes) {
 /** @param {{of: any}} props */
 function Circuit({ of }) {
   if (of.status === "disabled") return html`<span class="chip bad">${t.health.disabled}</span> <span class="muted">${of.statusReason}</span>`;
-  return html`<span class=${cx("chip", of.circuit === "closed" ? "good" : "bad")}>${/** @type {any} */ (t.health.circuits)[of.circuit]}</span> ${of.circuitReason && html`<span class="muted">${of.circuitReason}</span>`}`;
+  const [word, why] = of.circuit !== "closed" ? [/** @type {any} */ (t.health.circuits)[of.circuit], of.circuitReason] : of.failingSince ? [t.health.failing, null] : of.dropped ? [t.health.lost, t.health.dropped(of.dropped)] : [t.health.circuits.closed, null];
+  return html`<span class=${cx("chip", of.healthy ? "good" : "bad")}>${word}</span> ${why && html`<span class="muted">${why}</span>`}`;
 }
 
 export function Page() {

@@ -1,6 +1,6 @@
 // @ts-check
 /** Names of people and teams by their ids, and the choices of whom something belongs to. */
-import { people, user } from "../session.js";
+import { assignable, people, user } from "../session.js";
 import { t } from "./texts.js";
 
 /** The name of a user or team; the id itself of one that is gone. @param {string|null|undefined} id @returns {string|null} */
@@ -13,7 +13,7 @@ export function nameOf(id) {
 /** Users to choose from, the reader first. @param {string} nobody  what is shown for none */
 export function userChoices(nobody) {
   const me = user.value?.id;
-  const users = [...people().users].sort((a, b) => Number(b.id === me) - Number(a.id === me));
+  const users = [...assignable()].sort((a, b) => Number(b.id === me) - Number(a.id === me));
   return [{ value: "", label: nobody }, ...users.map((each) => ({ value: each.id, label: each.id === me ? t.me(each.name) : each.name }))];
 }
 

@@ -58,7 +58,7 @@ export const t = {
     name: "Name", email: "E-mail", role: "Role", joined: "Joined", you: "you", none: "There are no members", add: "Add a member", addIt: "Add", changeRole: "Change the role", endSessions: "End the sessions", remove: "Remove",
     roles: { owner: "Owner", admin: "Admin", agent: "Agent", viewer: "Viewer" }, roleHint: "It holds from the next call on. Only an owner can make an owner.",
     actionsFor: (/** @type {string} */ name) => `Actions for ${name}`, added: (/** @type {string} */ name) => `${name} is a member.`,
-    passwordOf: (/** @type {string} */ name) => `One-time password of ${name}`, passwordText: (/** @type {string} */ email) => `Give it to ${email} on a way that you trust. The first sign-in asks for a password of their own.`,
+    passwordOf: (/** @type {string} */ name) => `One-time password of ${name}`, passwordText: (/** @type {string} */ email, /** @type {string} */ end) => `Give it to ${email} on a way that you trust. The first sign-in asks for a password of their own, and has to come before ${end}.`,
     roleOf: (/** @type {string} */ name) => `Role of ${name}`, roleSaved: "The role is changed.", sessionsEnded: "The sessions are ended.", removed: "The member is removed.",
     losesSessions: (/** @type {string} */ name) => `Every session of ${name}, in all browsers: each asks for the password again`, staysTokens: "Access tokens that programs use, until they expire",
     newPassword: "Give a new password …", newPasswordIt: "Give it", losesPassword: (/** @type {string} */ name) => `The password that ${name} has now`, staysMember: "The membership, the role and the teams",
@@ -98,6 +98,7 @@ export const t = {
     overlaps: { 0: "no longer", 3600: "for an hour", 86400: "for a day", 604800: "for a week" }, secretOf: (/** @type {string} */ name) => `The secret of ${name}`, secretText: "Keep it where the program reads it, never in a page or an app.",
     revoke: "Revoke", revoked: "The credential is revoked.", isRevoked: "revoked", isOver: "expired", losesCalls: (/** @type {string} */ name) => `Every call of ${name} is refused from now on, also with a former secret`,
     losesPermissions: (/** @type {number} */ n) => `Its ${many(n, "permission", "permissions")}`,
+    losesMade: "The credentials that it created are revoked, and its webhook endpoints are disabled", madeByMachine: "Created by another credential, and ends with it",
   },
 
   projects: {
@@ -144,6 +145,6 @@ export const t = {
     well: "Everything is delivered.", unwell: "Something does not arrive.", refresh: "Look again", oldestWaiting: "Longest wait", nobodyWaits: "Nobody waits for an answer.", open: "Open the conversation", outstanding: "Outstanding", uploads: "Uploads",
     deliveries: (/** @type {number} */ n) => many(n, "delivery", "deliveries"), used: (/** @type {string} */ used, /** @type {string} */ quota) => `${used} of ${quota}`,
     endpoints: "Webhook endpoints", endpoint: "Endpoint", state: "State", lastDelivery: "Last delivery", noEndpoints: "There is no webhook endpoint.", disabled: "disabled",
-    circuits: { closed: "delivers", open: "paused after failures", half_open: "tries again" }, consumers: "Stream consumers", consumer: "Consumer", channel: "Channel", connected: "connected", away: "away", lag: "Events behind", noConsumers: "Nobody has consumed the stream.",
+    circuits: { closed: "delivers", open: "paused after failures", half_open: "tries again" }, failing: "failing", lost: "events lost", dropped: (/** @type {number} */ n) => `${many(n, "delivery", "deliveries")} of the last 24 hours did not arrive.`, consumers: "Stream consumers", consumer: "Consumer", channel: "Channel", connected: "connected", away: "away", lag: "Events behind", noConsumers: "Nobody has consumed the stream.",
   },
 };

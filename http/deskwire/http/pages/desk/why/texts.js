@@ -12,7 +12,7 @@ export const t = {
   status: { delivered: "delivered", dropped: "dropped", skipped: "skipped", pending: "on its way" },
 
   health: {
-    well: "healthy", disabled: "disabled", open: "failing, held back", halfOpen: "being probed", paused: "asked for a pause", failing: "failing",
+    well: "healthy", disabled: "disabled", open: "failing, held back", halfOpen: "being probed", paused: "asked for a pause", failing: "failing", missed: "missed events",
     pausedWhy: (/** @type {string} */ until) => `It asked for a pause until ${until}.`, failingWhy: (/** @type {string} */ since) => `No attempt has succeeded since ${since}.`,
   },
 

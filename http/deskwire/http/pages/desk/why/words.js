@@ -17,6 +17,7 @@ export function healthOf(endpoint) {
   if (endpoint.circuit === "half_open") return { kind: "waits", word: t.health.halfOpen, why: endpoint.circuitReason };
   if (endpoint.pausedUntil) return { kind: "waits", word: t.health.paused, why: t.health.pausedWhy(exact(endpoint.pausedUntil)) };
   if (endpoint.failingSince) return { kind: "waits", word: t.health.failing, why: t.health.failingWhy(exact(endpoint.failingSince)) };
+  if (endpoint.missed) return { kind: "waits", word: t.health.missed, why: null };
   return { kind: "good", word: t.health.well, why: null };
 }
 

@@ -1,0 +1,1 @@
+"""Drafts: the unsent texts of each agent, kept for each conversation."""

@@ -1,0 +1,149 @@
+"""The passing events of drafts and held messages, for the pages of their author alone.
+
+Each follows its commit. A message on the bus is too small for a draft, so it names the change, and the other node reads the
+present version from the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, Protocol
+
+import orjson
+import structlog
+import trio
+
+from deskwire.engine.agents.passing import Passing, passing
+from deskwire.engine.agents.streams import AgentStreams
+from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.conversations.drafts.draft import draft_view
+from deskwire.engine.conversations.drafts.ports import DraftReader
+from deskwire.engine.conversations.held.held import held_view
+from deskwire.engine.conversations.held.ports import HeldReader
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.conversations.writing_changes import (
+    DraftChanged,
+    HeldEnded,
+    MessageHeld,
+    WritingChange,
+    WritingCommit,
+)
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.uploads.links import Links
+
+log: Final = structlog.get_logger(__name__)
+
+KIND: Final = "writing"
+"""The kind of message on the bus."""
+
+_QUEUE_MAX: Final = 256
+"""Changes on other nodes that wait to be read; one more is dropped, and pages see it when they read again."""
+
+
+class WritingReader(DraftReader, HeldReader, ConversationReader, Protocol):
+    """Queries on drafts and held messages."""
+
+
+class WritingEvents:
+    """Sends authors what becomes of their drafts and held messages; `run` does so for the commits of other nodes.
+
+    Args:
+        bus: to other nodes; None for a node that is alone.
+    """
+
+    def __init__(
+        self,
+        store: Store[WritingReader, object],
+        streams: AgentStreams,
+        links: Links,
+        clock: Clock,
+        bus: Bus | None = None,
+    ) -> None:
+        self._store = store
+        self._streams = streams
+        self._links = links
+        self._clock = clock
+        self._bus = bus
+        self._queue, self._queued = trio.open_memory_channel[Sequence[Any]](_QUEUE_MAX)
+        if bus is not None:
+            bus.receive(KIND, self._hear)
+
+    def follow(self, commits: Commits[WritingCommit]) -> None:
+        """Send events for commits from now on."""
+        commits.subscribe(self._committed, "writing")
+
+    async def run(self) -> None:
+        """Send events for commits of other nodes, until cancelled."""
+        async for project, author, *reference in self._queued:
+            try:
+                change = await self._store.read(Inline(partial(_found, author, project, reference)))
+            except Unavailable as error:
+                log.warning("writing.not_read", reason=error.reason)
+                continue
+            if change is not None:
+                self._streams.pass_here(project, self._event(change), author)
+
+    def _committed(self, commit: WritingCommit) -> None:
+        for change in commit.writing:
+            if self._streams.is_there(change.author, change.project):
+                self._streams.pass_here(change.project, self._event(change), change.author)
+            if self._bus is not None:
+                self._bus.send(KIND, orjson.dumps([change.project, change.author, *_reference(change)]))
+
+    def _hear(self, payload: bytes) -> None:
+        project, author, *reference = orjson.loads(payload)
+        if self._streams.is_there(author, project):
+            try:
+                self._queue.send_nowait((project, author, *reference))
+            except trio.WouldBlock:
+                log.warning("writing.dropped", waiting=_QUEUE_MAX)
+
+    def _event(self, change: WritingChange) -> Passing:
+        show = partial(self._links.shown, now=self._clock())
+        conversation = change.conversation_id
+        match change:
+            case DraftChanged():
+                mode = "note" if change.internal else "reply"
+                draft = None if change.draft is None else draft_view(change.draft, show)
+                return passing(
+                    "draft.updated", {"conversationId": conversation, "mode": mode, "draft": draft}
+                )
+            case MessageHeld():
+                return passing("message.held", {"heldMessage": held_view(change.held, show)})
+            case HeldEnded():
+                held = None if change.held is None else held_view(change.held, show)
+                ended = {"id": change.message_id, "conversationId": conversation, "outcome": change.outcome}
+                return passing("message.held_ended", {**ended, "heldMessage": held})
+
+
+def _reference(change: WritingChange) -> tuple[Any, ...]:
+    """Return what another node needs to find the change in the store."""
+    match change:
+        case DraftChanged():
+            return "draft", change.conversation_id, change.internal
+        case MessageHeld():
+            return "held", change.conversation_id, change.held.id
+        case HeldEnded():
+            return "ended", change.conversation_id, change.message_id, change.outcome
+
+
+def _found(
+    author: int, project: int, reference: Sequence[Any], reader: WritingReader
+) -> WritingChange | None:
+    """Return the change as it is stored now; None for a held message that has ended since, which has its own event."""
+    kind, conversation_id, *rest = reference
+    if kind == "draft":
+        found = reader.conversation(project, conversation_id)
+        if found is None:
+            return None
+        drafts = reader.drafts_in(author, found[0].rowid)
+        draft = next((each for each in drafts if each.place.internal == rest[0]), None)
+        return DraftChanged(author, project, conversation_id, rest[0], draft)
+    held = reader.held_message(project, rest[0])
+    if kind == "held":
+        return None if held is None else MessageHeld(author, project, conversation_id, held)
+    return HeldEnded(author, project, conversation_id, rest[0], rest[1], held)

@@ -1,0 +1,161 @@
+"""Endpoints that belong to a machine credential: they deliver while that may read what they are sent (ADR 100).
+
+An endpoint belongs to the machine that was the last to decide where it delivers or what. When the credential is revoked,
+expires or loses a permission, its endpoints are disabled with the reason; a person can enable them and has them then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.machines import (
+    Machine,
+    MachineReader,
+    MachineTransaction,
+    has_strays,
+    settle,
+)
+from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Store
+from deskwire.engine.core.values import replace
+from deskwire.engine.events.types import STORED, needed_for
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.health import HealthTransaction, tell
+from deskwire.engine.webhooks.ports import DeliveryReader
+
+log: Final = structlog.get_logger(__name__)
+
+MANAGE: Final = "webhooks.manage"
+
+_LONGEST_WAIT_S: Final = 30.0  # clocks can be set, so no end is waited for in one go
+_RETRY_DELAY_S: Final = 1.0
+
+
+class OwnedReader(DeliveryReader, MachineReader, Protocol):
+    """Queries on endpoints and on the credentials that they belong to."""
+
+
+class OwnedTransaction(HealthTransaction, MachineTransaction, Protocol):
+    """Changes of endpoints that belong to credentials."""
+
+
+def reading_needed(events: Iterable[str]) -> Sequence[str]:
+    """Return the permissions that reading takes of what an endpoint with this `events` list is sent."""
+    return needed_for(frozenset(events) or STORED)
+
+
+def lapsed_reason(endpoint: Endpoint, machine: Machine | None, now: int) -> str | None:
+    """Return why the credential that an endpoint belongs to no longer lets it deliver; None if it does.
+
+    Args:
+        machine: that credential, None if there is none with this id.
+    """
+    if endpoint.credential is None:
+        return None
+    if machine is None:
+        return f"its machine credential {endpoint.credential} does not exist"
+    named = f"its machine credential {machine.name!r} ({machine.id})"
+    if machine.revoked_at is not None:
+        return f"{named} was revoked"
+    if machine.expires_at is not None and machine.expires_at <= now:
+        return f"{named} has expired"
+    lacking = [each for each in (MANAGE, *reading_needed(endpoint.events)) if each not in machine.permissions]
+    return f"{named} does not have the permission {', '.join(lacking)}" if lacking else None
+
+
+def disable_lapsed(tx: OwnedTransaction, project: int | None, now: int) -> list[Endpoint]:
+    """Disable the endpoints of a project, or of all, whose credentials no longer let them deliver; return them."""
+    tx.one_node_at_a_time()  # else two nodes would both see it enabled, and tell of it twice
+    lapsed: list[Endpoint] = []
+    for endpoint in tx.endpoints(project):
+        reason = _reason(tx, endpoint, now) if endpoint.status == "enabled" else None
+        if reason is not None:
+            disabled = replace(endpoint, status="disabled", status_reason=reason, updated_at=now)
+            tx.save_endpoint(disabled)
+            tell(tx, "disabled", disabled, now)
+            lapsed.append(disabled)
+    return lapsed
+
+
+class Lapses:
+    """Disables endpoints when the credentials that they belong to end, also those that end by the clock.
+
+    Args:
+        signed: gives the store that writes in the name of the service at a time (ms).
+        stop: stops the deliveries to an endpoint, by its storage key; without effect if there are none.
+    """
+
+    def __init__(
+        self,
+        signed: Callable[[int], Store[OwnedReader, OwnedTransaction]],
+        clock: Clock,
+        stop: Callable[[int], None],
+    ) -> None:
+        self._signed = signed
+        self._clock = clock
+        self._stop = stop
+        self._wakeup = trio.Event()
+
+    def follow(self, commits: Commits[CallerCommit]) -> None:
+        """Look after each commit that changes credentials from now on."""
+        commits.subscribe(lambda _: self._wakeup.set(), "callers")
+
+    async def begin(self) -> None:
+        """Disable what has lapsed while nothing ran, before anything is delivered. Raises Unavailable."""
+        now = self._clock()
+        store = self._signed(now)
+        if await store.read(has_strays):
+            log.warning("credentials.settled", changed=await store.write(lambda tx: settle(tx, now)))
+        await self.look()
+
+    async def run(self) -> None:
+        """Disable what has lapsed, until cancelled."""
+        while True:
+            self._wakeup = trio.Event()
+            try:
+                wait_s = await self.look()
+            except Unavailable as refusal:
+                log.warning("webhooks.lapses_not_read", reason=refusal.reason)
+                wait_s = _RETRY_DELAY_S
+            with trio.move_on_after(wait_s):
+                await self._wakeup.wait()
+
+    async def look(self) -> float:
+        """Disable what has lapsed by now; return the seconds until the next look. Raises Unavailable."""
+        now = self._clock()
+        store = self._signed(now)
+        owned = await store.read(_owned)
+        if any(
+            endpoint.status == "enabled" and lapsed_reason(endpoint, machine, now)
+            for endpoint, machine in owned
+        ):
+            for endpoint in await store.write(lambda tx: disable_lapsed(tx, None, now)):
+                log.warning("webhook.lapsed", endpoint=endpoint.id, reason=endpoint.status_reason)
+                self._stop(endpoint.rowid)
+        for endpoint, _ in owned:
+            if endpoint.status != "enabled":  # a commit has disabled it of which only the store knows
+                self._stop(endpoint.rowid)
+        # Of all credentials, because a commit that gives one of them an endpoint wakes nobody here.
+        end = await store.read(lambda reader: reader.next_machine_end(now))
+        return _LONGEST_WAIT_S if end is None else min((end - now) / 1000, _LONGEST_WAIT_S)
+
+
+def _owned(reader: OwnedReader) -> list[tuple[Endpoint, Machine | None]]:
+    """Return the endpoints that belong to credentials, each with its credential."""
+    return [
+        (endpoint, reader.machine(endpoint.credential))
+        for endpoint in reader.endpoints()
+        if endpoint.credential is not None
+    ]
+
+
+def _reason(reader: OwnedReader | OwnedTransaction, endpoint: Endpoint, now: int) -> str | None:
+    machine = None if endpoint.credential is None else reader.machine(endpoint.credential)
+    return lapsed_reason(endpoint, machine, now)

@@ -1,0 +1,115 @@
+"""The parts of a data directory that belong together: database, secret, uploads and copies.
+
+A start that lacks one of them, or has another's, would go on as if nothing had happened: with a new database beside old uploads,
+or with a secret that signs no webhook. So it is refused, with the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from deskwire.config.settings import Config
+from deskwire.engine.core.sealing import SealBroken, Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Reader, Store
+from deskwire.program.errors import StartError
+from deskwire.program.secret_file import SECRET_FILE, installation_secrets, present_secrets
+from deskwire.storage.files import FOLDER as UPLOADS
+from deskwire.storage.sqlite.backup.copies import FOLDER as COPIES
+from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, secret_id
+from deskwire.storage.sqlite.directory import FILE_NAME
+
+log: Final = structlog.get_logger(__name__)
+
+_WITHOUT: Final = (
+    "Without it no webhook can be signed until its secret is rotated, everyone has to sign in again, and links to files are "
+    "void. To go on without it all the same, start once with --new-secret."
+)
+
+
+def require_database(directory: Path) -> None:
+    """Raise StartError if a data directory has the rest of an installation, and no database or an empty file."""
+    path = directory / FILE_NAME
+    if path.exists() and path.stat().st_size > 0:
+        return
+    found = ", ".join(sorted(_rest(directory)))
+    if found:
+        state = "is empty" if path.exists() else "is missing"
+        raise StartError(
+            f"The database {path} {state}, and {directory} has {found} of an installation. Put the database back, or restore a "
+            "backup into an empty directory (`deskwire restore`). For a new installation, move those away or name another "
+            "directory with --data."
+        )
+
+
+def _rest(directory: Path) -> Iterator[str]:
+    """Yield the parts of an installation that a data directory has beside its database."""
+    if (directory / SECRET_FILE).exists():
+        yield "the secret"
+    for folder, name in ((UPLOADS, "uploads"), (COPIES, "copies of a database")):
+        if any(each.is_file() for each in (directory / folder).rglob("*")):
+            yield name
+
+
+async def settled_secrets(config: Config, store: Store, *, new_secret: bool) -> Secrets:
+    """Return the secrets of the data directory, once they are known to be those of its database.
+
+    Args:
+        new_secret: go on with the present secret, or a new one, where the database belongs to another.
+
+    Raises StartError if the secret is missing or another one, SecretError if it can't be used.
+    """
+    present = present_secrets(config.data_dir, config.secret, config.secret_previous)
+    claimed, sealed = await store.read(Inline(_known))
+    reason = _objection(config, present, claimed, sealed)
+    if reason is not None and not new_secret:
+        raise StartError(reason)
+    if reason is not None:
+        log.warning("secret.replaced", reason=reason)
+    secrets = present or installation_secrets(config.data_dir, config.secret, config.secret_previous)
+    current = secret_id(secrets.current)
+    if claimed != current:
+        await store.write(lambda tx: tx.set_secret_id(current))
+    return secrets
+
+
+def _known(reader: Reader) -> tuple[str | None, list[bytes]]:
+    return reader.secret_id(), [each.sealed_secret for each in reader.endpoints()]
+
+
+def _objection(
+    config: Config, present: Secrets | None, claimed: str | None, sealed: list[bytes]
+) -> str | None:
+    """Return why the secrets are not those of the database; None if they are, as far as it can be known."""
+    path = config.data_dir / SECRET_FILE
+    if present is None:
+        if claimed == ANY_SECRET or (claimed is None and not sealed):
+            return None
+        wanted = "" if claimed is None else f" (its id is {claimed})"
+        return f"The installation's secret {path} is missing{wanted}. Put its copy back, or set DESKWIRE_SECRET to it. {_WITHOUT}"
+    ids = [secret_id(each) for each in present.known]
+    if claimed in (ANY_SECRET, *ids) or (
+        claimed is None and (not sealed or _opens_any(Sealing(present), sealed))
+    ):
+        return None
+    where = "DESKWIRE_SECRET" if config.secret is not None else str(path)
+    wanted = "of its webhooks" if claimed is None else f"whose id is {claimed}"
+    return (
+        f"The secret in {where} (its id is {ids[0]}) is not the one of this database, {wanted}. Set it back to that one; to "
+        f"replace a secret, give the old one as DESKWIRE_SECRET_PREVIOUS, or run `deskwire secret rotate`. {_WITHOUT}"
+    )
+
+
+def _opens_any(sealing: Sealing, sealed: list[bytes]) -> bool:
+    for each in sealed:
+        try:
+            sealing.open_bytes(each)
+        except SealBroken:
+            continue
+        return True
+    return False

@@ -1,0 +1,61 @@
+"""Contacts in the responses to machine credentials that may not read them (ADR 100).
+
+A command on a conversation answers with the conversation, in which the contact is named. A credential that may neither read
+contacts nor conversations is shown the contact's ids alone; so it is in a kept response that is given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import orjson
+
+from deskwire.http.api.calls import Answer, RawJson, Replayed, Tagged
+
+_READING: Final = frozenset({"contacts.read", "conversations.read"})
+_CONTACT: Final = "contact"
+_OWN: Final = "attributes"  # what the backend put there may have any names
+_SHOWN: Final = frozenset({"id", "userId"})
+
+
+def concealed(answer: Answer, permissions: AbstractSet[str]) -> Answer:
+    """Return the answer, without the identity of contacts unless one of the permissions allows to read it."""
+    if not _READING.isdisjoint(permissions):
+        return answer
+    match answer:
+        case Mapping():
+            shown: Mapping[str, Any] = _without_identity(answer)
+            return shown
+        case RawJson(body) if body:
+            return RawJson(_rewritten(body) + b"\n")
+        case Replayed(body):
+            return Replayed(_rewritten(body))
+        case Tagged(view, tag):
+            return Tagged(_without_identity(view), tag)
+        case _:
+            return answer
+
+
+def _rewritten(body: bytes) -> bytes:
+    return orjson.dumps(_without_identity(orjson.loads(body)))
+
+
+def _without_identity(value: Any) -> Any:
+    """Return a JSON value in which each contact of something else has nothing but its ids; other fields are null."""
+    if isinstance(value, Mapping):
+        return {name: _shown(name, inner) for name, inner in value.items()}
+    return [_without_identity(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name == _CONTACT:
+        return _ids_alone(value)
+    return value if name == _OWN else _without_identity(value)
+
+
+def _ids_alone(contact: Any) -> Any:
+    if not isinstance(contact, Mapping):
+        return contact
+    return {name: inner if name in _SHOWN else None for name, inner in contact.items()}

@@ -1,0 +1,114 @@
+// @ts-check
+/**
+ * Merging drafts that were changed in several places: pure functions. Changes in different places of a text are both made. Where they meet, both
+ * texts stay, one after the other, so that no word is dropped. The result is the same whichever version is given first.
+ */
+/** @import { Draft, OutgoingFile } from "./types.js" */
+
+/** @param {string} text @param {number} at Whether a character of two code units is cut there. */
+const cuts = (text, at) => /[\ud800-\udbff]/.test(text[at - 1] ?? "") && /[\udc00-\udfff]/.test(text[at] ?? "");
+
+/** Return the one stretch of a text that was replaced, and the words in its place. @param {string} base @param {string} text @returns {{from: number, to: number, put: string}} */
+function change(base, text) {
+  const most = Math.min(base.length, text.length);
+  let from = 0;
+  while (from < most && base[from] === text[from]) from += 1;
+  if (cuts(base, from) || cuts(text, from)) from -= 1;
+  let same = 0;
+  while (same < most - from && base[base.length - 1 - same] === text[text.length - 1 - same]) same += 1;
+  if (cuts(base, base.length - same) || cuts(text, text.length - same)) same -= 1;
+  return { from, to: base.length - same, put: text.slice(from, text.length - same) };
+}
+
+/** @param {string} text */
+const paragraphs = (text) => text.split(/\n\s*\n/).map((each) => each.trim()).filter(Boolean);
+
+/** Whether a text has these words: as words of its own, or as the beginning of a paragraph that was written further. @param {string} text @param {string} words */
+function has(text, words) {
+  if (paragraphs(text).some((each) => each.startsWith(words))) return true;
+  const letter = /[\p{L}\p{N}]/u;
+  for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) {
+    const [before, after] = [text[at - 1] ?? "", text[at + words.length] ?? ""];
+    if (!(letter.test(before) && letter.test(words[0] ?? "")) && !(letter.test(after) && letter.test(words.at(-1) ?? ""))) return true;
+  }
+  return false;
+}
+
+/** Return both texts one after the other; paragraphs of one that the other has are there once. @param {string} a @param {string} b @returns {string} */
+export function joined(a, b) {
+  const [first, second] = a < b ? [a, b] : [b, a];
+  if (second.trim() && paragraphs(first).every((each) => has(second, each))) return second;
+  if (paragraphs(second).every((each) => has(first, each))) return first;
+  return [first.trimEnd(), ...paragraphs(second).filter((each) => !has(first, each))].join("\n\n");
+}
+
+/** Return the text in which both changes are made. @param {string} base  the text that both began as @param {string} mine @param {string} theirs @returns {string} */
+export function merge(base, mine, theirs) {
+  if (mine === theirs || theirs === base) return mine;
+  if (mine === base) return theirs;
+  const [a, b] = [change(base, mine), change(base, theirs)];
+  const [first, last] = a.from < b.from || (a.from === b.from && a.to <= b.to) ? [a, b] : [b, a];
+  const meet = first.to > last.from || (first.from === last.from && first.to === last.to) || swapped(mine, theirs);
+  if (meet) return joined(mine, theirs);
+  return base.slice(0, first.from) + first.put + base.slice(first.to, last.from) + last.put + base.slice(last.to);
+}
+
+/** Whether two texts have the same paragraphs, in another order. @param {string} a @param {string} b */
+const swapped = (a, b) => paragraphs(a).sort().join("\n\n") === paragraphs(b).sort().join("\n\n");
+
+/** What the server has of a draft that it does not know. @type {Draft["base"]} */
+export const NONE = { version: 0, text: "", files: [] };
+/** @type {Draft} */
+export const EMPTY = { text: "", files: [], baseSequence: null, at: 0, base: NONE, sent: [] };
+
+/** @param {Draft} one */
+export const empty = (one) => !one.text && !one.files.length;
+/** Return the ids of the files that are at the server. @param {readonly OutgoingFile[]} files */
+export const ids = (files) => files.flatMap((each) => each.uploadId ?? []);
+/** Whether the server can get something that it does not have. @param {Draft} one */
+export const differs = (one) => one.text !== one.base.text || ids(one.files).join() !== one.base.files.join();
+/** Whether the server has all of it. @param {Draft} one */
+export const saved = (one) => !differs(one) && one.files.every((each) => each.uploadId);
+
+/** @param {OutgoingFile} a @param {OutgoingFile} b */
+const same = (a, b) => a.key === b.key || (a.uploadId !== null && (a.uploadId === b.uploadId || a.uploadId === b.key)) || b.uploadId === a.key;
+
+/** Return the files after both sides changed them: all but those that one side removed. @param {readonly string[]} base  keys or upload ids @param {readonly OutgoingFile[]} mine @param {readonly OutgoingFile[]} theirs */
+export function filesOf(base, mine, theirs) {
+  const known = (/** @type {OutgoingFile} */ each) => base.includes(each.key) || (each.uploadId !== null && base.includes(each.uploadId));
+  const left = mine.filter((each) => !known(each) || theirs.some((other) => same(each, other)));
+  const newer = left.map((each) => (each.uploadId ? each : { ...each, uploadId: theirs.find((other) => same(each, other))?.uploadId ?? null }));
+  return [...newer, ...theirs.filter((each) => !known(each) && !mine.some((other) => same(each, other)))];
+}
+
+/** Return a draft after another tab changed it from one state to another. @param {Draft} mine @param {{text: string, files: OutgoingFile[]}} from @param {Draft} theirs @returns {Draft} */
+export function fromTab(mine, from, theirs) {
+  const base = mine.base.version > theirs.base.version && theirs.base.version ? mine.base : theirs.base;
+  const merged = merge(from.text, mine.text, theirs.text);
+  const text = theirs.text || merged === mine.text ? merged : merged.trimStart();
+  return { ...theirs, text, base, files: filesOf(from.files.flatMap((each) => [each.key, each.uploadId ?? each.key]), mine.files, theirs.files) };
+}
+
+/** @param {any} of  an attachment of the API @returns {OutgoingFile} */
+const fileOf = (of) => ({ key: of.id, name: of.name, type: of.type ?? "", size: of.size, progress: 1, uploadId: of.id });
+
+/**
+ * @typedef {object} Given
+ * @property {string} [sent]  the text that this is the answer to
+ * @property {boolean} [keep]  what is written here stays as it is
+ */
+/**
+ * Return a draft after the server told what it has.
+ * @param {Draft} mine @param {any} given  a `Draft` of the API; null for none @param {Given} [how] @returns {Draft} The same object if nothing follows.
+ */
+export function fromServer(mine, given, { sent, keep = false } = {}) {
+  if (given && given.version < mine.base.version) return mine;
+  if (!given && !mine.base.version && !mine.sent.length) return mine;
+  const theirs = { text: given?.text ?? "", files: (given?.attachments ?? []).map(fileOf) };
+  const ours = keep || (!saved(mine) && mine.sent.includes(theirs.text));
+  const merged = ours ? mine.text : merge(sent ?? mine.base.text, mine.text, theirs.text);
+  const text = given || merged === mine.text ? merged : merged.trimStart();
+  const base = given ? { version: given.version, text: theirs.text, files: ids(theirs.files) } : NONE;
+  const files = keep ? mine.files : filesOf(mine.base.files, mine.files, theirs.files);
+  return { ...mine, text, files, base, sent: [], baseSequence: given?.baseSequence ?? mine.baseSequence };
+}

@@ -1,0 +1,143 @@
+"""Drafts of the signed-in agent: read, listed and saved (ADR 98)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from deskwire.engine.conversations.drafts.draft import (
+    DRAFT_ATTACHMENTS_MAX,
+    DRAFT_TEXT_MAX,
+    Draft,
+    Mode,
+    Written,
+    draft_view,
+    drafts_view,
+)
+from deskwire.engine.conversations.drafts.saving import place_in, save_written
+from deskwire.engine.core.errors import Invalid, NotFound
+from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.uploads.links import Shown
+from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.pagination import Paged, page
+from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard, personal
+from deskwire.http.resources.conversations import operations
+from deskwire.http.schemas import writing as shapes
+from deskwire.http.schemas.base import page_of
+
+WRITING: Final = Tag(
+    "Drafts and held messages",
+    "Keep unsent texts of your own for each conversation, and take messages back before they are sent.",
+)
+OWN: Final = personal(dashboard("conversations.reply"))
+UNRECORDED: Final = "It is the agent's own until it is sent, and no one else sees it."
+
+routes = Routes(WRITING, OWN, unrecorded=UNRECORDED)
+
+_VERSION_MAX: Final = 1 << 53
+"""Versions are exact in JavaScript."""
+_BRIEF_MAX: Final = 20_000
+"""Characters up to which a merge takes well below a millisecond."""
+_MODES: Final[dict[str, Mode]] = {"reply": "reply", "note": "note"}
+
+
+class DraftBody(Body):
+    """The whole draft as you have it; without text and attachments it is removed.
+
+    `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of
+    either is dropped; with `baseText`, the text of the version that you have read, the merge keeps changes in different
+    places apart. `baseSequence` is the sequence of the conversation that you have seen.
+    """
+
+    text: Annotated[str, Field(max_length=DRAFT_TEXT_MAX)]
+    attachments: Annotated[list[str], Field(max_length=DRAFT_ATTACHMENTS_MAX, default_factory=list)]
+    version: Annotated[int, Field(ge=0, lt=_VERSION_MAX)]
+    base_text: Annotated[str, Field(max_length=2 * DRAFT_TEXT_MAX)] | None = None
+    base_sequence: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None
+
+
+async def _look_at_attachments(call: Call[DraftBody, Any]) -> None:
+    problems = (await operations.attached(call, call.body.attachments, ""))[1]
+    if problems:
+        raise Invalid(*problems)
+
+
+def shown(call: Call[Any, Any]) -> Shown:
+    """Return what gives attachments their URLs now."""
+    return partial(call.services.uploads.links.shown, now=call.services.clock())
+
+
+@routes.add("GET", "/conversations/<conversation_id>/drafts", operation_id="getDrafts", answer=shapes.Drafts)
+async def get_drafts(call: Call[Body, Query]) -> Answer:
+    """Fetch your drafts in a conversation: the reply and the note. Only you see them."""
+    identifier, author = operations.conversation_id(call), call.user.rowid
+
+    def read(reader: Reader) -> Sequence[Draft]:
+        state, _ = operations.find(reader, call.project, identifier)
+        return reader.drafts_in(author, state.rowid)
+
+    found = await call.services.store.read(Inline(read))
+    return drafts_view({draft.place.mode: draft for draft in found}, shown(call))
+
+
+class DraftList(Paged):
+    """The page of your drafts to list. `cursor` continues where a page ended."""
+
+    parts = 2
+
+
+@routes.add("GET", "/drafts", operation_id="listDrafts", query=DraftList, answer=page_of(shapes.ListedDraft))
+async def list_drafts(call: Call[Body, DraftList]) -> Answer:
+    """List your drafts in a project, newest first."""
+    query, place, show = call.query, call.query.place, shown(call)
+    before = None if place is None else (place[0], place[1])
+    drafts = await call.services.store.read(
+        lambda reader: reader.drafts(call.user.rowid, call.project.rowid, before, query.rows)
+    )
+    return page(
+        query,
+        drafts,
+        lambda draft: {**draft_view(draft, show), "conversationId": draft.place.conversation_id},
+        lambda draft: (draft.updated_at, draft.rowid),
+    )
+
+
+@routes.add(
+    "PUT",
+    "/conversations/<conversation_id>/drafts/<mode>",
+    operation_id="putDraft",
+    body=DraftBody,
+    limit=WHOLE,
+    answer=shapes.SavedDraft,
+    errors=("draft_limit_reached", "draft_not_found", "draft_too_long"),
+    further=(_look_at_attachments,),
+)
+async def put_draft(call: Call[DraftBody, Query]) -> Answer:
+    """Save your draft of a reply or note. A version that you have not seen is merged with it, and never overwritten."""
+    identifier = operations.conversation_id(call)
+    body, author, now = call.body, call.user.rowid, call.services.clock()
+    attachments, problems = await operations.attached(call, body.attachments, "")
+    if problems:
+        raise Invalid(*problems)
+    written = Written(body.text, attachments, body.version, body.base_text, body.base_sequence)
+
+    def save(tx: Transaction) -> dict[str, Any]:
+        state, _ = operations.find(tx, call.project, identifier)
+        decided = save_written(tx, place_in(state, author, internal=_mode(call) == "note"), written, now)
+        draft = decided.draft
+        return {"draft": draft and draft_view(draft, shown(call)), "merged": decided.merged}
+
+    brief = len(body.text) + len(body.base_text or "") <= _BRIEF_MAX
+    return await call.services.store.write(Brief(save) if brief else save)
+
+
+def _mode(call: Call[Any, Any]) -> Mode:
+    mode = _MODES.get(call.path["mode"])
+    if mode is None:
+        raise NotFound("A conversation has two drafts of yours: reply and note.", code="draft_not_found")
+    return mode

@@ -1,0 +1,133 @@
+"""Held messages of the signed-in agent: listed, taken back, and sent before their time (ADR 98)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deskwire.engine.conversations.conversation import Message
+from deskwire.engine.conversations.drafts.draft import draft_view
+from deskwire.engine.conversations.emit import dashboard_message_view
+from deskwire.engine.conversations.held.held import HeldMessage, held_view, no_such_held_message
+from deskwire.engine.conversations.held.holding import take_back
+from deskwire.engine.conversations.held.sending import Ready, Sent, ready, send
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.store import Brief
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import Routes
+from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.drafts import OWN, UNRECORDED, WRITING, shown
+from deskwire.http.resources.conversations.requests import IfSequence
+from deskwire.http.schemas import conversations, writing
+from deskwire.http.schemas.base import page_of
+
+routes = Routes(WRITING, OWN, unrecorded=UNRECORDED)
+_ONE = "/held-messages/<held_message_id>"
+
+
+class SendHeldBody(Body):
+    """The precondition: with `ifSequence` it is refused if the conversation has moved on since. It replaces the one that the
+    message was held with.
+    """
+
+    if_sequence: IfSequence | None = None
+
+
+@routes.add(
+    "GET",
+    "/conversations/<conversation_id>/held-messages",
+    operation_id="listHeldMessagesOfConversation",
+    answer=page_of(writing.HeldMessage),
+)
+async def list_of_conversation(call: Call[Body, Query]) -> Answer:
+    """List your held messages in a conversation, oldest first."""
+    identifier = operations.conversation_id(call)
+
+    def read(reader: Reader) -> Sequence[HeldMessage]:
+        state, _ = operations.find(reader, call.project, identifier)
+        return reader.held_messages(call.user.rowid, call.project.rowid, state.rowid)
+
+    return _listed(call, await call.services.store.read(read))
+
+
+@routes.add("GET", "/held-messages", operation_id="listHeldMessages", answer=page_of(writing.HeldMessage))
+async def list_held(call: Call[Body, Query]) -> Answer:
+    """List your held messages in a project, oldest first: at most 100, so there is one page."""
+    author, project = call.user.rowid, call.project.rowid
+    return _listed(
+        call, await call.services.store.read(lambda reader: reader.held_messages(author, project, None))
+    )
+
+
+@routes.add(
+    "DELETE",
+    _ONE,
+    operation_id="takeBackMessage",
+    answer=writing.TakenBack,
+    errors=("already_sent",),
+)
+async def take_back_message(call: Call[Body, Query]) -> Answer:
+    """Take a held message back: it is not sent, and its words and attachments are in your draft again."""
+    message_id, now = _message_id(call), call.services.clock()
+
+    def job(tx: Transaction) -> dict[str, Any]:
+        draft = take_back(tx, call.project, (call.user.rowid, call.user.id), message_id, now)
+        return {"id": message_id, "deleted": True, "draft": draft_view(draft, shown(call))}
+
+    return await call.services.store.write(Brief(job))
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/send",
+    operation_id="sendHeldMessage",
+    body=SendHeldBody,
+    answer=conversations.AgentMessage,
+    errors=("attachment_gone", "conversation_closed", "conversation_moved_on"),
+)
+async def send_held_message(call: Call[SendHeldBody, Query]) -> Answer:
+    """Send a held message now, also one that was refused. One that was sent already is answered as it is."""
+    message_id = _message_id(call)
+    try:
+        made = await call.services.store.read(lambda reader: _ready(reader, call, message_id))
+        if isinstance(made, Ready):
+            receipt = await send(call.services.actors, made, Sent(made, refused=True))
+            assert receipt.message is not None, "it posts a message"
+            return {**receipt.message, "internal": made.held.internal}
+    except NotFound:  # the timer was first
+        made = await call.services.store.read(lambda reader: _sent(reader, call, message_id))
+    return made
+
+
+def _ready(reader: Reader, call: Call[SendHeldBody, Any], message_id: str) -> Ready | Mapping[str, Any]:
+    """Return what sends the message, or the message if it was sent. Raises NotFound, and Invalid as `ready`."""
+    held = reader.held_message(call.project.rowid, message_id)
+    if held is None:
+        return _sent(reader, call, message_id)
+    if held.author != call.user.rowid:
+        raise no_such_held_message()
+    return ready(reader, held, call.services.clock(), if_sequence=call.body.if_sequence)
+
+
+def _sent(reader: Reader, call: Call[Any, Any], message_id: str) -> Mapping[str, Any]:
+    """Return the message that was sent. Raises NotFound if the user has sent none with this id."""
+    found: tuple[str, Message] | None = reader.message_by(call.project.rowid, call.user.id, message_id)
+    if found is None:
+        raise no_such_held_message()
+    return dashboard_message_view(found[1], found[0], shown(call))
+
+
+def _message_id(call: Call[Any, Any]) -> str:
+    """Return the id in the path. Raises NotFound for what can't be one."""
+    message_id = call.path["held_message_id"]
+    if not is_id(message_id, "msg"):
+        raise no_such_held_message()
+    return message_id
+
+
+def _listed(call: Call[Any, Any], held: Sequence[HeldMessage]) -> Answer:
+    show = shown(call)
+    return {"items": [held_view(each, show) for each in held], "nextCursor": None}

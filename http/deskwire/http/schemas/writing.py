@@ -1,0 +1,115 @@
+"""Drafts and held messages as the API shows them to their author."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from deskwire.http.schemas.base import (
+    ConversationId,
+    Count,
+    Deleted,
+    MessageId,
+    Moment,
+    Shape,
+    TeamId,
+    UserId,
+)
+from deskwire.http.schemas.conversations import Attachment
+
+DraftText = Annotated[str, Field(examples=["Hello Ada, your parcel left our house this"])]
+Version = Annotated[int, Field(ge=1, examples=[1_793_534_400_000])]
+
+
+class Draft(Shape):
+    """An unsent reply or note of yours. `version` grows with each change; two drafts never have the same one.
+
+    `baseSequence` is the sequence of the conversation that you had seen, if that was sent.
+    """
+
+    mode: Literal["reply", "note"]
+    text: DraftText
+    attachments: list[Attachment]
+    version: Version
+    base_sequence: Count | None
+    updated_at: Moment
+
+
+class ListedDraft(Draft):
+    """An unsent reply or note of yours, and its conversation."""
+
+    conversation_id: ConversationId
+
+
+class Drafts(Shape):
+    """Your drafts in a conversation, null where there is none."""
+
+    reply: Draft | None
+    note: Draft | None
+
+
+class SavedDraft(Shape):
+    """The draft as it is stored, null if it is empty and so is none.
+
+    `merged` is true if a newer version was stored: then the draft has the words of both.
+    """
+
+    draft: Draft | None
+    merged: bool
+
+
+class HeldAssignee(Shape):
+    """The user or team that the conversation is assigned to with the message."""
+
+    type: Literal["user", "team"]
+    id: UserId | TeamId
+
+
+class HeldThen(Shape):
+    """The changes that follow the message in the same commit, as they were sent."""
+
+    status: Literal["OPEN", "PENDING", "CLOSED"] | None = None
+    close: bool | None = None
+    assignee: HeldAssignee | None = None
+    snoozed_until: Annotated[str, Field(examples=["2026-11-02T08:00:00.000Z"])] | None = None
+
+
+class HeldProblem(Shape):
+    """The reason for which a message was not sent.
+
+    The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`,
+    `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
+    """
+
+    code: Annotated[str, Field(examples=["conversation_moved_on"])]
+    detail: Annotated[
+        str,
+        Field(
+            examples=["The conversation has moved on since you wrote this: look at it, then send it again."]
+        ),
+    ]
+
+
+class HeldMessage(Shape):
+    """A message or note of yours that is sent at `sendAt`, with this id, unless you take it back before.
+
+    One that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back.
+    """
+
+    id: MessageId
+    conversation_id: ConversationId
+    text: Annotated[str, Field(examples=["Your parcel is on its way."])]
+    attachments: list[Attachment]
+    internal: bool
+    status: Literal["held", "refused"]
+    send_at: Moment
+    created_at: Moment
+    then: HeldThen | None
+    problem: HeldProblem | None
+
+
+class TakenBack(Deleted):
+    """The confirmation that a message is not sent, and the draft that has its words."""
+
+    draft: Draft

@@ -1,0 +1,157 @@
+"""Drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.conversations.drafts.draft import Draft, Place
+from deskwire.engine.conversations.writing_changes import DraftChanged, WritingChange
+from deskwire.engine.core.values import replace
+from deskwire.engine.uploads.upload import Attachment
+from deskwire.storage.dialect import either
+from deskwire.storage.tables.base import Changes, Queries
+from deskwire.storage.tables.conversations.conversations import packed
+
+_DRAFT: Final = (
+    "SELECT d.author, d.project, d.conversation, (SELECT c.id FROM conversations c WHERE c.rowid = d.conversation), d.internal, "
+    "d.text, d.attachments, d.version, d.base_sequence, d.updated_at, d.rowid FROM drafts d"
+)
+_CLAIMED: Final = either(
+    _DRAFT + " WHERE d.conversation = ? AND d.author = ? AND d.internal = ? {locking[d]}"
+)
+_KEPT: Final = (
+    "SELECT attachments FROM messages WHERE conversation = ?1 AND attachments IS NOT NULL "
+    "UNION ALL SELECT attachments FROM drafts WHERE conversation = ?1 AND attachments IS NOT NULL "
+    "UNION ALL SELECT attachments FROM held_messages WHERE conversation = ?1 AND attachments IS NOT NULL"
+)
+_DETACHED: Final = "DELETE FROM attachments WHERE conversation = ? AND upload = (SELECT rowid FROM uploads WHERE id = ?) RETURNING upload"
+IN_ORGANISATION: Final = " AND project IN (SELECT p.rowid FROM projects p WHERE p.organisation = ?)"
+_NO_PLACE: Final = ((1 << 63) - 1, 0)
+
+
+class DraftReads(Queries):
+    """The methods are those of `engine.conversations.drafts.ports.DraftReader`."""
+
+    def drafts_in(self, author: int, conversation: int) -> Sequence[Draft]:
+        rows = self.conn.execute(
+            f"{_DRAFT} WHERE d.conversation = ? AND d.author = ?", (conversation, author)
+        )
+        return [_draft_of(row) for row in rows]
+
+    def drafts(
+        self, author: int, project: int, before: tuple[int, int] | None, limit: int
+    ) -> Sequence[Draft]:
+        rows = self.conn.execute(
+            f"{_DRAFT} WHERE d.author = ? AND d.project = ? AND (d.updated_at, d.rowid) < (?, ?) "
+            "ORDER BY d.updated_at DESC, d.rowid DESC LIMIT ?",
+            (author, project, *(before or _NO_PLACE), limit),
+        )
+        return [_draft_of(row) for row in rows]
+
+    def drafts_size(self, author: int, project: int) -> tuple[int, int]:
+        row = self.conn.execute(
+            "SELECT count(*), coalesce(sum(size), 0) FROM drafts WHERE author = ? AND project = ?",
+            (author, project),
+        ).fetchone()
+        return int(row[0]), int(row[1])
+
+
+class DraftWrites(Changes):
+    """The methods are those of `engine.conversations.drafts.ports.DraftTransaction`."""
+
+    writing: list[WritingChange]
+
+    def claim_draft(self, place: Place) -> Draft | None:
+        row = self.conn.execute(
+            _CLAIMED[self.dialect], (place.conversation, place.author, int(place.internal))
+        ).fetchone()
+        return None if row is None else _draft_of(row)
+
+    def insert_draft(self, draft: Draft) -> None:
+        place = draft.place
+        self.inserted(
+            "INSERT INTO drafts (author, project, conversation, internal, size, version, base_sequence, updated_at, attachments, text) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (place.author, place.project, place.conversation, int(place.internal), *_content(draft)),
+        )
+
+    def save_draft(self, draft: Draft) -> None:
+        self.conn.execute(
+            "UPDATE drafts SET size = ?, version = ?, base_sequence = ?, updated_at = ?, attachments = ?, text = ? WHERE rowid = ?",
+            (*_content(draft), draft.rowid),
+        )
+
+    def delete_draft(self, draft: Draft) -> None:
+        self.conn.execute("DELETE FROM drafts WHERE rowid = ?", (draft.rowid,))
+
+    def note_writing(self, change: WritingChange) -> None:
+        self.writing.append(change)
+
+    def forget_drafts(
+        self, author: int, organisation: int | None
+    ) -> Sequence[tuple[int, tuple[Attachment, ...]]]:
+        """Remove a user's drafts; return the conversation and the attachments of each."""
+        sql = f"DELETE FROM drafts WHERE author = ?{'' if organisation is None else IN_ORGANISATION} RETURNING conversation, attachments"
+        values = (author,) if organisation is None else (author, organisation)
+        return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
+
+    def strip_drafts(self, conversation: int, upload_ids: Collection[str]) -> None:
+        """Take uploads that are gone out of all drafts in a conversation; one that has nothing else goes as well."""
+        rows = self.conn.execute(
+            f"{_DRAFT} WHERE d.conversation = ? AND d.attachments IS NOT NULL", (conversation,)
+        )
+        for draft in [_draft_of(row) for row in rows.fetchall()]:
+            left = tuple([each for each in draft.attachments if each.id not in upload_ids])
+            if left == draft.attachments:
+                continue
+            after = (
+                replace(draft, attachments=left, version=draft.version + 1) if left or draft.text else None
+            )
+            if after is None:
+                self.delete_draft(draft)
+            else:
+                self.save_draft(after)
+            place = draft.place
+            self.note_writing(
+                DraftChanged(place.author, place.project, place.conversation_id, place.internal, after)
+            )
+
+    def release_uploads(self, conversation: int, upload_ids: Collection[str]) -> None:
+        for upload_id in set(upload_ids) - self.referred_to_in(conversation):
+            row = self.conn.execute(_DETACHED, (conversation, upload_id)).fetchone()
+            if row is not None:
+                self.conn.execute(
+                    "UPDATE uploads SET attached = 0 WHERE rowid = ?1 "
+                    "AND NOT EXISTS (SELECT 1 FROM attachments a WHERE a.upload = ?1)",
+                    (row[0],),
+                )
+
+    def referred_to_in(self, conversation: int) -> set[str]:
+        """Return the ids of the uploads that messages, held messages and drafts of a conversation have."""
+        rows = self.conn.execute(_KEPT, (conversation,))
+        return {each[0] for (attachments,) in rows for each in orjson.loads(attachments)}
+
+
+def attachments_of(stored: str | None) -> tuple[Attachment, ...]:
+    """Return attachments as `packed` has stored them."""
+    return () if stored is None else tuple(Attachment(*each) for each in orjson.loads(stored))
+
+
+def _content(draft: Draft) -> tuple[Any, ...]:
+    return (
+        len(draft.text),
+        draft.version,
+        draft.base_sequence,
+        draft.updated_at,
+        packed(draft.attachments),
+        draft.text,
+    )
+
+
+def _draft_of(row: Sequence[Any]) -> Draft:
+    author, project, conversation, conversation_id, internal, text, attachments, *rest = row
+    place = Place(author, project, conversation, conversation_id, bool(internal))
+    return Draft(place, text, attachments_of(attachments), *rest)

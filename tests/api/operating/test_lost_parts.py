@@ -1,0 +1,147 @@
+"""Data directories that have lost a part: a start is refused with the way out, and makes nothing new in its place."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from deskwire.config.settings import Config
+from deskwire.program.errors import StartError
+from deskwire.program.serve import serve
+from tests.api.uploads.test_uploads import send
+from tests.support.api.service import running
+
+pytestmark = pytest.mark.sqlite  # a database of several nodes names its installation itself
+OTHER = "another secret of quite enough characters"
+URL = "http://127.0.0.1:9999/hook"
+DATABASE = "deskwire.sqlite3"
+
+
+async def used(data: Path, **settings: Any) -> None:
+    """Make an installation with an endpoint, and stop it in good order."""
+    async with running(data, **settings) as service:
+        made = await service.http.post("/s2s/webhooks", json={"url": URL, "events": []})
+        assert made.status_code == 200, made.text
+
+
+async def refusal(data: Path, **settings: Any) -> str:
+    """The words in which a start is refused."""
+    config = Config(data_dir=data, port=0, demo=False, **settings)
+    with pytest.RaisesGroup(StartError, allow_unwrapped=True, flatten_subgroups=True) as refused:
+        await serve(config)
+    (error,) = refused.value.exceptions if isinstance(refused.value, BaseExceptionGroup) else (refused.value,)
+    while isinstance(error, BaseExceptionGroup):
+        (error,) = error.exceptions
+    return str(error)
+
+
+async def started(data: Path, *, new_secret: bool = False, **settings: Any) -> None:
+    """Start a service on a directory, and stop it in good order."""
+    config = Config(data_dir=data, port=0, demo=False, **settings)
+    async with trio.open_nursery() as nursery:
+        serving = await nursery.start(partial(serve, config, new_secret=new_secret))
+        serving.stop()
+
+
+async def test_a_missing_secret_refuses_the_start_and_no_other_is_made(tmp_path: Path) -> None:
+    await used(tmp_path)
+    secret = tmp_path / "secret"
+    kept = secret.read_text()
+    secret.unlink()
+    words = await refusal(tmp_path)
+    assert str(secret) in words
+    assert "--new-secret" in words
+    assert not secret.exists()
+    secret.write_text(kept)
+    await started(tmp_path)
+
+
+async def test_another_secret_refuses_the_start(tmp_path: Path) -> None:
+    await used(tmp_path)
+    words = await refusal(tmp_path, secret=OTHER)
+    assert "DESKWIRE_SECRET" in words
+    assert "DESKWIRE_SECRET_PREVIOUS" in words
+    (tmp_path / "secret").write_text(OTHER + "\n")
+    assert str(tmp_path / "secret") in await refusal(tmp_path)
+
+
+async def test_another_secret_is_found_out_without_any_endpoint(tmp_path: Path) -> None:
+    async with running(tmp_path):
+        pass
+    assert "is not the one of this database" in await refusal(tmp_path, secret=OTHER)
+
+
+async def test_a_database_of_before_is_known_by_what_its_secret_has_sealed(tmp_path: Path) -> None:
+    await used(tmp_path)
+    forget_id(tmp_path)
+    assert "is not the one of this database" in await refusal(tmp_path, secret=OTHER)
+    await started(tmp_path)
+    assert "whose id is" in await refusal(tmp_path, secret=OTHER)
+
+
+def remove(data: Path, pattern: str) -> None:
+    """Remove the files of a directory that fit a pattern."""
+    for each in data.glob(pattern):
+        each.unlink()
+
+
+def forget_id(data: Path) -> None:
+    """Leave the database as an upgrade does: it does not say which secret it belongs to."""
+    with closing(sqlite3.connect(data / DATABASE)) as connection, connection:
+        connection.execute("UPDATE installation SET secret_id = NULL")
+
+
+@pytest.mark.parametrize("settings", [{}, {"secret": OTHER}], ids=["missing", "another"])
+async def test_a_start_with_a_new_secret_goes_on_and_the_next_one_does_too(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    await used(tmp_path)
+    (tmp_path / "secret").unlink()
+    await started(tmp_path, new_secret=True, **settings)
+    await started(tmp_path, **settings)
+
+
+async def test_a_secret_that_replaced_another_by_the_settings_is_taken(tmp_path: Path) -> None:
+    await used(tmp_path, secret=OTHER)
+    new = "a new secret that has enough characters"
+    await started(tmp_path, secret=new, secret_previous=OTHER)
+    await started(tmp_path, secret=new)
+    assert "is not the one of this database" in await refusal(tmp_path, secret=OTHER)
+
+
+@pytest.mark.parametrize("left", ["secret", "uploads", "backups"])
+@pytest.mark.parametrize("state", ["missing", "empty"])
+async def test_a_missing_database_beside_the_rest_refuses_the_start(
+    tmp_path: Path, left: str, state: str
+) -> None:
+    async with running(tmp_path) as service:
+        await send(service)
+    (tmp_path / "backups").mkdir(exist_ok=True)
+    (tmp_path / "backups" / "20260101T000000Z-before-m0001.sqlite3").write_bytes(b"copy")
+    remove(tmp_path, f"{DATABASE}*")
+    if state == "empty":
+        (tmp_path / DATABASE).touch()
+    for name in {"secret", "uploads", "backups"} - {left}:
+        path = tmp_path / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    words = await refusal(tmp_path)
+    assert str(tmp_path / DATABASE) in words
+    assert "deskwire restore" in words
+    assert not (tmp_path / DATABASE).exists() or (tmp_path / DATABASE).stat().st_size == 0
+
+
+async def test_an_empty_directory_and_what_a_killed_first_start_leaves_are_no_lost_parts(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path / "new"):
+        pass
+    remove(tmp_path / "new", "secret")
+    forget_id(tmp_path / "new")  # the kill came between the database and its secret
+    await started(tmp_path / "new")

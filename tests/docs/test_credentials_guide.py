@@ -1,0 +1,45 @@
+"""The guide to machine credentials says of every permission what it shows, and of every call that needs several which (ADR 100)."""
+
+from __future__ import annotations
+
+import re
+
+from deskwire.engine.accounts.machines import EVERY_PERMISSION
+from deskwire.http.api.app import ROUTES
+from tests.support.api.scope_walls import SEES
+from tests.support.root import ROOT
+
+GUIDE = (ROOT / "docs" / "guide" / "credentials.md").read_text()
+ROWS = [line for line in GUIDE.splitlines() if line.startswith("| ")]
+
+
+def shows() -> dict[str, str]:
+    """What each permission shows, by the table of the guide."""
+    part = GUIDE.partition("## What a permission shows")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([a-z]+\.[a-z]+)` \| ([^|]*) \|", part, re.MULTILINE)
+    assert len(rows) == len(dict(rows)), "each permission has one row"
+    return dict(rows)
+
+
+def test_the_guide_says_of_every_permission_what_it_shows() -> None:
+    assert shows().keys() == EVERY_PERMISSION
+
+
+def test_the_guide_says_nothing_of_what_shows_nothing() -> None:
+    silent = {name for name, text in shows().items() if text == "nothing"}
+    assert silent == {name for name, areas in SEES.items() if not areas} - {"translations.manage"}
+
+
+def test_the_guide_names_all_permissions_of_calls_that_need_several() -> None:
+    for route in ROUTES:
+        for also in route.access.also:
+            named = [
+                row
+                for row in ROWS
+                if f"`{also}`" in row and set(re.findall(r"`([a-z]+\.[a-z]+)`", row)) > {also}
+            ]
+            assert named, (route.operation_id, also)
+        if route.access.also:
+            assert any(all(f"`{each}`" in row for each in route.access.also) for row in ROWS), (
+                route.operation_id
+            )

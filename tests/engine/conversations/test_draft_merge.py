@@ -1,0 +1,114 @@
+"""The merge of drafts: whatever two authors have done, no word of either is dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from deskwire.engine.conversations.drafts.draft import Decided, Draft, Place, Written, decide_draft
+from deskwire.engine.conversations.drafts.merge import merged_text
+from deskwire.engine.uploads.upload import Attachment
+
+PLACE = Place(1, 1, 1, "cnv_1", internal=False)
+TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "ä", "é", "🙂"]), max_size=6).map(" ".join) | st.text(
+    alphabet="ab \n", max_size=12
+)
+FILES = st.lists(st.sampled_from("xyz"), unique=True).map(
+    lambda ids: tuple(Attachment(each, each, "text/plain", 1) for each in ids)
+)
+
+
+def words(text: str) -> Counter[str]:
+    return Counter(text.split())
+
+
+def kept(text: str, merged: str) -> bool:
+    """Return whether a text stands in another as a whole, or with every word."""
+    return text in merged or words(text) <= words(merged)
+
+
+@given(TEXTS, TEXTS, st.none() | TEXTS)
+def test_no_word_of_either_text_is_dropped(stored: str, mine: str, base: str | None) -> None:
+    merged = merged_text(stored, mine, base)
+    assert kept(stored, merged)
+    assert kept(mine, merged)
+
+
+@given(TEXTS, TEXTS, st.none() | TEXTS)
+def test_a_merge_that_is_repeated_changes_nothing(stored: str, mine: str, base: str | None) -> None:
+    once = merged_text(stored, mine, base)
+    assert merged_text(once, mine, base) == once
+
+
+@pytest.mark.parametrize(
+    ("base", "stored", "mine", "merged"),
+    [
+        ("Hello", "Hello there", "Dear Hello", "Dear Hello there"),
+        ("one two three", "one two three four", "zero one two three", "zero one two three four"),
+        ("one two three", "one two three four", "one three", "one two three four"),
+        ("one two three", "one three", "one two three four", "one two three four"),
+        ("I will call", "I will call you", "I can call", "I will call you\n\nI can call"),
+        ("Hello", "Hello Ada", "Hello Bob", "Hello Ada\n\nHello Bob"),
+        (None, "Hello Ada", "Hello", "Hello Ada"),
+        (None, "Hello", "Hello Ada", "Hello Ada"),
+        ("", "Hel", "Hello", "Hello"),
+        (None, "Hello", "Bye", "Hello\n\nBye"),
+        (None, "Hello", " \n", "Hello"),
+        ("", "Hello", "", "Hello"),
+        ("ab", "abY", "Xab", "abY\n\nXab"),
+    ],
+)
+def test_two_versions_are_merged(base: str | None, stored: str, mine: str, merged: str) -> None:
+    assert merged_text(stored, mine, base) == merged
+
+
+def test_a_merge_of_two_long_texts_takes_no_longer_than_reading_them() -> None:
+    base = "word " * 20_000
+    stored, mine = f"{base}ours", f"theirs {base}"
+    assert merged_text(stored, mine, base) == f"theirs {base}ours"
+    one, other = "ab" * 50_000, "ba" * 50_000
+    assert words(one) + words(other) == words(merged_text(one, other, "ab" * 49_999))
+
+
+@given(TEXTS, FILES, TEXTS, FILES, st.integers(0, 3), st.none() | TEXTS)
+def test_a_write_never_takes_away_a_version_that_its_author_has_not_seen(
+    stored: str,
+    files: tuple[Attachment, ...],
+    text: str,
+    others: tuple[Attachment, ...],
+    version: int,
+    base: str | None,
+) -> None:
+    assume(stored or files)
+    before = Draft(PLACE, stored, files, 2, None, 5)
+    decided = decide_draft(PLACE, before, Written(text, others, version, base), at=1)
+    if version == 2:
+        after = decided.draft
+        assert (after is None) == (not text and not others)
+        assert after is None or (after.text, after.attachments) == (text, others)
+        return
+    assert decided.draft is not None
+    assert kept(stored, decided.draft.text)
+    assert kept(text, decided.draft.text)
+    assert {*files, *others} == {*decided.draft.attachments}
+    same = (decided.draft.text, decided.draft.attachments) == (stored, files)
+    assert decided.draft.version == (2 if same else max(3, version + 1))
+
+
+def test_a_write_that_changes_nothing_makes_no_version() -> None:
+    before = Draft(PLACE, "Hello", (), 7, 3, 5)
+    for version in (0, 6, 7, 8):
+        written = Written("Hello", (), version, None, 3)
+        assert decide_draft(PLACE, before, written, at=9) == Decided(before)
+
+
+def test_versions_grow_from_one_draft_to_the_next() -> None:
+    first = decide_draft(PLACE, None, Written("a", (), 0), at=100).draft
+    assert first is not None
+    assert decide_draft(PLACE, first, Written("", (), first.version), at=100).draft is None
+    second = decide_draft(PLACE, None, Written("a", (), first.version), at=90).draft
+    assert second is not None
+    assert second.version > first.version

@@ -1,0 +1,225 @@
+"""Every mix of refused events and rate limits: what is refused by itself holds up no other event for long (decisions 6)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deskwire.engine.webhooks.delivery import Delivery
+from tests.engine.webhooks.pressure.simulated import Answers, Made, Simulation
+
+CONVERSATIONS: Final = 60
+HOURS: Final = 3_600.0
+
+
+def flow(
+    seed: int, per_s: float = 2.0, seconds: float = 300.0, conversations: int = CONVERSATIONS
+) -> list[Made]:
+    """Return events at random times, in conversations drawn at random."""
+    chance, at, events = random.Random(seed), 0.0, list[Made]()
+    while at < seconds:
+        events.append(Made(at, len(events) + 1, chance.randint(1, conversations)))
+        at += chance.expovariate(per_s)
+    return events
+
+
+def burst(count: int) -> list[Made]:
+    return [Made(0.0, number, number) for number in range(1, count + 1)]
+
+
+class Window:
+    """A rate limit that takes so many in each period, and says when the next one begins, or always the same."""
+
+    def __init__(self, most: int, period_s: int, always_s: int | None = None) -> None:
+        self.most, self.period_s, self.always_s = most, period_s, always_s
+        self.period = self.taken = 0
+
+    def __call__(self, _delivery: Delivery, at: float) -> int | None:
+        period = int(at // self.period_s)
+        if period != self.period:
+            self.period, self.taken = period, 0
+        self.taken += 1
+        if self.taken <= self.most:
+            return None
+        return self.always_s or int((period + 1) * self.period_s - at) + 1
+
+
+class Bucket:
+    """A rate limit by tokens that come steadily; it says 1 s, which is more than it takes."""
+
+    def __init__(self, per_s: float, room: int) -> None:
+        self.per_s, self.room, self.tokens, self.at = per_s, room, float(room), 0.0
+
+    def __call__(self, _delivery: Delivery, at: float) -> int | None:
+        self.tokens, self.at = min(self.room, self.tokens + (at - self.at) * self.per_s), at
+        if self.tokens < 1:
+            return 1
+        self.tokens -= 1
+        return None
+
+
+def refusing(refused: Callable[[Delivery], bool], wait_s: int) -> Answers:
+    return lambda each, _at: wait_s if refused(each) else None
+
+
+@pytest.mark.parametrize("wait_s", [1, 10, 60, 180])
+@pytest.mark.parametrize("conversations", [1, 5, 20])
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_conversations_that_are_refused_cost_the_others_one_pause(
+    seed: int, conversations: int, wait_s: int
+) -> None:
+    events = flow(seed)
+    course = Simulation(
+        refusing(lambda each: (each.ordering_key or 0) <= conversations, wait_s), seed=seed
+    ).run(events, 2 * HOURS)
+    first = min(
+        times[0]
+        for number, times in course.attempts.items()
+        if events[number - 1].conversation <= conversations
+    )
+    for event in events:
+        if event.conversation > conversations:
+            delay_s = course.arrived[event.number] - event.at
+            assert delay_s <= (wait_s + 5 if first - 1 <= event.at <= first + wait_s + 5 else 5)
+    assert not course.arrived.keys() & {e.number for e in events if e.conversation <= conversations}
+
+
+@pytest.mark.parametrize("wait_s", [10, 60])
+@pytest.mark.parametrize("share", [0.05, 0.3])
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_a_type_that_is_refused_costs_the_others_few_pauses(seed: int, share: float, wait_s: int) -> None:
+    """Each such event is refused for the first time, wherever it comes."""
+    events, chance = flow(seed), random.Random(seed)
+    refused = {event.number for event in events if chance.random() < share}
+    course = Simulation(refusing(lambda each: each.position in refused, wait_s), seed=seed).run(
+        events, 2 * HOURS
+    )
+    delays = sorted(course.arrived[each.number] - each.at for each in events if each.number not in refused)
+    assert delays[len(delays) // 2] < 1
+    assert delays[-1] <= 3 * wait_s + 5
+    assert not refused & course.arrived.keys()
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000), wait_s=st.sampled_from([1, 10, 60]))
+def test_the_event_that_is_refused_uses_up_its_attempts_also_when_nothing_else_comes_any_more(
+    seed: int, wait_s: int
+) -> None:
+    events = flow(seed, seconds=20)
+    poisoned = Made(0.0, 1, 1)
+    events = [poisoned, *[Made(each.at, each.number + 1, each.conversation + 1) for each in events]]
+    course = Simulation(refusing(lambda each: each.position == 1, wait_s), seed=seed).run(events, HOURS)
+    assert course.ended[1] <= 4 * 1.2 * wait_s + 3 * 24 + 20
+    assert len(course.arrived) == len(events) - 1
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000), wait_s=st.sampled_from([1, 10, 60]))
+def test_refusals_that_wander_from_conversation_to_conversation_cost_one_pause(
+    seed: int, wait_s: int
+) -> None:
+    events = flow(seed)
+
+    def wandering(each: Delivery, at: float) -> int | None:
+        return wait_s if each.ordering_key == 1 + int(at // 7) % 3 else None
+
+    course = Simulation(wandering, seed=seed).run(events, HOURS)
+    others = [each for each in events if each.conversation > 3]
+    assert max(course.arrived[each.number] - each.at for each in others) <= wait_s + 5
+    assert course.arrived.keys() | course.ended.keys() == {each.number for each in events}
+
+
+LIMITS: Final[dict[str, Callable[[], Answers]]] = {
+    "10 in 10 s": lambda: Window(10, 10),
+    "10 in 10 s, says always 10": lambda: Window(10, 10, 10),
+    "60 in a minute, says always 60": lambda: Window(60, 60, 60),
+    "10 a second": lambda: Bucket(10, 20),
+}
+LOADS: Final[dict[str, Callable[[], Sequence[Made]]]] = {
+    "burst": lambda: burst(400),
+    "a little too much": lambda: flow(1, per_s=12, seconds=60, conversations=500),
+    "just enough": lambda: flow(2, per_s=0.9, seconds=600),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("load", LOADS)
+def test_a_rate_limit_costs_no_delivery_an_attempt(limit: str, load: str) -> None:
+    """Some succeed in each period, and others are refused in each: that is the endpoint's back-pressure all the same."""
+    events = LOADS[load]()
+    course = Simulation(LIMITS[limit]()).run(events, 2 * HOURS)
+    assert not course.ended
+    assert len(course.arrived) == len(events)
+    assert sum(map(len, course.attempts.values())) <= 6 * len(events) + 100
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), wait_s=st.sampled_from([1, 10, 60, 180]), load=st.sampled_from([0.5, 2.0])
+)
+def test_a_receiver_that_wants_nothing_for_an_hour_costs_no_attempt_and_gets_little(
+    seed: int, wait_s: int, load: float
+) -> None:
+    events = flow(seed, per_s=load, seconds=100)
+
+    def away(_each: Delivery, at: float) -> int | None:
+        return wait_s if 30 <= at < HOURS else None
+
+    course = Simulation(away, seed=seed).run(events, 2 * HOURS)
+    assert not course.ended
+    assert course.arrived.keys() == {each.number for each in events}
+    before = course.requests_until(30)
+    assert course.requests_until(HOURS) - before <= 17 * (HOURS / wait_s + 2)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_a_selective_receiver_that_then_wants_nothing_is_paused_nearly_as_long(seed: int) -> None:
+    """What was learned of it before does not count any more once nothing succeeds."""
+    events = flow(seed, seconds=600)
+
+    def first_one_then_all(each: Delivery, at: float) -> int | None:
+        return 60 if each.ordering_key == 1 or 300 <= at < 2_000 else None
+
+    course = Simulation(first_one_then_all, seed=seed).run(events, 2 * HOURS)
+    others = {each.number for each in events if each.conversation != 1}
+    lost = (others - course.arrived.keys()) - course.missed
+    assert not lost
+    assert course.requests_until(2_000) - course.requests_until(300) <= 2_000
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000), memory=st.sampled_from([8, 50]))
+def test_a_refused_conversation_that_fills_the_memory_keeps_nothing_else_out(seed: int, memory: int) -> None:
+    chance = random.Random(seed)
+    events = [
+        Made(index / 10, index + 1, 1 if index % 3 and chance.random() < 0.9 else 2 + index % 5)
+        for index in range(600)
+    ]
+    course = Simulation(refusing(lambda each: each.ordering_key == 1, 60), seed=seed, memory=memory).run(
+        events, 2 * HOURS
+    )
+    others = [each for each in events if each.conversation != 1]
+    assert max(course.arrived[each.number] - each.at for each in others) <= 185
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000), wait_s=st.sampled_from([1, 60]))
+def test_a_conversation_keeps_its_order_while_the_endpoint_is_paused(seed: int, wait_s: int) -> None:
+    events = flow(seed, per_s=5, seconds=60, conversations=5)
+
+    def away(_each: Delivery, at: float) -> int | None:
+        return wait_s if 10 <= at < 200 else None
+
+    course = Simulation(away, seed=seed).run(events, HOURS)
+    for conversation in range(1, 6):
+        mine = {each.number for each in events if each.conversation == conversation}
+        order = [number for number in course.order if number in mine]
+        assert order == sorted(order)
