@@ -41,8 +41,14 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Config]]:
     configs: list[Config] = []
 
     async def run(
-        config: Config, port: Port | None, manager: ServiceManager, password: Callable[[], Password]
+        config: Config,
+        port: Port | None,
+        manager: ServiceManager,
+        password: Callable[[], Password],
+        *,
+        new_secret: bool,
     ) -> int:
+        assert not new_secret
         configs.append(config)
         for each in () if port is None else port.sockets:
             each.close()

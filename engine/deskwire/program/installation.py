@@ -35,11 +35,14 @@ _WITHOUT: Final = (
 def require_database(directory: Path) -> None:
     """Raise StartError if a data directory has the rest of an installation, and no database or an empty file."""
     path = directory / FILE_NAME
-    if path.exists() and path.stat().st_size > 0:
-        return
-    found = ", ".join(sorted(_rest(directory)))
-    if found:
+    try:
+        if path.exists() and path.stat().st_size > 0:
+            return
+        found = ", ".join(sorted(_rest(directory)))
         state = "is empty" if path.exists() else "is missing"
+    except OSError:
+        return  # the store's opening names a directory that can't be read
+    if found:
         raise StartError(
             f"The database {path} {state}, and {directory} has {found} of an installation. Put the database back, or restore a "
             "backup into an empty directory (`deskwire restore`). For a new installation, move those away or name another "

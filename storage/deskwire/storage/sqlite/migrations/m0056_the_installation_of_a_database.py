@@ -1,4 +1,4 @@
-"""Which secret a database belongs to, by an id that reveals nothing about it. NULL until the next start has said so."""
+"""The id of the secret that a database belongs to, which reveals nothing about it. NULL until the next start stores it."""
 
 from typing import Final
 
