@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -111,12 +112,14 @@ def test_what_an_older_version_kept_is_read_once_and_then_encrypted(grace: Desk)
         "Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))"
     )
     plain: dict[str, Any] = {"text": "From an older version", "internal": False, "files": [], "at": 1}
-    grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, json.dumps(plain)])
+    old = key.removesuffix(".reply")  # an older version kept one text for a conversation
+    assert old != key
+    grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [old, json.dumps(plain)])
     grace.page.reload()
-    expect(grace.box).to_have_value("From an older version")
+    expect(grace.box).to_have_value(re.compile("From an older version"))
     assert "From an older version" not in grace.page.evaluate(KEPT)
     grace.page.reload()
-    expect(grace.box).to_have_value("From an older version")
+    expect(grace.box).to_have_value(re.compile("From an older version"))
 
 
 def test_a_draft_under_a_forgotten_secret_is_named(grace: Desk) -> None:
@@ -125,6 +128,7 @@ def test_a_draft_under_a_forgotten_secret_is_named(grace: Desk) -> None:
     )
     sealed = grace.page.evaluate("key => localStorage.getItem(key)", key)
     other = "s1." + "A" * 32 + "." + sealed.rsplit(".", 1)[1]
+    key = re.sub(r"cnv_\w+", f"cnv_{'0' * 26}", key)  # not the one that the open page goes on writing
     grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, other])
     grace.page.reload()
     expect(grace.page.locator(".toast.bad")).to_contain_text("can't be opened")

@@ -176,6 +176,8 @@ def test_a_change_that_is_only_kept_here_is_taken_back_without_being_sent(
 ) -> None:
     desk.tolerated.append(NETWORK)
     desk.stage.close_road()
+    desk.page.keyboard.press("a")  # is tried, and whether it arrived is not known; what follows waits for it
+    expect(desk.page.locator(".toasts")).to_contain_text("when you're back online")
     desk.page.keyboard.press("p")
     expect(desk.page.locator(".thread-head")).to_contain_text("pending")
     desk.page.keyboard.press("u")

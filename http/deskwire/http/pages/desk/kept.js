@@ -3,7 +3,7 @@
  * All that this browser keeps of what is written, encrypted for its user: the outbox and its files in IndexedDB, on the disk before a call
  * resolves, and drafts in localStorage, which a page can still write as it goes. Nothing else reads or writes them.
  */
-import { canSeal, isSealed, open, openFile, seal, sealFile } from "./seal.js";
+import { canSeal, isSealed, open, openFile, seal, sealFile, unopenable } from "./seal.js";
 /** @import { Draft, Outgoing } from "./types.js" */
 
 const STORED_MS = 60_000;
@@ -242,6 +242,9 @@ const sweep = (name, which) =>
 
 // Drafts. The keys begin with the user and the project. A write is done when the function returns; the promise says whether there was room.
 
+/** The end of the key of a draft that could not be opened and whose place another took. */
+const UNOPENED = ".unopened";
+
 /** What there was no room for, sealed as what there is. @type {Map<string, string>} */
 const unwritten = new Map();
 
@@ -267,7 +270,7 @@ function keysOf(prefix) {
 export async function texts(prefix) {
   /** @type {[string, Draft][]} */
   const found = [];
-  for (const key of keysOf(prefix)) {
+  for (const key of keysOf(prefix).filter((each) => !each.endsWith(UNOPENED))) {
     const text = unwritten.get(key) ?? localStorage.getItem(key) ?? "";
     const one = draftOf(key, text);
     if (one) found.push([key, one]);
@@ -276,11 +279,19 @@ export async function texts(prefix) {
   return found;
 }
 
+/** Keep what opens under no key of its user apart from what takes its place. @param {string} key */
+function setAside(key) {
+  if (!unopenable.peek().has(key)) return;
+  const before = localStorage.getItem(key);
+  if (before && isSealed(before) && !draftOf(key, before)) localStorage.setItem(`${key}${UNOPENED}`, before);
+}
+
 /** Keep a draft. @param {string} key @param {Draft} draft @returns {Promise<boolean>} False if this browser can't keep it beyond this page, or nobody is signed in. */
 export async function putText(key, draft) {
   if (!canSeal()) return false;
   const sealed = seal(draft, key);
   try {
+    setAside(key);
     localStorage.setItem(key, sealed);
     unwritten.delete(key);
     return true;
