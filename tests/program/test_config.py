@@ -200,3 +200,14 @@ def test_what_is_shown_of_a_value_reads_back_as_that_value(values: dict[str, obj
 def test_any_text_gives_a_configuration_or_one_error(environ: dict[str, str], port: str) -> None:
     with contextlib.suppress(ConfigError):
         Config.load(environ, {"port": port})
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:hidden@db/x", "postgresql://u@db/x?password=hidden"])
+def test_a_database_url_with_a_password_is_refused_on_the_command_line_alone(url: str) -> None:
+    secret = {"DESKWIRE_SECRET": "correct horse battery staple, and more"}
+    with pytest.raises(ConfigError) as refused:
+        Config.load(secret, {"database_url": url})
+    assert "DESKWIRE_DATABASE_URL, PGPASSWORD or ~/.pgpass" in str(refused.value)
+    assert "hidden" not in str(refused.value)
+    assert Config.load({**secret, "DESKWIRE_DATABASE_URL": url}, {}).database_url == url
+    assert Config.load(secret, {"database_url": "postgresql://u@db/x"}).database_url is not None

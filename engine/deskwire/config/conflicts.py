@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from deskwire.config.locations import has_secret
 from deskwire.config.parsers import Setting
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
             "database_url",
             "secret",
         )
+    if config.origin.get("database_url") == "option" and has_secret(config.database_url or ""):
+        on_command_line = (
+            "--database-url must have no password, which every user of the machine could read in the list of processes: give it "
+            "in {}, PGPASSWORD or ~/.pgpass"
+        )
+        yield about(on_command_line, "database_url")
     if config.database_url is None:
         if config.files not in (None, "disk"):
             yield about("{} can only be disk without {}", "files", "database_url")

@@ -59,6 +59,11 @@ def shown_database(url: str) -> str:
     return f"{parts['scheme']}{user}{parts['hosts']}{parts['database'] or ''}{query}"
 
 
+def has_secret(url: str) -> bool:
+    """Return whether the URL of a database has a password, or another secret among its options."""
+    return HIDDEN in shown_database(url)
+
+
 def files_place(text: str) -> str:
     """Parse the place of uploads: `disk`, `database`, or the URL of a bucket, `s3://bucket/prefix?endpoint=…`."""
     if text in {"disk", "database"}:
