@@ -20,6 +20,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.http.address import IPAddress
 from deskwire.engine.webhooks.http.resolver import NoThread
+from deskwire.engine.webhooks.retry.circuit import SECRET_LOST
 from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.failures import failures_logged
 from tests.support.sockets.receivers import Receivers, answering, opened
@@ -171,5 +172,8 @@ async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
         await installation.send(1)
         await trio.sleep(20)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "pending", 0)]
+        (stored,) = await installation.store.read(lambda reader: reader.endpoints())
+        assert stored.circuit.probe_at is not None
+        assert stored.circuit.reason == SECRET_LOST
     async with opened(tmp_path):
         await receiver.wait(1)

@@ -19,16 +19,18 @@ import structlog
 import trio
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.sealing import SealBroken
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint, may_have, withheld_reason
+from deskwire.engine.webhooks.health import save_circuit
 from deskwire.engine.webhooks.queue.outage import Outage
 from deskwire.engine.webhooks.queue.slots import AttemptSlots
 from deskwire.engine.webhooks.recorder import Recorder, Result
 from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.retry.circuit import SECRET_LOST, Circuit
 from deskwire.engine.webhooks.retry.schedule import Ended, Retry
 from deskwire.engine.webhooks.sender import Sender
 
@@ -75,6 +77,22 @@ class EndpointWorker(Sender):
         self._relieving = False
         self._stopping = False
         self._grace_s = context.stop_grace_s
+
+    async def run(self) -> None:
+        """See `Sender.run`. A secret that can't be opened opens the circuit, so that endpoint, metrics and alerts show it."""
+        try:
+            self._context.signing(self.endpoint)
+        except SealBroken:
+            await self._open_unsigned()
+            raise
+        await super().run()
+
+    async def _open_unsigned(self) -> None:
+        now, before, endpoint = self._context.clock(), self.breaker.circuit, self.endpoint
+        if before.reason == SECRET_LOST and before.state(now) == "open":
+            return
+        self.breaker.circuit = circuit = before.unsigned(now)
+        await self._context.store.write(lambda tx: save_circuit(tx, endpoint, before, circuit, now))
 
     @property
     def held(self) -> int:

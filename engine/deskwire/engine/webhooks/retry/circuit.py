@@ -20,6 +20,9 @@ from deskwire.engine.core.values import replace
 
 State = Literal["closed", "open", "half_open"]
 
+SECRET_LOST: Final = "the signing secret can't be opened with the installation's secret: rotate it"
+"""The reason of a circuit that is open because nothing can be signed."""
+
 _PROBE_PAUSES_S: Final = (*(10,) * 18, 30, 60, 120)
 _PROBE_PAUSE_MAX_S: Final = 180
 """Probes follow every 10 s for three minutes, then more and more seldom."""
@@ -71,6 +74,13 @@ class Circuit(Struct, frozen=True):
     def paused(self, now: int) -> bool:
         """Return whether the receiver has asked for a pause that is not over at `now` (ms)."""
         return self.paused_until is not None and 0 < self.paused_until - now <= PAUSE_MAX_MS
+
+    def unsigned(self, now: int) -> Circuit:
+        """Return the circuit opened at `now` (ms), because nothing can be signed for the endpoint."""
+        since = now if self.failing_since is None else self.failing_since
+        return replace(
+            self, failing_since=since, probes=0, probe_at=now + _PROBE_PAUSES_S[0] * 1000, reason=SECRET_LOST
+        )
 
     def after_success(self, now: int) -> Circuit:
         """Return the circuit after a 2xx at `now` (ms): closed. A pause that was asked for goes on."""
