@@ -11,7 +11,7 @@ from tests.support.sockets.admin_socket import operate
 
 async def test_a_new_member_signs_in_with_the_one_time_password_only_to_replace_it(service: Service) -> None:
     hired = await hire(service, "agent")
-    assert hired.keys() == {"id", "email", "name", "role", "joinedAt", "password"}
+    assert hired.keys() == {"id", "email", "name", "role", "joinedAt", "password", "passwordEndsAt"}
     assert code(await sign_in(service, hired["email"], hired["password"])) == (
         403,
         "password_change_required",

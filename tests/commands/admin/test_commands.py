@@ -138,7 +138,8 @@ def test_a_token_is_valid_for_the_user_and_time_it_was_made_for(shop: Deskwire, 
     tokens = Tokens(Secrets.read((tmp_path / "data" / "secret").read_text()))
     assert tokens.identity(token).value == user["id"]
     whole = listed(shop("token", "create", "--user", user["id"], "--json"))
-    assert whole.keys() == {"token", "userId", "expiresAt"}
+    assert whole.keys() == {"id", "token", "userId", "expiresAt"}
+    assert tokens.identity(whole["token"]).token == whole["id"]
 
 
 def test_an_installation_that_takes_no_tokens_of_its_own_issues_none(
