@@ -41,6 +41,7 @@ PARENTS: Final = (
     "uploads",
     "tickets",
     "contents",
+    "audit_pushes",
 )
 """Tables to whose rows those of others refer; of two of them the second may refer to the first."""
 _GENERATIONS: Final = {table: number for number, table in enumerate(PARENTS)}
