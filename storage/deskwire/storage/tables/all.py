@@ -11,7 +11,8 @@ from deskwire.engine.events.types import contact_lane, response_lane, ticket_lan
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.tables.accounts.access_tokens import AccessTokenReads, AccessTokenWrites
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
-from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
+from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
+from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites

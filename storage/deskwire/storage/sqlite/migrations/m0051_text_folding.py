@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from deskwire.engine.core.folding import fold
-from deskwire.storage.refolding import refold
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -74,6 +73,8 @@ WHEN new.title IS NOT old.title OR new.description IS NOT old.description BEGIN
 
 def fill(db: Database) -> None:
     """Fold names and words."""
+    from deskwire.storage.refolding import refold  # it logs: commands that only read go without
+
     connection = db.conn
 
     def reindex(ticket: Sequence[Any]) -> None:
