@@ -138,8 +138,8 @@ async def requests(service: Service) -> Requests:
 
 SECRETS: Final = frozenset({"secret", "key", "password"})
 """The fields of answers that show a secret once."""
-NO_SECRETS: Final = frozenset({"tokenType", "streamKey"})
-"""Fields that sound like one: everybody who connects to the stream has its key."""
+NO_SECRETS: Final = frozenset({"tokenType", "streamKey", "passwordEndsAt"})
+"""Fields that sound like one: everybody who connects to the stream has its key, and a time opens nothing."""
 
 
 def replay_of(answer: dict[str, Any]) -> dict[str, Any]:
@@ -430,6 +430,12 @@ def removals(
         (agent, f"/teams/{made['/teams']['id']}"),
         (agent, f"/snippets/{made['/snippets']['id']}"),
         (agent, f"{table[member][1]}/{made[member]['id']}"),
+        (
+            agent,
+            table["/organisations/<organisation_id>/audit/push/rotate-secret"][1].removesuffix(
+                "/rotate-secret"
+            ),
+        ),
         (agent, f"/projects/{made['/organisations/<organisation_id>/projects']['id']}"),
         (
             agent,

@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from deskwire.storage.postgres.schema.triggers import telling
+from deskwire.storage.postgres.schema.triggers import forgetting, telling
 from deskwire.storage.postgres.schema.types import typed
 
-SQL: Final = typed(r"""
+SQL: Final = (
+    typed(r"""
 ALTER TABLE users ADD COLUMN password_made_at bigint;
 UPDATE users SET password_made_at = CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)
     WHERE password_temporary = 1;
@@ -27,4 +28,7 @@ CREATE TABLE audit_unpushed (
     rowid IDENTITY, push bigint NOT NULL REFERENCES audit_pushes, record bigint NOT NULL, UNIQUE (push, record)
 );
 CREATE INDEX audit_unpushed_by_record ON audit_unpushed (record);
-""") + telling("access_tokens", "UPDATE OF ended_at", "session")
+""")
+    + telling("access_tokens", "UPDATE OF ended_at", "session")
+    + forgetting("audit_pushes", "DELETE", None)
+)

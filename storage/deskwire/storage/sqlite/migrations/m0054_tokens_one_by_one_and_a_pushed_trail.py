@@ -31,4 +31,7 @@ CREATE TABLE audit_unpushed (
     UNIQUE (push, record)
 ) STRICT;
 CREATE INDEX audit_unpushed_by_record ON audit_unpushed (record);
+CREATE TRIGGER kept_answers_of_audit_pushes AFTER DELETE ON audit_pushes BEGIN
+    UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE near = substr(old.id, 5, 10) AND subject = old.id;
+    UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE length(near) = 0 AND subject = old.id; END;
 """
