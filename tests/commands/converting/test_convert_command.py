@@ -115,7 +115,7 @@ async def test_long_texts_odd_fields_and_characters_come_in_all_the_same(service
     )
     report = await brought(service, done.output)
     assert (report["refused"], report["imported"]) == (0, counts(1, 4))
-    assert done.notes == {"field_dropped": 2, "split": 1}
+    assert done.notes == {"field_dropped": 2, "split": 1, "unread_contact": 1}
     shown = [
         each["text"]
         for each in await messages_of(service.http, (await found(service.http, "zendesk-35436"))["id"])

@@ -36,6 +36,9 @@ class Note(Enum):
     links = "messages whose attachments became links in their text"
     split = "messages cut into several, as they have more than 20,000 characters"
     impossible_time = "times that can't be, such as a closing before the creation"
+    unread_contact = (
+        "e-mail addresses and telephone numbers that can't be read, which an import keeps as attributes"
+    )
     no_time = "messages without a time, dated like their conversation"
     other_person = "messages of a further customer, whose name stands in front of the text"
     unknown_author = "messages of somebody who is in no file, shown as an agent without a name"

@@ -23,6 +23,7 @@ _NAME_MAX: Final = 200
 _TITLE_MAX: Final = 500
 _OPTIONAL: Final = ("title", "rating", "ratingComment", "ratedAt", "attributes", "closedAt", "updatedAt")
 _OPTIONAL_OF_CONTACT: Final = ("name", "email", "phone", "avatar", "createdAt")
+_READ: Final = ("/contact/email", "/contact/phone")
 
 
 class Writer:
@@ -220,7 +221,8 @@ class Writer:
             if not isinstance(read, Refusal):
                 doubts = () if isinstance(read, DeletionRecord) else read.doubts
                 for doubt in doubts:
-                    self._tally.note(Note.impossible_time, f"{about}: {doubt.pointer}")
+                    reason = Note.unread_contact if doubt.pointer in _READ else Note.impossible_time
+                    self._tally.note(reason, f"{about}: {doubt.pointer}")
                 return line + b"\n"
             pointers = {each.pointer for each in read.problems}
             if not self._dropped(record, pointers, about):
