@@ -27,7 +27,7 @@ def a_route(handler: Any) -> Route:
     return cast(Route, SimpleNamespace(handler=handler, method="POST", path="/start", streamed=False))
 
 
-@pytest.mark.parametrize("refusal", [Conflict, Forbidden, Gone, NotFound, Unavailable])
+@pytest.mark.parametrize("refusal", [Conflict, Gone, NotFound, Unavailable])
 async def test_a_repetition_that_is_refused_before_its_commit_is_answered_as_the_first_one(
     inline_store: InlineStore, refusal: type[DomainError]
 ) -> None:
@@ -37,6 +37,23 @@ async def test_a_repetition_that_is_refused_before_its_commit_is_answered_as_the
 
     answer = await answered(a_route(overtaken), a_call(inline_store), "order-1")
     assert answer == Replayed(b'{"id":"run_1"}')
+
+
+async def test_a_caller_without_the_right_any_more_is_not_shown_the_kept_answer(
+    inline_store: InlineStore,
+) -> None:
+    call = a_call(inline_store)
+
+    async def made(call: Call[Any, Any]) -> Any:
+        return await call.commit(lambda _: {"id": "run_1"}, dict)
+
+    async def forbidden(call: Call[Any, Any]) -> Any:
+        await call.commit(lambda _: {"id": "run_1"}, dict)
+        raise Forbidden("The credential may no longer do this.")
+
+    with pytest.raises(Forbidden):
+        await answered(a_route(forbidden), call, "order-1")
+    assert await answered(a_route(made), call, "order-1") == Replayed(b'{"id":"run_1"}'), "it is kept"
 
 
 async def test_what_is_refused_for_another_reason_is_refused(inline_store: InlineStore) -> None:
