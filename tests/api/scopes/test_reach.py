@@ -34,8 +34,14 @@ async def test_who_may_reply_alone_changes_no_contact_and_is_shown_its_ids_alone
     await service.http.put("/s2s/contacts/ada", json={k: v for k, v in ADA.items() if k != "userId"})
     before = await contact(service)
     async with showing(service, (await make(service, ("conversations.reply",)))["secret"]) as http:
-        for field in ("name", "email", "phone", "avatar"):
-            for value in ("https://example.org/mallory", None):
+        others = {
+            "name": "Mallory",
+            "email": "m@example.org",
+            "phone": "+49301",
+            "avatar": "https://example.org/m",
+        }
+        for field, other in others.items():
+            for value in (other, None):
                 body = {"contact": {"userId": "ada", field: value}}
                 refused = await http.post("/s2s/conversations", json=body)
                 assert code(refused) == (403, "permission_denied"), (field, value)
