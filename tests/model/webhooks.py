@@ -55,6 +55,7 @@ class AddEndpoint:
                 "description": None,
                 "catchUp": self.catch_up or "automatic",
                 "internal": self.internal,
+                "credentialId": None,
             }
             made = Endpoint(answer.body["id"], secret, fields, [world.url(len(world.endpoints), "a")])
             good_endpoint(answer.body, {**made.view, "secret": secret})

@@ -104,6 +104,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0052_ids_of_imported_messages",
         "m0053_scopes_of_machine_credentials",
         "m0054_tokens_one_by_one_and_a_pushed_trail",
+        "m0055_marks_of_what_was_seen",
         "m0056_the_installation_of_a_database",
     ]
     with closing(Database(memory=True)) as empty:

@@ -157,6 +157,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "project_id": project,
         "key_id": key["id"],
         "credential_id": credential["id"],
+        "token_id": (await service.dashboard.get("/users/me/tokens")).json()["items"][0]["id"],
         "upload_id": "upl_00000000000000000000000000",
         "stream_id": "str_00000000000000000000000000",
     }

@@ -116,7 +116,7 @@ async def test_every_problem_of_a_reply_is_named_and_nothing_is_sent(service: Se
         ({"then": {"snoozedUntil": later(-1)}}, {"/then/snoozedUntil": "not_ahead"}),
         ({"then": {"assignee": {"type": "user", "id": "usr_x"}}}, {"/then/assignee/id": "unknown"}),
         ({"ifSequence": -1, "then": {"reopen": True}}, {"/ifSequence": "too_small", "/then/reopen": "unknown_field"}),
-        ({"text": "x" * 20_001, "then": {"status": "CLOSED"}}, {"/text": "too_long", "/then/status": "not_allowed"}),
+        ({"text": "x" * 20_001, "then": {"status": "SHUT"}}, {"/text": "too_long", "/then/status": "not_allowed"}),
     ):  # fmt: skip
         assert pointers(await reply(service, conversation, **body)) == found, body
     assert (await view(service, conversation))["messages"] == 1

@@ -347,7 +347,7 @@ async def test_a_bulk_change_gives_takes_snoozes_and_wakes(service: Service) -> 
         ({"ids": ["a"]}, {"duration": -1}, {"/payload/duration": "too_small"}),
         ({"ids": ["a"]}, {"duration": 1e12}, {"/payload/duration": "too_large"}),
         ({"ids": ["a"]}, {"duration": "5"}, {"/payload/duration": "invalid"}),
-        ({}, {"status": "DONE"}, {"/selection/ids": "required", "/payload/status": "unknown_field"}),
+        ({}, {"status": "DONE"}, {"/selection/ids": "required", "/payload/status": "unknown_field", "/payload": "required"}),
         (
             {"ids": ["a"]},
             {"processingUser": "usr_1", "processingTeam": "team_1"},

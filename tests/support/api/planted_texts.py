@@ -54,6 +54,8 @@ OTHER: Final = "other"
 
 def mark(place: str, whose: str = "") -> str:
     """A text that stands nowhere else, a single word in small letters: a search index keeps it as it is."""
+    if place == "phone":  # a telephone number has no letters
+        return f"49157712345{len(whose):02}"
     return f"mk{whose}{place}km"
 
 
@@ -141,7 +143,7 @@ async def plant(service: Service, log: str | None = None, whose: str = "") -> Pl
     user = m("userid")
     identity = {
         "name": m("oldname"),
-        "email": m("email"),
+        "email": f"{m('email')}@example.org",
         "phone": m("phone"),
         "avatar": f"https://pictures.example/{m('avatar')}",
     }

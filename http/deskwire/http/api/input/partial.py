@@ -77,7 +77,7 @@ def _fields(model: type[BaseModel], given: Mapping[str, Any]) -> Iterator[tuple[
         try:
             yield name, _adapter(model, name).validate_python(given[alias], strict=True)
         except ValidationError:
-            if _is_texts(inner) and isinstance(given[alias], list) and len(given[alias]) <= PROBLEMS_MAX:
+            if _is_texts(inner) and _has_others(given[alias]):
                 yield name, _texts(given[alias])
 
 
@@ -87,6 +87,13 @@ def _is_texts(annotation: Any) -> bool:
         return False
     (item,) = get_args(annotation)
     return without_null(item) is str
+
+
+def _has_others(value: Any) -> bool:
+    """Return whether a value is a short list of texts and something else."""
+    if not isinstance(value, list) or len(value) > PROBLEMS_MAX:
+        return False
+    return {isinstance(each, str) for each in value} == {True, False}
 
 
 def _texts(items: Sequence[Any]) -> list[str]:
