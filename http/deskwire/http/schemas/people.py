@@ -57,7 +57,12 @@ class SessionProject(Shape):
 
 
 StorageKeys = Annotated[
-    list[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{43}$")]],
+    list[
+        Annotated[
+            str,
+            Field(pattern="^[A-Za-z0-9_-]{43}$", examples=["0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"]),
+        ]
+    ],
     Field(
         description="Keys of 32 bytes (base64url) under which a page may encrypt what it keeps in the browser for this user: the "
         "first seals, each opens. They are the user's own, and change with the installation's secret alone."
