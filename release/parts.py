@@ -167,6 +167,7 @@ def scripts(root: Path = ROOT) -> list[Part]:
     ]
     for name, spdx in {
         "preact": "MIT",
+        "@noble/ciphers": "MIT",
         "htm": "Apache-2.0",
         "@preact/signals": "MIT",
         "@preact/signals-core": "MIT",

@@ -90,6 +90,7 @@ def test_the_scripts_of_the_pages_have_versions_and_licences() -> None:
         "htm",
         "@preact/signals",
         "@preact/signals-core",
+        "@noble/ciphers",
         "uplot",
     }
     assert all(all(part.texts) for part in scripts())

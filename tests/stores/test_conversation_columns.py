@@ -53,6 +53,7 @@ STATE = Conversation(
     opened_at=NOON + 18,
     replier_id="usr_2",
     team_id="team_1",
+    seen_until=NOON + 19,
 )
 """A state in which no field has its default."""
 

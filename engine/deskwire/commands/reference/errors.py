@@ -458,6 +458,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "invalid_format": "The value has the wrong format.",
     "invalid_type": "The value has the wrong type.",
     "invalid_value": "The value is not allowed for this field.",
+    "in_the_future": "The time is ahead of the service's clock.",
     "mismatch": "The linked conversation belongs to another contact.",
     "needs_internal": "The event type holds what agents write for agents: the endpoint must have `internal`.",
     "not_ahead": "The time is in the past.",
