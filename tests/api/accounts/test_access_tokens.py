@@ -192,7 +192,5 @@ async def beside_later(directory: Path) -> AsyncIterator[int]:
                 (left,) = connection.execute("SELECT count(*) FROM access_tokens").fetchone()
             if not left:
                 break
-            await trio.sleep(
-                0.05
-            )  # the first round of retention follows the start, and nothing announces its end
+            await trio.sleep(0.05)  # looks again: nothing announces the end of retention's first round
     yield left

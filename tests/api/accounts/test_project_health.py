@@ -60,7 +60,7 @@ async def test_an_endpoint_that_fails_or_has_lost_something_is_no_good_health(se
     await service.create("u1", message={"text": "Hello?"})
     with trio.fail_after(20):
         while (found := await health_of(service))["endpoints"][0]["failingSince"] is None:  # noqa: ASYNC110
-            await trio.sleep(0.05)
+            await trio.sleep(0.05)  # looks again: nothing announces that an outcome is stored
     assert (found["healthy"], found["endpoints"][0]["healthy"]) == (False, False)
 
 
