@@ -58,7 +58,7 @@ def open_row(desk: Desk, name: str) -> None:
 
 
 def active(desk: Desk) -> str:
-    return desk.page.locator("[role=option].active .who").inner_text()
+    return str(desk.page.locator("[role=option].active .who").inner_text())
 
 
 def test_the_cursor_goes_to_the_next_row_when_its_conversation_leaves(three: Desk) -> None:
