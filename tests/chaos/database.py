@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import trio
 
@@ -17,6 +17,8 @@ from tests.support.postgres import PostgresServer
 _LOOK_S: Final = 0.05
 _FOLLOWS_S: Final = 60.0
 DATABASE: Final = "chaos"
+Death = Literal["killed", "gone", "hung"]
+"""How a primary ends, as its clients see it."""
 _SETTINGS: Final = {"autovacuum_naptime": "5s", "wal_keep_size": "512MB"}
 _FOLLOWING: Final = (
     "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = ANY('{sync,quorum}')"
@@ -81,7 +83,10 @@ class Pair:
         await self.follow()
 
     async def follow(self) -> None:
-        """Have the standby made anew from the primary, and commits wait for it from then on."""
+        """Make the standby from a copy of the primary, and have commits wait for it from then on."""
+        await trio.to_thread.run_sync(self.standby.kill)  # it may hang, or be the old primary
+        for relay in (self.replication, *(relay for way in self.ways for relay in way)):
+            relay.appear()
         shutil.rmtree(self.standby.data, ignore_errors=True)
         await trio.to_thread.run_sync(self.standby.create_standby, self.primary)
         self.standby.settings["primary_conninfo"] = (
@@ -126,15 +131,22 @@ class Pair:
         await trio.sleep(away_s)  # this is how long it is away
         await trio.to_thread.run_sync(self.primary.start)
 
-    async def fail_over(self, *, caught_up: bool = True) -> None:
-        """Kill the primary, and make one of the standby; it is alone until `follow`.
+    async def fail_over(self, death: Death = "killed", *, caught_up: bool = True) -> None:
+        """End the primary in one way, and promote the standby, which is alone until `follow`.
 
         Args:
+            death: "killed" refuses connections; "gone" answers no packet, as a host without power; "hung" takes connections and bytes
+                and does nothing, as a server on a stalled disk.
             caught_up: whether to wait until the standby has everything.
         """
         if caught_up:
             await self.wait_until_followed()
-        await trio.to_thread.run_sync(self.primary.kill)
+        if death == "hung":
+            await trio.to_thread.run_sync(self.primary.hang)
+        else:
+            if death == "gone":
+                self._vanish()
+            await trio.to_thread.run_sync(self.primary.kill)
         self._primary = 1 - self._primary
         # What an HA manager does: the new primary must not wait for a standby that is not there.
         await trio.to_thread.run_sync(self.primary.promote)
@@ -142,6 +154,18 @@ class Pair:
             await trio.to_thread.run_sync(self.primary.run, "ALTER SYSTEM SET synchronous_standby_names = ''")
             await trio.to_thread.run_sync(self.primary.run, "SELECT pg_reload_conf()")
         self.promotions += 1
+
+    def _vanish(self) -> None:
+        for relay in (self.replication, *(way[self._primary] for way in self.ways)):
+            relay.vanish()
+
+    async def bring_back(self) -> None:
+        """Start the old primary beside the new one, as a manager without fencing does; it waits for no standby."""
+        self.standby.settings["synchronous_standby_names"] = ""
+        try:
+            await trio.to_thread.run_sync(self.standby.start)
+        finally:
+            del self.standby.settings["synchronous_standby_names"]
 
     def cut(self) -> None:
         """Reset every connection of every node."""

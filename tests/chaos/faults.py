@@ -16,7 +16,7 @@ from typing import Final
 
 import trio
 
-from tests.chaos.database import Pair
+from tests.chaos.database import Death, Pair
 from tests.chaos.node import Balancer, Node
 from tests.chaos.verdict import Fault
 
@@ -27,6 +27,8 @@ MID_PIPELINE_S: Final = 10.0
 """So long a node that is stopped in the middle of a commit may hold up others (the watchdog)."""
 _RECOVERY_S: Final = 10.0
 """PostgreSQL's own time for coming back from a crash."""
+BACK_S: Final = 6.0
+"""So long after a promotion writers are back, whatever became of the old primary (docs/guide/nodes.md)."""
 _LONG_S: Final = (7.0, 9.0)
 _CARRIERS: Final = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'deskwire/bus/%'"
 """The server's processes for the sessions that listen and notify."""
@@ -191,6 +193,37 @@ async def _fail_over(stage: Stage) -> tuple[str, float]:
     return f"fail-over to the standby in {took_s:.1f} s", took_s + 0.5
 
 
+async def hang_primary(stage: Stage) -> tuple[str, float]:
+    """The standby is promoted beside a server whose kernel still acknowledges, as with a stalled disk."""
+    return await _fail_over_by(stage, "hung")
+
+
+async def remove_primary(stage: Stage) -> tuple[str, float]:
+    """The host of the primary loses its power: sessions end, and no packet is answered."""
+    return await _fail_over_by(stage, "gone")
+
+
+async def _fail_over_by(stage: Stage, death: Death) -> tuple[str, float]:
+    began = trio.current_time()
+    await stage.database.fail_over(death)
+    took_s = trio.current_time() - began
+    await trio.sleep(stage.chance.uniform(*_LONG_S))  # the old primary stays like that
+    await stage.database.follow()
+    return f"fail-over in {took_s:.1f} s from a primary that was {death}", took_s + BACK_S
+
+
+async def bring_back_primary(stage: Stage) -> tuple[str, float]:
+    """Two primaries: the old one starts beside the promoted one, and every node has to connect again."""
+    began = trio.current_time()
+    await stage.database.fail_over()
+    await stage.database.bring_back()
+    await stage.database.end_sessions()
+    took_s = trio.current_time() - began
+    await trio.sleep(stage.chance.uniform(*_LONG_S))  # both take writes
+    await stage.database.follow()
+    return "the old primary back beside the promoted one", took_s + BACK_S
+
+
 async def _lose_standby(stage: Stage) -> tuple[str, float]:
     """No commit is answered while there is no standby."""
     stage.database.replication.silence()
@@ -218,6 +251,9 @@ OF_DATABASE: Final[Sequence[Happening]] = (
     _lose_hints,
     _restart_database,
     _fail_over,
+    hang_primary,
+    remove_primary,
+    bring_back_primary,
     _lose_standby,
 )
 AT_ONCE: Final = frozenset({_kill_node, _pause_node, _cut_clients, _end_sessions, _cut_database, _cut_often})

@@ -15,6 +15,9 @@ import trio
 _READ: Final = 65_536
 _DIAL_S: Final = 2.0
 _LOOK_S: Final = 0.05
+_BACKLOG: Final = 128
+_FILLERS: Final = 4
+"""More connections than a queue of length 0 and one `accept` take."""
 _STEADY: Final = (10_000, 32_000)
 """Below the ports that systems give to connections."""
 _RESET: Final = struct.pack("ii", 1, 0)
@@ -47,6 +50,8 @@ class Relay:
     port: int = 0
     delay_s: float = 0.0
     wires: list[Wire] = field(default_factory=list)
+    _listener: trio.SocketListener | None = None
+    _fillers: list[socket.socket] = field(default_factory=list)
     _silent: bool = False
     _flowing: trio.Event = field(default_factory=trio.Event)
 
@@ -64,6 +69,44 @@ class Relay:
         """Pass on what has waited, and what comes."""
         self._silent = False
         self._flowing.set()
+
+    def vanish(self) -> None:
+        """End all connections, and leave each new one unanswered, as if the host behind it had lost its power.
+
+        The queue of the listener is full then, and Linux drops the first packet of whatever else connects.
+        """
+        assert self._listener is not None
+        self.silence()
+        self.cut()
+        self._listener.socket.listen(0)
+        for _ in range(_FILLERS):
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", self.port))
+            self._fillers.append(filler)
+
+    def appear(self) -> None:
+        """Take connections again if it has vanished."""
+        assert self._listener is not None
+        if not self._fillers:
+            return
+        for filler in self._fillers:
+            filler.close()
+        self._fillers.clear()
+        self._listener.socket.listen(_BACKLOG)
+        self.speak()
+
+    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Listen on a port of its own, until cancelled."""
+        (self._listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1", backlog=_BACKLOG)
+        self.port = self._listener.socket.getsockname()[1]
+        async with trio.open_nursery() as nursery, self._listener:
+            task_status.started()
+            while True:
+                client = await self._listener.accept()
+                nursery.start_soon(self.handle, client)
+                while self._fillers:
+                    await self._flowing.wait()  # a host that is gone accepts nothing
 
     async def _flow(self) -> None:
         if self.delay_s:
@@ -129,9 +172,7 @@ async def relaying(*relays: Relay) -> AsyncIterator[None]:
     """Run relays, each on a port of its own, for the block."""
     async with trio.open_nursery() as nursery:
         for relay in relays:
-            (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-            relay.port = listener.socket.getsockname()[1]
-            nursery.start_soon(trio.serve_listeners, relay.handle, [listener])
+            await nursery.start(relay.serve)
         yield
         nursery.cancel_scope.cancel()
 

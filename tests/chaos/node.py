@@ -30,7 +30,8 @@ class Node(Server):
     """A node. `reachable` is what the balancer has found.
 
     Args:
-        complain: told when it ends though nobody has ended it.
+        complain: called when it ends by itself.
+        note: called when a start takes longer than it should; the run goes on without the node until it is ready.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Node(Server):
         *options: str,
         environ: Mapping[str, str],
         complain: Callable[[str], None],
+        note: Callable[[str], None],
     ) -> None:
         directory.mkdir(exist_ok=True)
         super().__init__(directory, *options, environ=environ, port=steady_port())
@@ -46,6 +48,7 @@ class Node(Server):
         self.reachable = False
         self.stopped = False
         self._complain = complain
+        self._note = note
         self._wanted = False
         self._turn = trio.Lock()
 
@@ -56,15 +59,34 @@ class Node(Server):
             await self.start()
 
     async def start(self) -> None:
-        """Start it and wait until it is ready; once more whenever it refuses for its database, which may be away as well."""
-        with trio.fail_after(_STARTED_WITHIN_S):
-            while True:
-                try:
-                    return await super().start()
-                except EndedError as ended:
-                    if not str(ended).splitlines()[-1].startswith(_REFUSED):
-                        raise
-                await trio.sleep(_AGAIN_S)  # as a supervisor does
+        """Start it and wait until it is ready; once more whenever it refuses for its database, which may be away as well.
+
+        A start that takes too long, on a machine that is full of work, is noted, and the process goes on with it.
+        """
+        try:
+            with trio.fail_after(_STARTED_WITHIN_S):
+                while True:
+                    if await self._starts():
+                        return
+                    await trio.sleep(_AGAIN_S)  # as a supervisor does
+        except trio.TooSlowError:
+            self._note(f"{self.name} was not ready after {_STARTED_WITHIN_S:.0f} s")
+
+    async def _starts(self) -> bool:
+        """Start it; whether it became ready."""
+        try:
+            await super().start()
+        except EndedError:
+            self._judge_end()
+            return False
+        return True
+
+    def _judge_end(self) -> None:
+        """Complain of an end by itself, unless its last words are that its database is away."""
+        assert self._process is not None
+        last = self.log().splitlines()[-1:]
+        if not (last and last[0].startswith(_REFUSED)):
+            self._complain(f"{self.name} ended with status {self._process.returncode}: {self.log()[-1_500:]}")
 
     async def watch(self) -> None:
         """Start it again whenever it has ended, until cancelled."""
@@ -72,12 +94,8 @@ class Node(Server):
             await trio.sleep(_LOOK_S)  # looks again: nothing announces it
             if not self._wanted or self._turn.locked() or self._runs():
                 continue
-            assert self._process is not None
-            self._complain(
-                f"{self.name} ended by itself, with status {self._process.returncode}: {self.log()[-1_500:]}"
-            )
-            with trio.move_on_after(60):
-                await self.begin()
+            self._judge_end()
+            await self.begin()
 
     def _runs(self) -> bool:
         return self._process is not None and self._process.poll() is None

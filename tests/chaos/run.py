@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -59,6 +59,13 @@ _SETTINGS: Final = {
     "DESKWIRE_SECRET": SECRET,
 }
 _NOT_NOW: Final = (429, 503)
+_READY_S: Final = 300.0
+"""So long all nodes together may take to be ready, on a machine that is full of work."""
+_COUNTS_S: Final = 15.0
+
+
+def _quiet(_: str) -> None:
+    """Drop a line of progress: a test shows its report when it fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ class Run:
         launch: starts a published client, which then follows a conversation that all write to.
         patience_s: after the last fault everything has arrived when nothing new has for so long.
         slack_s: how much longer than they may cost pauses may be, as other work goes on.
+        report: called with each fault as it ends, and with the counts every fifteen seconds.
     """
 
     def __init__(
@@ -125,6 +133,7 @@ class Run:
         launch: Launch | None = None,
         patience_s: float = 120.0,
         slack_s: float = SLACK_S,
+        report: Callable[[str], None] = _quiet,
     ) -> None:
         self._directory = directory
         self._chance = random.Random(seed)
@@ -137,6 +146,9 @@ class Run:
         self._launch = launch
         self._patience_s = patience_s
         self._slack_s = slack_s
+        self._report = report
+        self._began = 0.0
+        self._stopped = False
         self._ledger = Ledger()
         self._shared: list[str] = []
         self._over = False
@@ -149,8 +161,27 @@ class Run:
         self._spectator: Client | None = None
         self._apis: list[Api] = []
 
+    def stop(self) -> None:
+        """Let nothing further go wrong: the run settles and is judged as it is."""
+        self._stopped = True
+
+    def seen(self) -> str:
+        """Everything so far, for a run that can't be judged: counts, faults, notes and problems."""
+        faults = [f"  {each.name}" for each in self._faults]
+        notes = [f"  note: {note}" for note in self._notes]
+        return "\n".join((self._counts(), *faults, *notes, *self._problems))
+
+    def _counts(self) -> str:
+        ledger = self._ledger
+        asked = ", ".join(f"{ledger.count(each):,} {each}" for each in ("acknowledged", "unknown", "refused"))
+        return f"{len(self._faults)} faults, {asked}, {len(self._feed.arrivals):,} events read"
+
+    def _say(self, words: str) -> None:
+        self._report(f"{trio.current_time() - self._began:7.1f} s  {words}")
+
     async def run(self) -> Report:
         """Do all of it, and judge."""
+        self._began = trio.current_time()
         async with AsyncExitStack() as stack:
             database: Pair | None = None
             if not self._sqlite:
@@ -166,19 +197,18 @@ class Run:
                     nursery.start_soon(balancer.watch)
                     for node in nodes:
                         nursery.start_soon(node.watch)
+                    nursery.start_soon(self._count_aloud)
                     history = await self._play(stage)
                     nursery.cancel_scope.cancel()
             finally:
                 with trio.CancelScope(shield=True):
                     for node in nodes:
                         if status := await node.finish():
-                            self._problems.append(
-                                f"{node.name} ended with status {status}: {node.log()[-2_000:]}"
-                            )
+                            self._complain(f"{node.name} ended with status {status}: {node.log()[-2_000:]}")
             self._problems += await broken_rules(_operator(database, nodes[0]))
         for node in nodes:
             if "Traceback" in node.log():
-                self._problems.append(f"{node.name} has logged a traceback; see {node.directory}")
+                self._complain(f"{node.name} has logged a traceback; see {node.directory}")
         return Report(history, [*self._problems, *problems(history)], self._notes)
 
     def _node(self, number: int, database: Pair | None) -> Node:
@@ -186,13 +216,34 @@ class Run:
         if database is not None:
             environ |= {"DESKWIRE_NODE": f"node-{number}", "DESKWIRE_DATABASE_URL": database.url(number)}
         directory = self._directory / f"node-{number}"
-        return Node(directory, "--allow-private-webhooks", environ=environ, complain=self._problems.append)
+        return Node(
+            directory,
+            "--allow-private-webhooks",
+            environ=environ,
+            complain=self._complain,
+            note=self._note,
+        )
+
+    def _complain(self, problem: str) -> None:
+        self._problems.append(problem)
+        self._say(f"PROBLEM: {problem}")
+
+    def _note(self, note: str) -> None:
+        self._notes.append(note)
+        self._say(f"note: {note}")
+
+    async def _count_aloud(self) -> None:
+        while True:
+            await trio.sleep(_COUNTS_S)  # between two lines of progress
+            self._say(self._counts())
 
     async def _play(self, stage: Stage) -> History:
         demo = stage.nodes[0].demo()
         key = str(demo["serverKey"])
         api = self._api(stage.balancer.url, key)
-        await stage.balancer.all_reachable()
+        with trio.fail_after(_READY_S):
+            await stage.balancer.all_reachable()
+        self._say(f"{self._count} nodes are ready")
         others = await self._tenants(stage)
         consumer = Consumer(api, demo["projectId"], demo["streamKey"], self._stream)
         async with trio.open_nursery() as watching:
@@ -219,6 +270,9 @@ class Run:
                 load.start_soon(self._follow, feed)
                 await self._happen(stage)
                 self._over = True
+            self._say("no further fault: waiting until everything has arrived")
+            with trio.fail_after(_READY_S):
+                await stage.balancer.all_reachable()
             await self._settle(feed)
             for each in others:
                 await each.settle(self._patience_s)
@@ -270,12 +324,12 @@ class Run:
         try:
             await consumer.run(task_status=task_status)
         except* (DemoError, LocalProtocolError) as group:
-            self._notes.append(f"the consumer: {group.exceptions[0]}")
+            self._note(f"the consumer: {group.exceptions[0]}")
         while True:
             try:
                 await consumer.run()
             except* (DemoError, LocalProtocolError) as group:
-                self._notes.append(f"the consumer: {group.exceptions[0]}")
+                self._note(f"the consumer: {group.exceptions[0]}")
             await trio.sleep(_FOLLOW_S)  # a client that is refused comes back
 
     async def _follow(self, feed: Feed) -> None:
@@ -297,19 +351,19 @@ class Run:
         try:
             await feed.read()
         except DemoError as error:
-            self._problems.append(f"the feed: {error}")
+            self._complain(f"the feed: {error}")
 
     # What happens
 
     async def _happen(self, stage: Stage) -> None:
         await trio.sleep(1.0)  # some load first
         for what in self._script:
-            self._faults.append(await happen(stage, what, self._slack_s))
+            await self._one(stage, what)
             await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load is what goes on meanwhile
         end = trio.current_time() + self._seconds
         kinds = (*OF_NODES, *(OF_DATABASE if stage.pair is not None else ()))
         deck: list[Happening] = []
-        while trio.current_time() < end:
+        while trio.current_time() < end and not self._stopped:
             if not deck:
                 deck = self._chance.sample(kinds, len(kinds))
             async with trio.open_nursery() as nursery:
@@ -321,9 +375,11 @@ class Run:
 
     async def _one(self, stage: Stage, what: Happening) -> None:
         try:
-            self._faults.append(await happen(stage, what, self._slack_s))
+            self._faults.append(fault := await happen(stage, what, self._slack_s))
         except (OSError, psycopg.OperationalError) as error:  # another fault was quicker
-            self._notes.append(f"{what.__name__} could not be done: {error!r}")
+            self._note(f"{what.__name__} could not be done: {error!r}")
+        else:
+            self._say(fault.name)
 
     # What is there in the end
 

@@ -42,6 +42,7 @@ def tenancy(
         yield from _erased(told, lives, faults)
         yield from _strangers(told, lives)
         yield from _kept(told)
+        yield from told.refused
     gone = {life.word for told in tenants for life in told.lives if life.erased_at < inf}
     for table, words in left.items():
         if found := sorted(gone & set(words)):

@@ -76,6 +76,7 @@ class Told:
     Args:
         word: what the words of all its conversations begin with.
         last: the feed as it is in the end, read in one go.
+        refused: requests that the service had no reason to refuse, with its words.
     """
 
     word: str
@@ -85,6 +86,11 @@ class Told:
     stream: Journal = field(default_factory=Journal)
     last: list[Page] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+class RefusedError(Exception):
+    """A request was refused that can't be wrong, such as a message for a conversation that was acknowledged."""
 
 
 class Tenant:
@@ -154,7 +160,10 @@ class Tenant:
                 if self._chance.random() < _ERASED:
                     life.kind = self._chance.choice(("conversation", "contact"))
                 self.told.lives.append(life)
-                await self._live(http, life)
+                try:
+                    await self._live(http, life)
+                except RefusedError as error:
+                    self.told.refused.append(str(error))
 
     async def _live(self, http: httpx.AsyncClient, life: Life) -> None:
         """Make a conversation, write in it, and perhaps erase it: a wish waits for the answer of the one before."""
@@ -194,7 +203,7 @@ class Tenant:
     async def _settled(
         self, http: httpx.AsyncClient, method: str, path: str, body: Any = None, key: str = ""
     ) -> dict[str, Any]:
-        """Send it until it is carried out; what an earlier attempt has erased is not found."""
+        """Send it until it is carried out; what an earlier attempt has erased is not found. Raises RefusedError."""
         content = b"" if body is None else orjson.dumps(body)
         headers = {"Idempotency-Key": key} if key else {}
         while True:
@@ -207,7 +216,7 @@ class Tenant:
                     found: dict[str, Any] = answer.json()
                     return found
                 if answer.status_code not in _LATER and b"idempotency_in_progress" not in answer.content:
-                    raise AssertionError(f"{method} {path} was refused: {answer.status_code} {answer.text}")
+                    raise RefusedError(f"{method} {path} was refused: {answer.status_code} {answer.text}")
             await trio.sleep(_LOOK_S)  # the service is away: nothing announces that it is back
 
     # The feed

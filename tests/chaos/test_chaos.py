@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from tests.chaos.database import Pair
-from tests.chaos.faults import Stage
+from tests.chaos.faults import Happening, Stage, bring_back_primary, hang_primary, remove_primary
 from tests.chaos.run import Run
 from tests.chaos.verdict import erased, holders
 from tests.interop.client import Launch, launching
@@ -54,6 +54,16 @@ async def test_a_node_is_killed_one_is_stopped_and_the_database_is_restarted(
     ).run()
     assert not report.problems, str(report)
     assert report.history.seen, "the published client has seen nothing"
+
+
+@pytest.mark.parametrize(
+    "death", [hang_primary, remove_primary, bring_back_primary], ids=["hung", "gone", "back"]
+)
+async def test_whatever_becomes_of_the_old_primary_writers_are_back(tmp_path: Path, death: Happening) -> None:
+    """An acknowledged message is in the promoted server, and its nodes acknowledge within seconds."""
+    report = await Run(tmp_path, 2, script=(death,), slack_s=SLACK_S).run()
+    assert not report.problems, str(report)
+    assert len(report.history.faults) == 1, f"it could not be done\n{report}"
 
 
 async def test_a_standby_that_commits_do_not_wait_for_loses_some_of_them_and_the_judge_says_so(

@@ -55,6 +55,12 @@ def test_a_page_that_was_asked_for_behind_the_erasure_and_shows_it_is_found() ->
     assert found_in(told, f"the feed shows {GOES}, 0.10 s after its erasure")
 
 
+def test_a_request_that_was_refused_without_a_reason_is_found() -> None:
+    told = whole()
+    told.refused.append("POST /cnv_1/messages was refused: 404")
+    assert found_in(told, "was refused: 404")
+
+
 def test_a_look_that_shows_what_is_erased_is_found() -> None:
     told = whole()
     told.lives[1].shown.append("/s2s/contacts/two")

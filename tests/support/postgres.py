@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from itertools import count
@@ -120,9 +120,23 @@ class PostgresServer:
             self._wait_for_end()
 
     def kill(self) -> None:
-        """Kill the server with SIGKILL, and return when all its processes are gone."""
+        """Kill the server with SIGKILL, also a hanging one, and return when all its processes are gone."""
         self.stop(signal.SIGKILL)
+        self._signal(signal.SIGCONT)  # a stopped session would not notice that the server has ended
         self._wait_for_sessions()
+
+    def hang(self) -> None:
+        """Stop all processes of the server, as a stalled disk would: its kernel still takes connections and bytes."""
+        os.kill(self.pid, signal.SIGSTOP)  # first, so that it starts no further session
+        self._signal(signal.SIGSTOP)
+
+    def _signal(self, which: signal.Signals) -> None:
+        for process in self._processes():
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), which)
+
+    def _processes(self) -> list[Path]:
+        return [each for each in Path("/proc").glob("[0-9]*") if _is_of(each, self.data)]
 
     def restart(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop and start, on the same port."""
@@ -190,7 +204,7 @@ class PostgresServer:
     def _wait_for_sessions(self) -> None:
         """A server can't be started while a process of its predecessor has the shared memory."""
         end = time.monotonic() + _START_S
-        while any(_is_of(each, self.data) for each in Path("/proc").glob("[0-9]*")):
+        while self._processes():
             assert time.monotonic() < end
             time.sleep(_LOOK_S)  # looks again: nothing announces it
 
