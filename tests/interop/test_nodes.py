@@ -95,6 +95,7 @@ async def several(directory: Path, url: str, count: int) -> AsyncIterator[Nodes]
             "--allow-private-webhooks",
             environ=_SETTINGS | {"DESKWIRE_NODE": f"node-{number}", "DESKWIRE_DATABASE_URL": url},
             complain=_problem,
+            note=_problem,
         )
         for number in range(count)
     ]

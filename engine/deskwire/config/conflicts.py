@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from deskwire.config.locations import has_secret
 from deskwire.config.parsers import Setting
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S
 
 if TYPE_CHECKING:
     from deskwire.config.settings import Config
 
-RETRIES: Final = 3  # contract 6.4.2: fixed, because receivers see the attempt's number
+RETRIES: Final = len(
+    DEFAULT_RETRY_DELAYS_S
+)  # contract 6.4.2: fixed, because receivers see the attempt's number
 
 
 def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[tuple[frozenset[str], str]]:

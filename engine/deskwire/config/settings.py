@@ -416,7 +416,7 @@ class Config:
     webhook_retry_after_s: tuple[float, ...] = setting(  # contract 6.4.2, decisions 6
         DEFAULT_RETRY_DELAYS_S,
         numbers(RETRIES, number(0, HOUR_S)),
-        "Seconds from the start of each attempt to the next one's, for the three retries.",
+        f"Seconds from the start of each attempt to the next one's, for the {RETRIES} retries.",
     )
     webhook_retry_jitter: float = setting(  # decisions 6
         0.2,

@@ -60,7 +60,13 @@ async def test_a_cookie_stands_for_the_user_with_the_projects_and_permissions_of
 async def test_nobody_is_signed_in_without_a_cookie_and_the_answer_is_200_all_the_same(
     service: Service,
 ) -> None:
-    nobody: dict[str, Any] = {"user": None, "expiresAt": None, "projects": [], "storageKeys": []}
+    nobody: dict[str, Any] = {
+        "user": None,
+        "expiresAt": None,
+        "projects": [],
+        "storageKeys": [],
+        "typingSeconds": 9.0,
+    }
     async with browser(service) as page:
         for cookie in ("", "deskwire=", f"deskwire={'x' * 43}", "deskwire=é", "other=1; deskwire"):
             answer = await page.get("/auth/session", headers={b"Cookie": cookie.encode()})

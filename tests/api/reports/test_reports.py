@@ -11,8 +11,10 @@ import httpx
 import pytest
 import trio
 
+from deskwire.engine.conversations.conversation import AUTHOR_TYPES
 from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.dialect import POSTGRES, SQLITE
+from deskwire.storage.sqlite.message_times import add_untimed
 from tests.support.api.import_lines import PAST, bring, conversation, message
 from tests.support.api.service import Service, running
 from tests.support.api.staff import person
@@ -56,6 +58,28 @@ async def history(service: Service) -> str:
         message("z-1", 8, author={"type": "bot"}),
     )
     return user
+
+
+@pytest.mark.parametrize("author", AUTHOR_TYPES)
+async def test_a_message_of_each_author_type_counts_under_its_own_name(service: Service, author: str) -> None:
+    """A new type needs its own figure, and a migration for the triggers that SQLite counts messages by."""
+    agent = str((await service.dashboard.get("/users/me")).json()["id"])
+    by = {"type": author, "id": agent} if author == "agent" else {"type": author}
+    await bring(service.http, conversation("z-1"), message("z-1", 0, author=by))
+    total = (await report(service.dashboard, "volume", **DAY))["total"]
+    assert {name: count for name, count in total.items() if count} == {
+        "conversationsCreated": 1,
+        f"{author}Messages": 1,
+        "messages": 1,
+    }
+    if chosen() == "sqlite":
+        with beside(service.directory) as connection:
+            add_untimed(connection)
+            connection.execute(
+                "UPDATE messages SET author_type = author_type"
+            )  # which a trigger counts again
+    assert (await report(service.dashboard, "volume", **DAY))["total"] == total
+    assert problems(service.directory) == []
 
 
 async def test_an_imported_history_counts_at_its_own_time(service: Service) -> None:

@@ -11,7 +11,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-Role = Literal["contact", "agent", "bot", "system"]
+from deskwire.engine.conversations.conversation import AuthorType
+
+Role = AuthorType
 Gone = Literal["deleted", "redacted"]
 
 FINAL: Final = (1 << 63) - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, field
 
@@ -14,6 +14,8 @@ from deskwire.engine.workflows.run import Run
 
 Status = Literal["OPEN", "PENDING", "CLOSED"]
 AuthorType = Literal["contact", "agent", "bot", "system"]
+AUTHOR_TYPES: Final[tuple[AuthorType, ...]] = get_args(AuthorType)
+"""All author types; SQLite stores their places here in `message_times`, so a new one goes last."""
 Closer = Literal["agent", "bot", "system"]
 Reason = Literal["retention", "gdpr", "manual"]
 

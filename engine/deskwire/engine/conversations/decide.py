@@ -373,9 +373,15 @@ def waiting_since(before: int | None, author: AuthorType, at: int) -> int | None
 
     A message of the system is neither a question nor an answer.
     """
-    if author == "contact":
-        return at if before is None else before
-    return before if author == "system" else None
+    match author:
+        case "contact":
+            return at if before is None else before
+        case "agent" | "bot":
+            return None
+        case "system":
+            return before
+        case _:
+            assert_never(author)
 
 
 def touches(fact: Fact) -> bool:

@@ -20,11 +20,14 @@ Setting = Literal[
 ]
 """A kind of thing that a project is set up with."""
 
+ActorType = Literal["user", "key", "machine", "system", "contact", "bot"]
+"""A kind of author of a change."""
+
 
 class Actor(Struct, frozen=True):
     """The author of a change, with their name at that time."""
 
-    type: Literal["user", "key", "machine", "system", "contact", "bot"]
+    type: ActorType
     id: str | None = None
     name: str | None = None
 

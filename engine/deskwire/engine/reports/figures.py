@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
+from deskwire.engine.conversations.conversation import AUTHOR_TYPES
 from deskwire.engine.core.rank import nearest_rank
 from deskwire.engine.reports.ports import Counted
 
@@ -14,16 +15,7 @@ Figures = Mapping[str, Any]
 SCORES: Final = range(11)
 _SATISFIED: Final = 7
 """The least rating of a satisfied contact: those in the upper part of the scale, as surveys have it."""
-_WRITTEN: Final[Sequence[Counted]] = ("contact", "agent", "bot", "system")
-_COUNTED: Final[Mapping[Counted, str]] = {
-    "created": "conversationsCreated",
-    "closed": "conversationsClosed",
-    "reopened": "conversationsReopened",
-    "contact": "contactMessages",
-    "agent": "agentMessages",
-    "bot": "botMessages",
-    "system": "systemMessages",
-}
+_COUNTED: Final[Sequence[Counted]] = ("created", "closed", "reopened", *AUTHOR_TYPES)
 
 
 def lasting(durations: Sequence[int]) -> Figures:
@@ -46,9 +38,30 @@ def rating(counts: Mapping[int, int]) -> Figures:
 
 def volume(counts: Mapping[Counted, int]) -> Figures:
     """Return the figures of what there was of each kind; `messages` is the sum of all messages."""
-    figures = {name: counts.get(kind, 0) for kind, name in _COUNTED.items()}
-    written = sum(counts.get(kind, 0) for kind in _WRITTEN)
+    figures = {_field(kind): counts.get(kind, 0) for kind in _COUNTED}
+    written = sum(counts.get(kind, 0) for kind in AUTHOR_TYPES)
     return {**figures, "messages": written}
+
+
+def _field(kind: Counted) -> str:
+    """Return the name of a count on the wire."""
+    match kind:
+        case "created":
+            return "conversationsCreated"
+        case "closed":
+            return "conversationsClosed"
+        case "reopened":
+            return "conversationsReopened"
+        case "contact":
+            return "contactMessages"
+        case "agent":
+            return "agentMessages"
+        case "bot":
+            return "botMessages"
+        case "system":
+            return "systemMessages"
+        case _:
+            assert_never(kind)
 
 
 def backlog(created: Sequence[int], waiting: int, now: int) -> Figures:

@@ -7,11 +7,13 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from deskwire.engine.conversations.conversation import AuthorType
 from deskwire.engine.reports.period import Period
 
 By = Literal["agent", "team", "tag", "day"]
 Timed = Literal["answered", "closed"]
-Counted = Literal["created", "closed", "reopened", "contact", "agent", "bot", "system"]
+Counted = Literal["created", "closed", "reopened"] | AuthorType
+"""A turn of a conversation, or a message by the type of its author."""
 Key = str | int | None
 """The key of a group: an agent's or team's id, a tag, the number of a day; None for nobody, and where there are no groups."""
 

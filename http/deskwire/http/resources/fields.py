@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
@@ -66,5 +66,3 @@ Attributes = Annotated[
 RatingComment = Annotated[str, Field(min_length=1, max_length=RATING_COMMENT_MAX), SHOWING]
 Time = Annotated[str, Field(max_length=40), AfterValidator(_time)]
 Tag = Annotated[str, Field(min_length=1, max_length=LENGTH_MAX), AfterValidator(normal_tag)]
-Closer = Literal["agent", "bot", "system"]
-StatusName = Literal["OPEN", "PENDING", "CLOSED"]

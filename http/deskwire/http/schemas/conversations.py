@@ -8,6 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.conversations.activity import Action
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
+from deskwire.engine.events.internal import ActorType
 from deskwire.http.schemas.base import (
     ActivityId,
     ContactId,
@@ -254,7 +255,7 @@ class AgentConversation(ToldConversation):
 class ActivityActor(Shape):
     """The author of a change, with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
 
-    type: Literal["user", "key", "machine", "system", "contact", "bot"]
+    type: ActorType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: PersonName | None
 

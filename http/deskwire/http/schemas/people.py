@@ -68,6 +68,14 @@ StorageKeys = Annotated[
         "first seals, each opens. They are the user's own, and change with the installation's secret alone."
     ),
 ]
+TypingSeconds = Annotated[
+    float,
+    Field(
+        gt=0,
+        examples=[9.0],
+        description="Seconds after their last `agent.typing.started` at which a page without a `stopped` shows an agent as typing no longer.",
+    ),
+]
 
 
 class Session(Shape):
@@ -77,6 +85,7 @@ class Session(Shape):
     expires_at: Moment
     projects: list[SessionProject]
     storage_keys: StorageKeys
+    typing_seconds: TypingSeconds
 
 
 class VisitorSession(Shape):
@@ -86,6 +95,7 @@ class VisitorSession(Shape):
     expires_at: Moment | None
     projects: list[SessionProject]
     storage_keys: StorageKeys
+    typing_seconds: TypingSeconds
 
 
 class SessionSummary(Shape):

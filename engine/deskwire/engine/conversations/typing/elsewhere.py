@@ -13,11 +13,9 @@ import trio
 
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.conversations.facts import Closed, Deleted, Fact, MessagePosted, Moved
-from deskwire.engine.conversations.typing.state import RENEWAL_S, STOPS_AFTER_S, SetTyping
+from deskwire.engine.conversations.typing.state import RENEWAL_S, TYPING_TIMEOUT_S, SetTyping
 
 KIND: Final = "typists"
-_KNOWN_S: Final = STOPS_AFTER_S + RENEWAL_S
-"""How long it is believed that another node keeps a typist's time: it says so again before that."""
 _KNOWN: Final = 10_000
 """Typists that are remembered; the oldest are forgotten first."""
 
@@ -75,7 +73,7 @@ class TypistsElsewhere:
         place: Place = tuple(where)
         if what == "here":
             self._told.pop(place, None)
-            _remember(self._known, place, trio.current_time() + _KNOWN_S)
+            _remember(self._known, place, trio.current_time() + TYPING_TIMEOUT_S)
         else:
             self._known.pop(place, None)
         self._leave(*place, what == "over")

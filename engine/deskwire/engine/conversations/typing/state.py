@@ -43,6 +43,9 @@ STOPS_AFTER_S: Final = 6.0  # decisions 4
 RENEWAL_S: Final = 3.0  # Ours: ADR 9
 """The least seconds between two `started` of one agent."""
 
+TYPING_TIMEOUT_S: Final = STOPS_AFTER_S + RENEWAL_S
+"""The seconds after an agent's last `started` from which on a reader without a `stopped` counts them as no longer typing."""
+
 
 class Agent(Struct, frozen=True):
     """An agent who types, as the events show it."""

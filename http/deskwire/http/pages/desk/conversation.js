@@ -4,7 +4,8 @@ import { batch, signal, untracked } from "./vendor/preact.js";
 import { Offline, Problem, Resource, all, call, get, patiently } from "./api.js";
 import { connection } from "./feed.js";
 import { composing, fetchRow, join, known, put, row, same, soon } from "./store.js";
-import { delivered, loaded, typed, TYPING_MS, withNewest, withOlder } from "./state.js";
+import { typingMs } from "./session.js";
+import { delivered, loaded, typed, withNewest, withOlder } from "./state.js";
 /** @import { AgentMessage, Delivery, Row, Thread, Typing } from "./types.js" */
 /** @import { Signal } from "./vendor/preact.js" */
 
@@ -42,8 +43,8 @@ join({
     if (type === "me.seen") saw(data.conversationId, data);
     else if (type === "delivery.changed") received(data.conversationId, [data.delivery ?? data]);
     else if (type.includes(".typing.")) {
-      typists.value = typed(typists.peek(), event, Date.now());
-      setTimeout(() => (typists.value = new Map(typists.peek())), TYPING_MS + 100);
+      typists.value = typed(typists.peek(), event, Date.now(), typingMs.peek());
+      setTimeout(() => (typists.value = new Map(typists.peek())), typingMs.peek() + 100);
     }
   },
   changed: (next) => {

@@ -46,6 +46,8 @@ export const reloadPeople = () => everybody.load();
 
 /** The keys for what this browser keeps of the user: the first seals, each opens. In memory alone. @type {import("./vendor/preact.js").Signal<string[]>} */
 export const storageKeys = signal([]);
+/** How long somebody types without a further event; the service has the figure. */
+export const typingMs = signal(0);
 
 /** @type {Set<() => unknown>} What is done before somebody's signing out. */
 const partings = new Set();
@@ -61,9 +63,10 @@ export const settled = () => Promise.race([Promise.allSettled([...lastWords].map
 /** The project that the address names though it is not among those of the user; null for none. */
 export const missing = signal(/** @type {string|null} */ (null));
 
-/** @param {{user: User|null, projects: Project[], storageKeys: string[]}} session */
+/** @param {{user: User|null, projects: Project[], storageKeys: string[], typingSeconds: number}} session */
 function take(session) {
   batch(() => {
+    typingMs.value = session.typingSeconds * 1000;
     storageKeys.value = session.storageKeys;
     projects.value = session.projects;
     user.value = session.user;

@@ -356,17 +356,15 @@ export const agrees = (now, left) =>
   (left.assignee === undefined || now.assignee?.id === left.assignee?.id) &&
   (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil));
 
-/** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @returns {ReadonlyMap<string, Typing[]>} */
-export function typed(known, { type, data }, now) {
+/** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @param {number} lastsMs @returns {ReadonlyMap<string, Typing[]>} */
+export function typed(known, { type, data }, now, lastsMs) {
   const who = data.agent ?? data.contact ?? {};
   const kind = type.startsWith("contact.") ? "contact" : "agent";
   const others = (known.get(data.conversationId) ?? []).filter((each) => each.until > now && (each.type !== kind || each.id !== (who.id ?? null)));
   /** @type {Typing} */
-  const entry = { type: kind, id: who.id ?? null, name: who.name ?? null, internal: data.internal ?? false, until: now + TYPING_MS };
+  const entry = { type: kind, id: who.id ?? null, name: who.name ?? null, internal: data.internal ?? false, until: now + lastsMs };
   return new Map(known).set(data.conversationId, type.endsWith(".started") ? [...others, entry] : others);
 }
-/** How long somebody types without a word of it. */
-export const TYPING_MS = 12_000;
 
 /** Who is there, after some have changed. @param {ReadonlyMap<string, Presence>} known @param {Presence[]} agents @returns {ReadonlyMap<string, Presence>} */
 export function present(known, agents) {

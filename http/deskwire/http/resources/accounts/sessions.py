@@ -20,6 +20,7 @@ from deskwire.engine.accounts.sessions import (
 )
 from deskwire.engine.audit.deeds import signed_in
 from deskwire.engine.audit.trail import Deed
+from deskwire.engine.conversations.typing.state import TYPING_TIMEOUT_S
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id
@@ -38,6 +39,7 @@ routes = Routes(tokens.routes.tag, VISITOR)
 PROJECTS_MAX: Final = 200
 """The projects that a session names; whoever has more lists them by themselves."""
 _NEWEST: Final = (1 << 63) - 1
+_TIMES: Final = {"typingSeconds": TYPING_TIMEOUT_S}
 
 
 @routes.add(
@@ -136,11 +138,12 @@ def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Start
 
 async def _view(call: Call[Any, Any], user: User | None, session: Session | None) -> dict[str, Any]:
     if user is None or session is None:
-        return {"user": None, "expiresAt": None, "projects": [], "storageKeys": []}
+        return {"user": None, "expiresAt": None, "projects": [], "storageKeys": [], **_TIMES}
     projects = await call.services.store.read(lambda reader: _projects(reader, user))
     ends_at = call.services.sessions.life.ends_at(session)
     keys = browser_keys(call.services.secrets, user.id)
-    return {"user": user_view(user), "expiresAt": iso(ends_at), "projects": projects, "storageKeys": keys}
+    view = {"user": user_view(user), "expiresAt": iso(ends_at), "projects": projects, "storageKeys": keys}
+    return {**view, **_TIMES}
 
 
 def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:

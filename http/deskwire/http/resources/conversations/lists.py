@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, Protocol, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
+from deskwire.engine.conversations.conversation import Status
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
 from deskwire.engine.conversations.listing import (
@@ -22,7 +23,6 @@ from deskwire.engine.conversations.tags import normal_tag
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
 from deskwire.http.api.pagination import Paged, bad_cursor, list_number, page
-from deskwire.http.resources.fields import StatusName
 from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
 
 
@@ -33,8 +33,8 @@ class ListReader(InboxReader, SomebodyReader, Protocol):
 View = Literal["agent"]
 """What a conversation is shown with: with `agent`, all that agents see of it."""
 
-_STATUSES: Final = get_args(StatusName)
-_OPEN: Final[tuple[StatusName, ...]] = ("OPEN", "PENDING")
+_STATUSES: Final = get_args(Status)
+_OPEN: Final[tuple[Status, ...]] = ("OPEN", "PENDING")
 _TAGS_MAX: Final = 10
 """Tags that one list may be filtered by."""
 
@@ -52,7 +52,7 @@ def _tags(text: object) -> object:
 
 
 Statuses = Annotated[
-    tuple[StatusName, ...],
+    tuple[Status, ...],
     BeforeValidator(_statuses),
     AfterValidator(unique),
     WithJsonSchema({"type": "string", "examples": ["OPEN,PENDING"]}),

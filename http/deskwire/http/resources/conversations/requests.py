@@ -8,11 +8,12 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
+from deskwire.engine.conversations.conversation import Status
 from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
-from deskwire.http.resources.fields import Attributes, Name, StatusName, Tag, Time, Title, WebUrl
+from deskwire.http.resources.fields import Attributes, Name, Tag, Time, Title, WebUrl
 
 IfSequence = Annotated[int, Field(ge=0, lt=1 << 63)]
 
@@ -142,7 +143,7 @@ class ConversationList(Paged):
 
     parts = 2
 
-    status: StatusName | None = None
+    status: Status | None = None
 
 
 class MessageList(Query):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -21,7 +21,7 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     ReplaceNetworkLogs,
 )
-from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.conversations.conversation import Author, AuthorType, Closer
 from deskwire.engine.conversations.ports import CommitReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Invalid, Problem
@@ -46,7 +46,7 @@ from deskwire.http.resources.conversations.requests import (
     SequenceList,
     StartWorkflowBody,
 )
-from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, Title, UserId
+from deskwire.http.resources.fields import Attributes, Name, RatingComment, Title, UserId
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_as_of, page_of
 from deskwire.http.schemas.events import Event
@@ -75,7 +75,7 @@ class AuthorBody(Body):
     For the id of an agent, a machine credential needs the permission `members.manage`, too.
     """
 
-    type: Literal["contact", "agent", "bot", "system"] = "contact"
+    type: AuthorType = "contact"
     id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     name: Name | None = None
 

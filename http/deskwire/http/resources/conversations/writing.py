@@ -15,7 +15,7 @@ from deskwire.engine.conversations.commands import (
     PostMessage,
     Reply,
 )
-from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.conversations.conversation import Author, Status
 from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.conversations.drafts.saving import DraftSent
 from deskwire.engine.conversations.held.held import HOLD_MAX_S, HeldMessage, held_view
@@ -36,7 +36,7 @@ from deskwire.http.resources.conversations.requests import (
     ConversationPatch,
     IfSequence,
 )
-from deskwire.http.resources.fields import StatusName, Tag, Time
+from deskwire.http.resources.fields import Tag, Time
 
 SNOOZE_MAX_S: Final = 366 * 86_400
 """The seconds that a conversation may be snoozed for."""
@@ -63,7 +63,7 @@ class Then(Body):
     assignee unassigns, a null `snoozedUntil` ends a snooze.
     """
 
-    status: StatusName | None = None
+    status: Status | None = None
     close: bool | None = None
     assignee: AssigneeRef | None = None
     snoozed_until: Time | None = None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
+from deskwire.engine.conversations.conversation import AUTHOR_TYPES, AuthorType, Closer, Status
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
 from deskwire.engine.core.nul import NUL
@@ -26,7 +27,7 @@ from deskwire.http.api.input.partial import what_fits
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, fitted
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
-from deskwire.http.resources.fields import Attributes, Closer, Name, RatingComment, StatusName, Title, UserId
+from deskwire.http.resources.fields import Attributes, Name, RatingComment, Title, UserId
 
 LINE_BYTES: Final = 256 * 1024
 """The bound of a line: the longest text and the most attributes take less, however they are escaped."""
@@ -67,7 +68,7 @@ class ImportedContact(Identity):
 class ImportedAuthor(Body):
     """The author of an imported message. A contact is the one of the conversation; the id of an agent must be a member's, or be left out."""
 
-    type: Literal["contact", "agent", "bot", "system"]
+    type: AuthorType
     id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     name: Name | None = None
 
@@ -81,7 +82,7 @@ class ImportedConversation(Body):
     created_at: Moment
     updated_at: Moment | None = None
     title: Title | None = None
-    status: StatusName = "OPEN"
+    status: Status = "OPEN"
     closed_by: Closer | None = None
     closed_at: Moment | None = None
     archived: bool = False
@@ -187,7 +188,7 @@ def _besides(value: dict[str, Any]) -> list[Problem]:
 
 _MESSAGE_FIELDS: Final = frozenset({"type", "externalId", "conversation", "author", "text", "createdAt"})
 _AUTHOR_FIELDS: Final = frozenset({"type", "name"})
-_OTHERS: Final = frozenset({"agent", "bot", "system"})
+_OTHERS: Final = frozenset(AUTHOR_TYPES) - {"contact"}
 
 
 def _plain(text: str) -> bool:

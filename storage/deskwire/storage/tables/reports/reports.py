@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.conversations.conversation import AUTHOR_TYPES
 from deskwire.engine.reports.period import DAY_MS
-from deskwire.engine.reports.ports import By, Counted, Key, Scope, Score, Tally, Timed, Written
+from deskwire.engine.reports.ports import By, Key, Scope, Score, Tally, Timed, Written
 from deskwire.storage.dialect import POSTGRES, SQLITE, Statement, differing, either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.reports.groups import Grouping, Source, grouping, key_of
@@ -32,8 +33,9 @@ _KNOWN: Final = "m.since IS NOT NULL AND (m.since <= m.at OR m.imported = 0)"
 """Milestones with a duration. One of an import that ends before it begins has none; here a clock was set back, and it is 0."""
 _CONVERSATIONS: Final = "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
 _OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ('OPEN', 'PENDING')"
-AUTHOR: Final = "CASE author_type WHEN 'contact' THEN 0 WHEN 'agent' THEN 1 WHEN 'bot' THEN 2 ELSE 3 END"
-"""The number of a message's author in `_AUTHORS`."""
+_PLACES: Final = " ".join(f"WHEN '{author}' THEN {place}" for place, author in enumerate(AUTHOR_TYPES))
+AUTHOR: Final = f"CASE author_type {_PLACES} END"
+"""The place of a message's author type in `AUTHOR_TYPES`; NULL, which no table takes, for a type that is not there."""
 AGENT: Final = "CASE WHEN author_type = 'agent' THEN author_id END"
 """The agent who wrote a message."""
 _AS_COUNTED: Final = (
@@ -49,7 +51,6 @@ _WRITTEN: Final = (
     "WHERE m.created_at >= :start AND m.created_at < :end AND (:imported = 1 OR m.conversation NOT IN "
     "(SELECT i.conversation FROM imported_conversations i WHERE i.project = :project))"
 )
-_AUTHORS: Final[Sequence[Counted]] = ("contact", "agent", "bot", "system")
 _SLICE_MS: Final = 30 * DAY_MS
 """The time of which messages are counted at once: what a statement answers is in memory."""
 _COUNTED: Final = differing(
@@ -207,7 +208,7 @@ class _Tallies:
     """Adds messages up, all of them and those of each group."""
 
     def __init__(self) -> None:
-        self._total = [0] * len(_AUTHORS)
+        self._total = [0] * len(AUTHOR_TYPES)
         self._groups: dict[Key, list[int]] = {}
 
     def add(self, keys: Sequence[Key], code: int, count: int) -> None:
@@ -216,7 +217,7 @@ class _Tallies:
         for key in keys:
             group = self._groups.get(key)
             if group is None:
-                group = self._groups[key] = [0] * len(_AUTHORS)
+                group = self._groups[key] = [0] * len(AUTHOR_TYPES)
             group[code] += count
 
     def done(self) -> Written:
@@ -224,10 +225,10 @@ class _Tallies:
         groups = [
             Tally(key, author, count)
             for key, counts in self._groups.items()
-            for author, count in zip(_AUTHORS, counts, strict=True)
+            for author, count in zip(AUTHOR_TYPES, counts, strict=True)
             if count
         ]
-        return Written(dict(zip(_AUTHORS, self._total, strict=True)), groups)
+        return Written(dict(zip(AUTHOR_TYPES, self._total, strict=True)), groups)
 
 
 def _values(scope: Scope, group: Grouping) -> dict[str, Any]:
