@@ -137,7 +137,7 @@ def stored(directory: Path) -> bytes:
         tables = cursor.execute("SELECT quote_ident(relname) FROM pg_stat_user_tables").fetchall()
         content = bytearray()
         for (table,) in tables:
-            with cursor.copy(f"COPY {table} TO STDOUT (FORMAT binary)".encode()) as copy:
+            with cursor.copy(f"COPY (SELECT * FROM {table}) TO STDOUT (FORMAT binary)".encode()) as copy:
                 for part in copy:
                     content += part
     return bytes(content)

@@ -137,6 +137,7 @@ async def _postgres(
         from deskwire.storage.postgres.bus import PostgresBus
         from deskwire.storage.postgres.commit.lanes import clear_lanes
         from deskwire.storage.postgres.migrations.apply import migrate
+        from deskwire.storage.postgres.operating.days import add_days, add_days_ahead
         from deskwire.storage.postgres.operating.installation import Identity, claim
         from deskwire.storage.postgres.operating.preflight import examine
         from deskwire.storage.postgres.operating.scrub import Vacuums
@@ -153,6 +154,7 @@ async def _postgres(
         for migration in migrate(url):
             log.info("database.migrated", name=migration)
         claim(url, identity, name)
+        add_days(url)
 
     await trio.to_thread.run_sync(prepare)
     async with (
@@ -176,6 +178,7 @@ async def _postgres(
             ("vacuums", vacuums.run),
             ("watchdog", partial(watch, store.database)),
             ("lanes", partial(clear_lanes, store.database)),
+            ("days", partial(add_days_ahead, url)),
         ):
             nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.on_duty, run))
         nursery.start_soon(

@@ -16,7 +16,7 @@ from deskwire.storage.postgres.migrations.list import MIGRATIONS, TABLES, Migrat
 from deskwire.storage.sqlite.migrations.apply import migrations
 from tests.support.postgres import shared_server
 
-TABLE_NAMES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+TABLE_NAMES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
 SQLITE_ALONE = {
     "message_times",
     "project_events",

@@ -16,15 +16,17 @@ from deskwire.commands.shell.output import print_json
 def migrate(url: str | None, as_json: bool) -> None:
     """Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so.
 
-    Nodes may be running: an update that they can't stand says so, and changes nothing.
+    Nodes may be running: an update that they can't stand says so, and changes nothing. Partitions of the next days are added.
     """
     with refusals():
         from deskwire.storage.postgres.migrations.apply import migrate as applied
+        from deskwire.storage.postgres.operating.days import add_days
         from deskwire.storage.postgres.operating.preflight import examine
 
         address = given_url(url)
         examine(address)
         names = applied(address)
+        add_days(address)
     if as_json:
         print_json({"applied": names})
         return

@@ -147,7 +147,7 @@ RULES: Final = (
     _rule(
         "event_order",
         "Event {} stands behind {}, which has a larger id.",
-        "SELECT id, earlier FROM (SELECT id, lag(id) OVER (PARTITION BY {within} ORDER BY position) AS earlier FROM events) AS e "
+        "SELECT id, earlier FROM (SELECT id, lag(id) OVER (PARTITION BY {within} ORDER BY position, id DESC) AS earlier FROM events) AS e "
         "WHERE id <= earlier",
         within=_WITHIN,
     ),

@@ -15,11 +15,13 @@ from deskwire.storage.connection import Connection
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 
 _HEADS: Final = "SELECT project, position, delivery FROM project_heads WHERE project IN (SELECT unnest(CAST(? AS bigint[])))"
+# The values are in sub-selects so that the planner can't see them: else it would plan each query anew, which takes longer than
+# looking into the partitions of all days.
 _BEHIND: Final = f"""
-SELECT w.project, h.position, {EVENT_COLUMNS} FROM unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) AS w (project, after)
+SELECT w.project, h.position, {EVENT_COLUMNS} FROM unnest((SELECT CAST(? AS bigint[])), (SELECT CAST(? AS bigint[]))) AS w (project, after)
 JOIN project_heads h ON h.project = w.project LEFT JOIN LATERAL
     (SELECT v.* FROM events v WHERE v.position > greatest(w.after, w.project << 40) AND v.position <= h.position {{chosen}}
-    ORDER BY v.position LIMIT ?) AS e ON true
+    ORDER BY v.position LIMIT (SELECT CAST(? AS bigint))) AS e ON true
 ORDER BY w.project, e.position
 """
 """The head is of the same moment as the events: each of those up to it is there, unless it was erased or pruned."""

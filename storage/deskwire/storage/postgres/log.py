@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from deskwire.engine.core.ids import id_before
 from deskwire.engine.webhooks.outcome import NOT_STORED
+from deskwire.storage.postgres.dropping import (
+    WITHOUT_EVENT,
+    DayHeldUp,
+    DayNotOwned,
+    days_of,
+    drop_events_of,
+    save_pruned,
+)
+from deskwire.storage.postgres.schema.days import DAY_MS, EVENTS, TODAY
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import EventWrites
 from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
@@ -31,7 +41,7 @@ _DELIVERY: Final = (
 )
 _OLD: Final = """
 SELECT h.project, e.position, e.id, e.conversation IS NULL AND e.internal = 0 FROM project_heads h CROSS JOIN LATERAL
-    (SELECT v.position, v.id, v.created_at, v.conversation, v.internal FROM events v
+    (SELECT v.position, v.id, v.created_at, v.conversation, v.internal FROM {partition} v
     WHERE v.position > h.project << 40 AND v.position < (h.project + 1) << 40
     ORDER BY v.position LIMIT :limit) AS e
 WHERE e.created_at < :older_than
@@ -46,11 +56,7 @@ WHERE d.created_at < :older_than AND d.status <> 'pending' LIMIT :limit
 """
 WANT_SCRUB: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() ELSE scrub_due END, erasures = erasures + 1"
 """`scrub_due` is the time of the oldest erasure that no vacuum has covered."""
-_WITHOUT_EVENT: Final = (
-    "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
-    "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
-    "WHERE e.project = ? AND NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event))"
-)
+_NO_DAY: Final = -1
 
 
 class LogReads(Queries):
@@ -97,29 +103,55 @@ class LogWrites(EventWrites, DeliveryWrites):
         self.want_scrub()  # no position is given again: the heads have them
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
-        rows = self.conn.execute(_OLD, {"older_than": older_than, "limit": limit}).fetchall()
+        """Drop the days that are over, or else delete old rows without a day. A row of a day goes with all of its day."""
+        (today,) = self.conn.execute(TODAY).fetchone()
+        days = days_of(self.conn, EVENTS)
+        past = [day for day in days if day < today]
+        count, by_row = self._drop_days([day for day in past if (day + 1) * DAY_MS <= older_than], at)
+        if count:
+            return count
+        standing = [day * DAY_MS for day in past if day not in by_row]
+        by_row += [day for day in days if day >= today and day * DAY_MS < older_than]
+        before = min([older_than, *standing])
+        for partition in (EVENTS.undated, EVENTS.default, *map(EVENTS.partition, by_row)):
+            count += self._prune_rows(partition, before, limit - count, at)
+        return count
+
+    def _drop_days(self, days: Sequence[int], at: int) -> tuple[int, list[int]]:
+        """Drop days, the oldest first, until one is held up; return the number of events, and the days to delete by row."""
+        count = 0
+        for day in days:
+            try:
+                count += drop_events_of(self.conn, day, at)
+            except DayHeldUp:
+                break
+            except DayNotOwned:
+                return count, [*days]
+        return count, []
+
+    def _prune_rows(self, partition: str, older_than: int, limit: int, at: int) -> int:
+        if limit <= 0:
+            return 0
+        sql = _OLD.format(partition=partition)
+        rows = self.conn.execute(sql, {"older_than": older_than, "limit": limit}).fetchall()
         last: dict[int, tuple[int, str]] = {}
         for project, position, event_id, _ in rows:
             last[project] = max(last.get(project, (0, "")), (position, event_id))
-        pruned = sorted(last.items())
-        for project, (upto, _) in pruned:
-            self._prune(project, upto, older_than, at)
+        pruned = [(project, *newest) for project, newest in sorted(last.items())]
+        for project, upto, _ in pruned:
+            self._prune(partition, project, upto, older_than, at)
         if any(row[3] for row in rows):  # deletions, each with the user id of a contact
             self.want_scrub()
-        for project, (upto, event_id) in pruned:  # heads are locked behind everything else
-            self.conn.execute(
-                "UPDATE project_heads SET pruned_position = ?, pruned_id = ? WHERE project = ?",
-                (upto, event_id, project),
-            )
+        save_pruned(self.conn, pruned)
         return len(rows)
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:
         rows = self.conn.execute(_OLD_DELIVERIES, {"older_than": older_than, "limit": limit}).fetchall()
         return self._delete([position for (position,) in rows])
 
-    def _prune(self, project: int, upto: int, older_than: int, at: int) -> None:
+    def _prune(self, partition: str, project: int, upto: int, older_than: int, at: int) -> None:
         self.conn.execute(
-            "DELETE FROM events WHERE position > CAST(? AS bigint) << 40 AND position <= ? AND created_at < ?",
+            f"DELETE FROM {partition} WHERE position > CAST(? AS bigint) << 40 AND position <= ? AND created_at < ?",
             (project, upto, older_than),
         )
-        self.conn.execute(_WITHOUT_EVENT, (NOT_STORED, at, upto, project))
+        self.conn.execute(WITHOUT_EVENT, (NOT_STORED, at, upto, project, _NO_DAY))

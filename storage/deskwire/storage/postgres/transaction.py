@@ -32,6 +32,7 @@ from deskwire.storage.postgres.commit.heads import SAVE, VERSIONS, Head, lock_he
 from deskwire.storage.postgres.driver.refusals import DatabaseError
 from deskwire.storage.postgres.following import HeadReads
 from deskwire.storage.postgres.log import LogReads, LogWrites
+from deskwire.storage.postgres.schema.days import TODAY, day_of
 from deskwire.storage.postgres.search.lookup import PostgresSearchReads
 from deskwire.storage.postgres.search.tickets import PostgresTicketReads, PostgresTicketWrites
 from deskwire.storage.tables.all import AllReads, AllWrites
@@ -39,13 +40,15 @@ from deskwire.storage.tables.events.events import NO_PROJECT, ROW_COLUMNS, event
 from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY, delivery_at, delivery_row
 
 INSERT_EVENT: Final = (
-    f"INSERT INTO events ({ROW_COLUMNS}, about_conversation, about_user) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"INSERT INTO events ({ROW_COLUMNS}, about_conversation, about_user, day) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 INSERT_NOTE: Final = (
-    "INSERT INTO events (position, id, project, type, body, internal, created_at) VALUES (?, ?, ?, ?, ?, 1, "
-    "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint))"
+    "INSERT INTO events (position, id, project, type, body, internal, created_at, day) VALUES (?, ?, ?, ?, ?, 1, "
+    f"CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint), ({TODAY}))"
 )
+"""The day is that of the row's time, because its id may be as old as the project's newest event."""
+
 CHANGES: Final = "SELECT current_setting('deskwire.changes', true)"
 """The words that triggers have left in this transaction (schema/triggers.py)."""
 
@@ -298,4 +301,4 @@ def row_with_subjects(event: StoredEvent, at: int) -> tuple[object, ...]:
     if event.conversation is None and event.topics:
         subjects = {topic.kind: topic.subject for topic in event.topics}
         about = subjects.get("conversation"), subjects.get("contact")
-    return (*event_row(event, at), *about)
+    return (*event_row(event, at), *about, day_of(event.id))

@@ -290,6 +290,9 @@ class BatchTransaction(PostgresTransaction):
     def head(self, project: int) -> Head:
         raise NeedsAlone
 
+    def prune_events(self, older_than: int, limit: int, at: int) -> int:
+        raise NeedsAlone  # it may drop a table
+
     def append_event(
         self,
         project: Project,

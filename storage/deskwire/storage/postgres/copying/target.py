@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ Columns = Mapping[str, str]
 
 _COLUMNS: Final = """
 SELECT c.relname, a.attname, t.typname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
-WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
 AND a.attgenerated = '' ORDER BY a.attnum
 """
 _REFERENCES: Final = """
@@ -65,7 +65,9 @@ class Target:
         """Yield the rows that are there now."""
         with (
             self._connection.cursor() as cursor,
-            cursor.copy(f"COPY {_named(table, columns)} TO STDOUT (FORMAT BINARY)".encode()) as copy,
+            cursor.copy(
+                f'COPY (SELECT {_list(columns)} FROM "{table}") TO STDOUT (FORMAT BINARY)'.encode()
+            ) as copy,
         ):
             copy.set_types([*columns.values()])
             yield from copy.rows()
@@ -122,5 +124,9 @@ class Target:
         return dict(self._connection.execute(sql).fetchall())
 
 
-def _named(table: str, columns: Sequence[str] | Columns) -> str:
-    return f'"{table}" ({", ".join(f"{chr(34)}{column}{chr(34)}" for column in columns)})'
+def _named(table: str, columns: Columns) -> str:
+    return f'"{table}" ({_list(columns)})'
+
+
+def _list(columns: Columns) -> str:
+    return ", ".join(f'"{column}"' for column in columns)

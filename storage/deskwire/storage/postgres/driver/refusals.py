@@ -13,8 +13,10 @@ LANE_TAKEN: Final = "22P02"
 """What a commit is refused with whose lane is another process's by now, or that comes when it was found not to be stored."""
 
 QUERY_CANCELED: Final = "57014"
+LOCK_NOT_AVAILABLE: Final = "55P03"
+NOT_ALLOWED: Final = "42501"
 
-_AGAIN: Final = frozenset({"40001", "40P01", "55P03"})
+_AGAIN: Final = frozenset({"40001", "40P01", LOCK_NOT_AVAILABLE})
 """Serialization failure, deadlock, a lock that was waited for too long: a transaction's neighbours are to blame."""
 _SESSION_OVER: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "25006"})
 """The server stops, starts or was made a standby; the session was ended, or idle in its transaction for too long."""

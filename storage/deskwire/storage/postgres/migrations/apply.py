@@ -80,6 +80,9 @@ def _apply(connection: psycopg.Connection, migration: Migration) -> None:
                 connection.execute(f"DROP INDEX CONCURRENTLY {name}".encode())
             connection.execute(statement.encode())
         _record(connection, migration)
+    elif migration.steps is not None:
+        migration.steps(connection)
+        _record(connection, migration)
     else:
         with connection.transaction():
             connection.execute(migration.sql.encode(), prepare=False)

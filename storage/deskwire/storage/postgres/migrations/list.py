@@ -13,6 +13,7 @@ from deskwire.storage.postgres.schema import (
     attributes,
     cluster,
     contacts,
+    days,
     files,
     folding,
     machines,
@@ -33,7 +34,7 @@ from deskwire.storage.postgres.schema.types import typed
 
 
 class Migration(Struct, frozen=True):
-    """One step from a schema to the next: of `sql` and `indexes` it has one.
+    """One step from a schema to the next: of `sql`, `indexes` and `steps` it has one.
 
     Attributes:
         name: what a database records; never another one. Names sort in the order of the list.
@@ -41,6 +42,7 @@ class Migration(Struct, frozen=True):
         fill: what is done behind `sql`, in the same transaction, as it takes Python.
         indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which hold up no writer; each is run outside of
             a transaction, and before the record, so it may be run again. What one that failed has left is dropped first.
+        steps: what is done in several transactions, before the record, so it may be run again from any point where it was cut off.
         oldest_program: the newest migration that the oldest program knows which may run beside the new schema. With its own
             name no other program may: all nodes have to be stopped.
     """
@@ -50,10 +52,12 @@ class Migration(Struct, frozen=True):
     sql: str = ""
     indexes: tuple[str, ...] = ()
     fill: Callable[[psycopg.Connection[Any]], None] | None = None
+    steps: Callable[[psycopg.Connection[Any]], None] | None = None
 
     def __post_init__(self) -> None:
         """Make sure that nothing is committed before the record that may not be run again."""
-        assert bool(self.sql) != bool(self.indexes), self.name
+        ways = (bool(self.sql), bool(self.indexes), self.steps is not None)
+        assert sum(ways) == 1, self.name
 
     @property
     def additive(self) -> bool:
@@ -125,6 +129,7 @@ MIGRATIONS: Final = (
         "m0022_scopes_of_machine_credentials",
         typed("ALTER TABLE imported_messages ADD COLUMN message TEXT"),
     ),
+    Migration("m0027_events_by_day", "m0022_scopes_of_machine_credentials", steps=days.split(days.EVENTS)),
 )
 
 RECORDS: Final = "schema_migrations"

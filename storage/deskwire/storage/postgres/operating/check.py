@@ -21,6 +21,7 @@ from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.postgres.operating.asked import Asked
 from deskwire.storage.postgres.operating.preflight import connected, examine
+from deskwire.storage.postgres.schema.days import DAY_TABLES, TODAY
 
 _PIECE: Final = 1 << 20
 _CONTENTS: Final = """
@@ -52,6 +53,7 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
                 report.problems += broken_rules(asked, POSTGRES, tell)
                 report.problems += broken_seals(asked, secrets)
                 report.rows = _row_counts(connection)
+                report.notes += _missing_days(connection)
                 uploads = connection.execute(_CONTENTS).fetchall()
     except psycopg.Error as error:
         raise DatabaseUnusableError(f"The database can't be read: {' '.join(str(error).split())}") from error
@@ -65,9 +67,23 @@ def _standby(*, synchronous: bool) -> Iterator[str]:
         yield "No standby confirms commits: if the server's disk is lost, what was acknowledged since the last copy is, too."
 
 
+def _missing_days(connection: psycopg.Connection[Any]) -> Iterator[str]:
+    """Say which of the days that should have a partition by now have none."""
+    ((today,),) = connection.execute(TODAY.encode()).fetchall()
+    for table in DAY_TABLES:
+        there = {name for (name,) in connection.execute(table.partitions.encode()).fetchall()}
+        missing = [name for name in map(table.partition, (today, today + 1)) if name not in there]
+        if missing:
+            yield (
+                f"{table.name} has no {' and no '.join(missing)}: rows of these days are in {table.default}, and are deleted one by "
+                "one. The log of the nodes says why (storage.days_not_added)."
+            )
+
+
 def _row_counts(connection: psycopg.Connection[Any]) -> dict[str, int]:
     names = connection.execute(
-        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY 1"
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') "
+        "AND NOT relispartition ORDER BY 1"
     ).fetchall()
     return {
         name: connection.execute(f'SELECT count(*) FROM "{name}"'.encode()).fetchall()[0][0]

@@ -12,21 +12,27 @@ from typing import Any, Final
 import psycopg
 import structlog
 import trio
+from psycopg import errors
 
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.postgres.migrations.list import TABLES
 from deskwire.storage.postgres.operating.preflight import connected
+from deskwire.storage.postgres.schema.days import VACUUMS_DAYS
 
 log: Final = structlog.get_logger(__name__)
 
-_TABLES: Final = """
-SELECT quote_ident(relname), pg_total_relation_size(oid) FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname = ANY(%s) ORDER BY 2
+_OURS: Final = (
+    "coalesce((SELECT i.inhparent::regclass::text FROM pg_inherits i WHERE i.inhrelid = c.oid), c.relname)"
+)
+"""The table that a partition belongs to, or the table itself."""
+_TABLES: Final = f"""
+SELECT quote_ident(c.relname), pg_total_relation_size(c.oid) FROM pg_class c
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND {_OURS} = ANY(%s) ORDER BY 2
 """
-_NOT_ALLOWED: Final = """
+_NOT_ALLOWED: Final = f"""
 SELECT c.relname FROM pg_class c, pg_database d WHERE d.datname = current_database()
-AND c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY(%s)
+AND c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND {_OURS} = ANY(%s)
 AND NOT pg_has_role(c.relowner, 'USAGE') AND NOT pg_has_role(d.datdba, 'USAGE')
 """
 _NOT_GRANTED: Final = "AND NOT has_table_privilege(c.oid, 'MAINTAIN')"
@@ -53,6 +59,7 @@ SELECT who FROM (
 """Those for whom VACUUM keeps what was deleted before a transaction. Other vacuums are not among them, nor catalogs' readers."""
 _HELD_S: Final = 30.0
 """The time for which they are waited for: a standby that sends its oldest reader does so every ten seconds."""
+_WITH_DAYS: Final = f"-c {VACUUMS_DAYS}=on"
 _HELD_LOOK_S: Final = 0.05
 _LOOK_S: Final = 600.0
 _SHARE: Final = 0.5
@@ -66,13 +73,13 @@ def rewrite(url: str) -> Iterator[tuple[str, int]]:
     """
     require_migrated(url)
     try:
-        with connected(url, "scrub") as connection:
+        with connected(url, "scrub", _WITH_DAYS) as connection:
             _require_rights(connection)
             begun = connection.execute(_BEGUN).fetchall()[0]
             _require_no_readers(connection)
             for table, size in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
-                connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
-                yield table, size
+                if _vacuum(connection, "FULL, ANALYZE", table):
+                    yield table, size
             connection.execute(_DONE, begun)
     except psycopg.Error as error:
         raise DatabaseUnusableError(
@@ -102,6 +109,15 @@ def _require_no_readers(connection: psycopg.Connection[Any]) -> None:
                 "Nothing was vacuumed: end it (`SELECT pg_terminate_backend(…)` ends a session), then try again."
             )
         time.sleep(_HELD_LOOK_S)
+
+
+def _vacuum(connection: psycopg.Connection[Any], how: str, table: str) -> bool:
+    """Vacuum a table; return False if it is a day that was dropped since, whose files are gone."""
+    try:
+        connection.execute(f"VACUUM ({how}) {table}".encode())
+    except errors.UndefinedTable:
+        return False
+    return True
 
 
 class Vacuums:
@@ -146,7 +162,7 @@ class Vacuums:
 
     def vacuum_if_due(self) -> bool:
         """Vacuum all tables if something was erased long enough ago; tell whether it was. Raises DatabaseUnusableError, psycopg.Error."""
-        with connected(self._url, "vacuum") as connection:
+        with connected(self._url, "vacuum", _WITH_DAYS) as connection:
             is_time = self._is_time(connection)
             _require_rights(connection)
             if not is_time:
@@ -154,7 +170,7 @@ class Vacuums:
             begun = connection.execute(_BEGUN).fetchall()[0]
             _require_no_readers(connection)
             for table, _ in connection.execute(_TABLES, (sorted(TABLES),)).fetchall():
-                connection.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
+                _vacuum(connection, "INDEX_CLEANUP ON", table)
             connection.execute(_DONE, begun)
             self.due_since = None
             log.info("storage.vacuumed")

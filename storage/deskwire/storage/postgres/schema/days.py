@@ -1,0 +1,263 @@
+"""Partitions by day, so that retention drops a day instead of deleting its rows (ADR 106).
+
+`events_20261128` has the rows whose ids were made on that day in UTC. `events_undated` has those of before the split and
+those that outlive their day, and `events_default` those of a day that has no partition. Each has the keys and indexes that
+the table had before. The parent has none, because PostgreSQL wants the day in each unique key of a parent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+import psycopg
+import structlog
+from msgspec import Struct
+from psycopg import errors
+
+log: Final = structlog.get_logger(__name__)
+
+DAY_MS: Final = 86_400_000
+AHEAD: Final = 3
+"""Days after today that get a partition before they begin."""
+
+LOCK_TIMEOUT_MS: Final = 100
+"""How long a change of partitions may wait for a lock, because all others who use the table queue for it in the meantime."""
+
+_RETRY_DELAY_S: Final = 2.0
+"""A twentieth of the time may thus be spent with others in the queue, for as long as a dump reads the table."""
+
+_EPOCH: Final = date(1970, 1, 1)
+_PREFIX: Final = len("evt_")
+_BLOCK: Final = 8
+"""Characters of an id that have its time in units of 1,024 ms, of which a day has exactly 84,375."""
+
+_BLOCKS: Final = DAY_MS // 1_024
+_DIGITS: Final = str.maketrans("JKMNPQRSTVWXYZ", "IJKLMNOPQRSTUV")
+"""From Crockford's digits to those that `int` reads."""
+
+VACUUMS_DAYS: Final = "deskwire.vacuums_days"
+"""The setting of a session that vacuums the partitions, too."""
+
+# An older program beside this one passes over the partitions when it vacuums, so it may not say that nothing is due any more.
+_KEEP_DUE: Final = (
+    f"""
+CREATE OR REPLACE FUNCTION keep_scrub_due() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF current_setting('application_name') IN ('deskwire/vacuum', 'deskwire/scrub')
+        AND current_setting('{VACUUMS_DAYS}', true) IS DISTINCT FROM 'on' THEN NEW.scrub_due := OLD.scrub_due; END IF;
+    RETURN NEW; END $$
+""",
+    "CREATE OR REPLACE TRIGGER keep_scrub_due BEFORE UPDATE ON event_window FOR EACH ROW EXECUTE FUNCTION keep_scrub_due()",
+)
+_COLUMNS_ALONE: Final = "INCLUDING ALL EXCLUDING INDEXES EXCLUDING CONSTRAINTS"
+TODAY: Final = "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) / 86400) AS int)"
+_GRANTS: Final = """
+SELECT concat('GRANT ', a.privilege_type, ' ON ', quote_ident(CAST(%s AS text)), ' TO ',
+    CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
+    CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = CAST(%s AS regclass) AND a.grantee <> c.relowner
+"""
+_SESSION: Final = "SELECT set_config(%s, %s, true)"
+
+
+class DayTable(Struct, frozen=True):
+    """The names of a table that has partitions by day, and of its partitions."""
+
+    name: str
+
+    @property
+    def undated(self) -> str:
+        """The partition of rows without a day."""
+        return f"{self.name}_undated"
+
+    @property
+    def default(self) -> str:
+        """The partition of rows of a day that has none."""
+        return f"{self.name}_default"
+
+    @property
+    def partitions(self) -> str:
+        """The query for the names of the partitions."""
+        return (
+            "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+            f"WHERE i.inhparent = '{self.name}'::regclass ORDER BY c.relname"
+        )
+
+    def partition(self, day: int) -> str:
+        """Return the name of a day's partition."""
+        return f"{self.name}_{_EPOCH + timedelta(days=day):%Y%m%d}"
+
+    def day(self, partition: str) -> int | None:
+        """Return the day of a partition; None for one of no day."""
+        digits = partition.removeprefix(f"{self.name}_")
+        if not digits.isdigit():
+            return None
+        return (datetime.strptime(digits, "%Y%m%d").replace(tzinfo=UTC).date() - _EPOCH).days
+
+
+EVENTS: Final = DayTable("events")
+DAY_TABLES: Final = (EVENTS,)
+
+
+def day_of(identifier: str) -> int:
+    """Return the day on which an id of three letters was made: days since 1970-01-01 in UTC."""
+    return _day_of_block(identifier[_PREFIX : _PREFIX + _BLOCK])
+
+
+@lru_cache(maxsize=64)  # a commit makes many ids in one second
+def _day_of_block(digits: str) -> int:
+    return int(digits.translate(_DIGITS), 32) // _BLOCKS
+
+
+def split(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
+    """Return the step of a migration that makes a table the first partition of a parent that takes its name.
+
+    No row is rewritten, and none is refused at any moment: a program that knows nothing of days leaves the column out, and its
+    rows are of day 0. The step may be cut off anywhere and run again.
+    """
+
+    def run(connection: psycopg.Connection[Any]) -> None:
+        if _kind(connection, table) != "p":
+            _locked(connection, [*_KEEP_DUE, *_close(table)])
+            # Reads the whole table beside those who write to it, so that the split needs to read nothing.
+            connection.execute(f"ALTER TABLE {table.name} VALIDATE CONSTRAINT {table.name}_no_day".encode())
+            _locked(connection, _split(table), lambda: _grant(connection, table, table.undated, table.name))
+        today = _today(connection)
+        for day in range(today, today + AHEAD + 1):
+            add_day(connection, table, day)
+        # Autovacuum never looks at a parent, whose statistics the planner takes for joins.
+        connection.execute(f"ANALYZE {table.name}".encode())
+
+    return run
+
+
+def add_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
+    """Add a day's partition if there is none; return whether it is there.
+
+    A day that has rows in the default partition already stays without one.
+
+    Raises psycopg.errors.LockNotAvailable if the table is in use for longer than a lock may be waited for.
+    """
+    name = table.partition(day)
+    if _exists(connection, name):
+        return True
+    spare = _has_rows(connection, table.default)
+    if spare and not _spare(connection, table, day):
+        return False
+    try:
+        _change(connection, _attach(table, name, day), lambda: _grant(connection, table, table.name, name))
+    except (errors.DuplicateTable, errors.UniqueViolation):
+        log.info("storage.day_added_elsewhere", partition=name)
+    finally:
+        if spare:
+            free(connection, table)
+    return True
+
+
+def free(connection: psycopg.Connection[Any], table: DayTable) -> None:
+    """Have the default partition take every day again, if an `add_day` was cut off. Raises as that does."""
+    query = "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass"
+    if connection.execute(query, (_spared(table), table.default)).fetchone() is not None:
+        _change(connection, [f"ALTER TABLE {table.default} DROP CONSTRAINT IF EXISTS {_spared(table)}"])
+
+
+def _close(table: DayTable) -> list[str]:
+    name = table.name
+    return [
+        f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS day integer NOT NULL DEFAULT 0",
+        f"ALTER TABLE {name} DROP CONSTRAINT IF EXISTS {name}_no_day",
+        f"ALTER TABLE {name} ADD CONSTRAINT {name}_no_day CHECK (day < 1) NOT VALID",
+    ]
+
+
+def _split(table: DayTable) -> list[str]:
+    name, undated = table.name, table.undated
+    return [
+        f"LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE",
+        f"ALTER TABLE {name} RENAME TO {undated}",
+        f"CREATE TABLE {name} (LIKE {undated} {_COLUMNS_ALONE}) PARTITION BY RANGE (day)",
+        f"ALTER TABLE {name} ATTACH PARTITION {undated} FOR VALUES FROM (MINVALUE) TO (1)",
+        f"ALTER TABLE {undated} DROP CONSTRAINT {name}_no_day",
+        f"CREATE TABLE {table.default} (LIKE {undated} INCLUDING ALL)",
+        f"ALTER TABLE {name} ATTACH PARTITION {table.default} DEFAULT",
+    ]
+
+
+def _attach(table: DayTable, name: str, day: int) -> list[str]:
+    return [
+        f"CREATE TABLE {name} (LIKE {table.undated} INCLUDING ALL)",
+        f"ALTER TABLE {table.name} ATTACH PARTITION {name} FOR VALUES FROM ({day}) TO ({day + 1})",
+    ]
+
+
+def _spared(table: DayTable) -> str:
+    return f"{table.default}_spared"
+
+
+def _spare(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
+    """Prove that the default partition has no row of a day, so that attaching that day reads nothing under its lock.
+
+    The proof refuses rows of the day until its partition is there, so it is made at least a whole day before.
+    """
+    if day <= _today(connection) + 1:
+        return False
+    check = f"CHECK (day < {day} OR day >= {day + 1})"
+    free(connection, table)
+    _change(connection, [f"ALTER TABLE {table.default} ADD CONSTRAINT {_spared(table)} {check} NOT VALID"])
+    try:
+        connection.execute(f"ALTER TABLE {table.default} VALIDATE CONSTRAINT {_spared(table)}".encode())
+    except errors.CheckViolation:
+        free(connection, table)
+        return False
+    return True
+
+
+def _locked(
+    connection: psycopg.Connection[Any], statements: list[str], then: Callable[[], None] | None = None
+) -> None:
+    """Run statements in one transaction, again and again until their locks are free for a moment."""
+    while True:
+        try:
+            return _change(connection, statements, then)
+        except errors.LockNotAvailable:
+            log.info("storage.waits_for_lock", statement=statements[-1])
+            time.sleep(_RETRY_DELAY_S)
+
+
+def _change(
+    connection: psycopg.Connection[Any], statements: list[str], then: Callable[[], None] | None = None
+) -> None:
+    """Run statements in one transaction. Raises psycopg.errors.LockNotAvailable if their locks are not free soon."""
+    with connection.transaction():
+        connection.execute(_SESSION, ("lock_timeout", f"{LOCK_TIMEOUT_MS}ms"))
+        for statement in statements:
+            connection.execute(statement.encode())
+        if then is not None:
+            then()
+
+
+def _grant(connection: psycopg.Connection[Any], table: DayTable, source: str, target: str) -> None:
+    """Give others the rights on a new table that they have on another one, and on the default partition."""
+    for name in {target, table.default} - {source}:
+        for (statement,) in connection.execute(_GRANTS, (name, source)).fetchall():
+            connection.execute(statement.encode())
+
+
+def _kind(connection: psycopg.Connection[Any], table: DayTable) -> str:
+    query = "SELECT relkind::text FROM pg_class WHERE oid = %s::regclass"
+    return str(connection.execute(query, (table.name,)).fetchall()[0][0])
+
+
+def _exists(connection: psycopg.Connection[Any], name: str) -> bool:
+    return connection.execute("SELECT to_regclass(%s)", (name,)).fetchone() != (None,)
+
+
+def _has_rows(connection: psycopg.Connection[Any], name: str) -> bool:
+    return connection.execute(f"SELECT 1 FROM {name} LIMIT 1".encode()).fetchone() is not None
+
+
+def _today(connection: psycopg.Connection[Any]) -> int:
+    return int(connection.execute(TODAY.encode()).fetchall()[0][0])
