@@ -35,6 +35,7 @@ class Scale:
         searched: conversations in the database where searches are timed, of six messages each.
         histories: conversations in the databases of a large installation and of smaller ones, of ten messages each.
         indexed: conversations up to which the search index of these databases is made, which takes long, and searched.
+        day_rows: events of a day where the end of days is measured, of which there are 30.
         kept: the folder where these databases are, and stay for the next run.
     """
 
@@ -68,6 +69,7 @@ class Scale:
     imported: int = 20_000
     histories: tuple[int, ...] = (10_000, 100_000)
     indexed: int = 100_000
+    day_rows: int = 30_000
     kept: str | None = None
 
     def load(self, connections: int) -> dict[str, Any]:
@@ -106,6 +108,7 @@ QUICK: Final = Scale(
     flights=(1, 8),
     backlog=500,
     histories=(200, 400),
+    day_rows=200,
 )
 FULL: Final = replace(
     DEFAULT,
@@ -118,4 +121,5 @@ FULL: Final = replace(
     inbox=100_000,
     histories=(10_000, 100_000, 1_000_000),
     indexed=1_000_000,
+    day_rows=300_000,
 )
