@@ -135,6 +135,11 @@ class _Commit:
         """See `Revisable.order`."""
         return self._pipeline.conversation_id
 
+    @property
+    def log(self) -> int | None:
+        """See `Revisable.log`. A new conversation may wait for another transaction that makes the same contact."""
+        return None if isinstance(self._request.command, Create) else self._pipeline.project.rowid
+
     def __call__(self, tx: CommitTransaction) -> Receipt:
         """See `Revisable`."""
         first = self._first

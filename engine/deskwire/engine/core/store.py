@@ -56,6 +56,10 @@ class Revisable(Protocol[W_contra, T_co]):
     def order(self) -> str:
         """The name of what it changes; jobs of one name are committed in the order in which they were submitted."""
 
+    @property
+    def log(self) -> int | None:
+        """The number of the one log that the job adds to; None if the job may add to others or wait for other writers."""
+
     def __call__(self, tx: W_contra, /) -> T_co:
         """Do the job. Raises StaleState if it has to be decided again; nothing was done then."""
 

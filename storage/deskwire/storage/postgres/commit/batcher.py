@@ -8,11 +8,14 @@ A batch waits for a head while it holds rows, and for rows of others before that
 
 A few jobs take two: the heads of their conversations are locked with the first one, and all that was written goes with the last. It
 must be such that it waits for nobody, as heads are locked behind everything else; else the batch begins again, the long way.
+
+Under load, and if other nodes write to the same projects, the heads come first: the transaction waits for them before its jobs
+are chosen, so that jobs which come while it waits go along (ADR 107). It holds nothing else then, and nothing waits behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -23,7 +26,7 @@ from deskwire.engine.core.counters import SharedCommits
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
-from deskwire.storage.postgres.commit.buffer import Write
+from deskwire.storage.postgres.commit.buffer import Write, waits_for_nobody
 from deskwire.storage.postgres.commit.course import Carried, Course
 from deskwire.storage.postgres.commit.heads import SAVE, Head
 from deskwire.storage.postgres.commit.jobs import Job
@@ -42,7 +45,6 @@ from deskwire.storage.postgres.commit.rounds import (
     note_rows,
     save,
     saved_rows,
-    waits_for_nobody,
 )
 from deskwire.storage.postgres.commit.sealing import sealed, waits
 from deskwire.storage.postgres.driver.codec import rows_of
@@ -70,12 +72,19 @@ _FEW: Final = 4
 _LONG_WAY: Final = 16
 """How many batches of a few jobs go the long way behind one that began again."""
 
+_HEADS_FIRST_MAX: Final = 64
+"""Jobs that a batch may run while it holds heads. Larger batches run their jobs before, while another node holds the heads."""
+
 _PAUSE_S: Final = 0.05
 _SAVE_TEXT: Final = translated(SAVE)[0]
 _EVENT_TEXT: Final = translated(INSERT_EVENT)[0]
 _DELIVERY_TEXT: Final = translated(INSERT_DELIVERY)[0]
 _COUNT_TEXT, _OPEN_TEXT, _ASK_TEXT = (translated(each)[0] for each in (COUNT, OPEN, ASK))
 _CHANGES: Final = Statement(CHANGES)
+
+
+More = Callable[[Collection[int], int], list[Job[Any]]]
+"""Returns further jobs that add to these projects' logs alone, at most so many, in order."""
 
 
 class _TooEarly(Exception):
@@ -102,13 +111,24 @@ class Batcher:
         self._begun = False
         self._heads: Mapping[int, Head] | None = None
         self._long_way = 0
+        self._left: dict[int, int] = {}
+        self._moved: set[int] = set()
 
-    async def carry_out(self, jobs: Sequence[Job[Any]]) -> Carried:
+    async def carry_out(self, jobs: list[Job[Any]], more: More | None = None) -> Carried:
         """Run jobs in one transaction.
+
+        Args:
+            jobs: the jobs; those of `more` are added to them.
+            more: chooses further jobs; None unless more jobs come than commits.
 
         Raises DatabaseError if nothing of it is stored, and Unavailable (`outcome_unknown`) if nobody says whether it is.
         """
         try:
+            if more is not None and (projects := self._contended(jobs)):
+                await self._begin()
+                await self._lock_heads(projects)
+                jobs += more(projects, _HEADS_FIRST_MAX - len(jobs))
+                return await self._carried(jobs, early=False)
             if len(jobs) <= _FEW and not self._long_way:
                 try:
                     return await self._transaction(jobs, early=True)
@@ -130,16 +150,48 @@ class Batcher:
         """Close the session."""
         self._wire.close()
 
-    async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
+    def _contended(self, jobs: Sequence[Job[Any]]) -> frozenset[int]:
+        """Return the projects whose heads are locked before the jobs are run; none if that does not pay.
+
+        It pays if other nodes write to the projects as well, or have the conversations.
+        """
+        projects = frozenset([job.log for job in jobs if job.log is not None])
+        if len(jobs) > _HEADS_FIRST_MAX or any(job.log is None for job in jobs):
+            return frozenset()
+        passed = any(job.passed for job in jobs)
+        return projects if passed or not projects.isdisjoint(self._moved) else frozenset()
+
+    async def _lock_heads(self, projects: Collection[int]) -> None:
+        answers = await self._exchange("heads", [lock_heads(sorted(projects))])
+        self._note_heads(heads_in(answers[-1]))
+
+    def _note_heads(self, heads: Mapping[int, Head]) -> None:
+        """Take locked heads; note which have been moved by others since this batcher's last commit to them."""
+        self._heads = heads
+        for project, head in heads.items():
+            before = head.events.before
+            if self._left.get(project, before) == before:
+                self._moved.discard(project)
+            else:
+                self._moved.add(project)
+
+    async def _begin(self) -> None:
+        """Begin a transaction, with a session and the lane if need be."""
         self._begun, self._heads = False, None
         if not self._wire.is_open:
             self._rowids.clear()  # a standby that has taken over may give the keys again
         if not self._open:
             await self._wire.exchange([single(_OPEN_TEXT, self._lane.opened())], self._patience_s)
             self._open = True
+
+    async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
+        await self._begin()
+        return await self._carried(jobs, early=early)
+
+    async def _carried(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
         fetched = Fetched(self._rowids)
         tx = BatchTransaction(fetched, self._routes)
-        course = Course(jobs, tx, self._counters)
+        course = Course(jobs, tx, self._counters, self._heads)
         course.look_ahead()
         for _ in range(_ROUNDS):
             if course.wants:
@@ -158,7 +210,7 @@ class Batcher:
 
         With `early` the heads are locked, too, unless something else may be waited for. Raises _TooEarly if they are already.
         """
-        if self._heads is not None:
+        if early and self._heads is not None:
             raise _TooEarly
         wants = course.wants
         rowids = sorted(wants.rowids)
@@ -174,7 +226,7 @@ class Batcher:
         statements = [*locking, *(query for query, _ in queries), *heads]
         answers = await self._exchange("heads" if early else "read", statements)
         if early:
-            self._heads = heads_in(answers.pop())
+            self._note_heads(heads_in(answers.pop()))
         if rowids:
             note_locks(fetched, answers)
             course.tried.update(rowids)
@@ -204,10 +256,14 @@ class Batcher:
         if projects:
             if heads is None:
                 answers = await self._exchange("heads", [*sent, lock_heads(projects)])
-                heads, sent = heads_in(answers[-1]), []
+                self._note_heads(heads_in(answers[-1]))
+                heads, sent = self._heads, []
+            assert heads is not None
             sent += await self._sealed(tx, {project: heads[project] for project in projects}, late)
         changes = await self._end([*sent, _CHANGES])
         self._routes.update(tx.routes)
+        if heads is not None:
+            self._left.update({project: heads[project].events.last for project in projects})
         return tx.commit(changes)
 
     async def _sealed(

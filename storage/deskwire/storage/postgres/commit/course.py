@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -44,11 +44,21 @@ class _Wants(Struct):
 
 
 class Course:
-    """The course of one batch: which of its jobs have been decided, and what the others want."""
+    """The course of one batch: which of its jobs have been decided, and what the others want.
+
+    Args:
+        heads: the projects whose heads are locked already. A job that may wait for another transaction is then left
+            to a later batch, because nothing waits while it holds a head. None if no head is locked yet.
+    """
 
     def __init__(
-        self, jobs: Sequence[Job[Any]], tx: Any, counters: SharedCommits
-    ) -> None:  # a `BatchTransaction`
+        self,
+        jobs: Sequence[Job[Any]],
+        tx: Any,  # a `BatchTransaction`
+        counters: SharedCommits,
+        heads: Collection[int] | None = None,
+    ) -> None:
+        self._heads = heads
         self.carried: Final = Carried()
         self.wants = _Wants()
         self.tried: Final[set[int]] = set()
@@ -67,7 +77,8 @@ class Course:
                 try:
                     need(tx)
                 except (Wanted, NotLocked) as wish:
-                    self._note(wish)
+                    if not self._may_wait(wish):
+                        self._note(wish)
                 except (NeedsAlone, Exception):  # noqa: BLE001, S110  # it is run again, and then that counts
                     pass
                 tx.cut()
@@ -85,7 +96,10 @@ class Course:
                 job.outcome, again = _outcome(job, tx)
             except (Wanted, NotLocked) as wish:
                 tx.cut()
-                if isinstance(wish, Wanted) or wish.rowid not in self.tried:
+                if self._may_wait(wish):
+                    if not self.wants:
+                        self._put_off(job)
+                elif isinstance(wish, Wanted) or wish.rowid not in self.tried:
                     self._note(wish)
                 elif not self.wants:
                     job.passed += 1
@@ -98,6 +112,10 @@ class Course:
                 continue
             if self.wants:
                 tx.cut()
+                continue
+            if self._heads is not None and not tx.waits_for_nobody(self._heads):
+                tx.cut()
+                self._put_off(job)
                 continue
             self._counters.decided_again += again
             if isinstance(job.outcome, Exception):
@@ -113,6 +131,19 @@ class Course:
         fate.append(job)
         if fate is not self.carried.done and job.order is not None:
             self._held.add(job.order)
+
+    def _put_off(self, job: Job[Any]) -> None:
+        """Leave a job to a later batch, which locks no head before it."""
+        job.log = None
+        self._decide(job, self.carried.later)
+
+    def _may_wait(self, wish: Wanted | NotLocked) -> bool:
+        """Return whether a read may wait for another transaction while heads are locked."""
+        return (
+            self._heads is not None
+            and isinstance(wish, Wanted)
+            and any(" FOR " in text for text, _ in wish.keys)
+        )
 
     def _note(self, wish: Wanted | NotLocked) -> None:
         if isinstance(wish, Wanted):

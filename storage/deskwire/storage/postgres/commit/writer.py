@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Final, TypeVar
@@ -79,6 +79,7 @@ class Writer:
         self._wakeup_alone = trio.Event()
         self._threads = trio.CapacityLimiter(LONE_LANES + 1)
         self._under_way: list[float] = []
+        self._pressed = False
         self._stopped = False
         self._lost = False
 
@@ -159,16 +160,32 @@ class Writer:
         if not self._jobs:
             self._wakeup = trio.Event()
         if batch:
+            chosen = len(batch)
             with self._counted():
                 await self._commit(batch)
+            self._pressed = bool(self._jobs) or len(batch) > chosen
 
-    async def _commit(self, batch: Sequence[Job[Any]]) -> None:
+    def _more(self, projects: Collection[int], count: int) -> list[Job[Any]]:
+        """Return the next jobs that wait, up to the first that does more than add to these projects' logs."""
+        found: list[Job[Any]] = []
+        while self._jobs and len(found) < count:
+            job = self._jobs[0]
+            if job.order in self._behind:
+                self._behind[job.order].append(job)
+            elif not job.brief or job.log not in projects or job.passed >= _PASSED_MAX:
+                break
+            else:
+                found.append(job)
+            self._jobs.popleft()
+        return found
+
+    async def _commit(self, batch: list[Job[Any]]) -> None:
         began, until = time.perf_counter(), trio.current_time() + self._patience_s
         tries = 0
         while True:
             tries += 1
             try:
-                carried = await self._batcher.carry_out(batch)
+                carried = await self._batcher.carry_out(batch, self._more if self._pressed else None)
             except ConnectionLost as lost:
                 log.warning("storage.connection_lost", error=str(lost), jobs=len(batch))
                 if trio.current_time() >= until:
