@@ -158,9 +158,11 @@ class _Commit:
             self._first._revised = self
         return self._pipeline.decide_and_carry_out(request, self._plan.at, tx)
 
-    def needs(self) -> Iterator[Callable[[CommitTransaction], object]]:
+    def needs(self, *, again: bool) -> Iterator[Callable[[CommitTransaction], object]]:
         """See `Revisable.needs`."""
-        return reads_first(self._plan)
+        yield from reads_first(self._plan)
+        if again and self.log is not None:
+            yield self._pipeline.stored
 
     def ended(self, outcome: Receipt | Exception) -> None:
         """Tell the pipeline how it has ended; what was decided on the state that it expected is in doubt if there was another."""
@@ -322,9 +324,13 @@ class Pipeline:
         except Unavailable as refusal:
             self._end(request, refusal)
 
+    def stored(self, tx: CommitTransaction) -> tuple[Conversation, Contact] | None:
+        """Return the state that is stored; None if the conversation is gone."""
+        return tx.conversation(self.project.rowid, self.conversation_id)
+
     def decide_and_carry_out(self, request: Request, at: int, tx: CommitTransaction) -> Receipt:
         """Decide on what is stored, in the very transaction that commits it: nothing comes in between."""
-        row = tx.conversation(self.project.rowid, self.conversation_id)
+        row = self.stored(tx)
         if row is None:
             raise no_such_conversation()
         command = request.command

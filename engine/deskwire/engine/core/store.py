@@ -66,8 +66,12 @@ class Revisable(Protocol[W_contra, T_co]):
     def again(self, tx: W_contra, /) -> T_co:
         """Decide on what is stored, and do that."""
 
-    def needs(self) -> Iterable[Callable[[W_contra], object]]:
-        """Return reads that the job begins with, each by itself, for a store that fetches those of several jobs at once."""
+    def needs(self, *, again: bool) -> Iterable[Callable[[W_contra], object]]:
+        """Return the reads that the job begins with, each by itself, for a store that fetches those of several jobs at once.
+
+        Args:
+            again: whether to add the reads that `again` begins with.
+        """
 
 
 class Store(Protocol[R_co, W_co]):

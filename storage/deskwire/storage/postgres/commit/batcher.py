@@ -72,7 +72,7 @@ _FEW: Final = 4
 _LONG_WAY: Final = 16
 """How many batches of a few jobs go the long way behind one that began again."""
 
-_HEADS_FIRST_MAX: Final = 64
+_HEADS_FIRST_MAX: Final = 32
 """Jobs that a batch may run while it holds heads. Larger batches run their jobs before, while another node holds the heads."""
 
 _PAUSE_S: Final = 0.05
@@ -88,7 +88,15 @@ More = Callable[[Collection[int], int], list[Job[Any]]]
 
 
 class _TooEarly(Exception):
-    """A batch that has locked its heads needs something else that it may have to wait for."""
+    """A batch that has locked its heads needs something else that it may have to wait for.
+
+    Args:
+        stale: True if the batch lacks only the stored states of jobs that are decided again, which the next batch reads at first.
+    """
+
+    def __init__(self, *, stale: bool = False) -> None:
+        super().__init__()
+        self.stale = stale
 
 
 class Batcher:
@@ -113,6 +121,7 @@ class Batcher:
         self._long_way = 0
         self._left: dict[int, int] = {}
         self._moved: set[int] = set()
+        self._stale = False
 
     async def carry_out(self, jobs: list[Job[Any]], more: More | None = None) -> Carried:
         """Run jobs in one transaction.
@@ -132,8 +141,9 @@ class Batcher:
             if len(jobs) <= _FEW and not self._long_way:
                 try:
                     return await self._transaction(jobs, early=True)
-                except _TooEarly:
-                    self._long_way = _LONG_WAY
+                except _TooEarly as early:
+                    self._long_way = 0 if early.stale else _LONG_WAY
+                    self._stale = self._stale or early.stale
                     await self._undo()
             elif len(jobs) <= _FEW:
                 self._long_way -= 1
@@ -192,7 +202,7 @@ class Batcher:
         fetched = Fetched(self._rowids)
         tx = BatchTransaction(fetched, self._routes)
         course = Course(jobs, tx, self._counters, self._heads)
-        course.look_ahead()
+        course.look_ahead(again=self._stale)
         for _ in range(_ROUNDS):
             if course.wants:
                 await self._fetch(fetched, course, early=early)
@@ -202,6 +212,7 @@ class Batcher:
         else:
             course.give_up()
         carried = course.carried
+        self._stale = course.stale
         carried.commit = await self._store(tx, carried)
         return carried
 
@@ -211,7 +222,7 @@ class Batcher:
         With `early` the heads are locked, too, unless something else may be waited for. Raises _TooEarly if they are already.
         """
         if early and self._heads is not None:
-            raise _TooEarly
+            raise _TooEarly(stale=course.stale and not self._stale)
         wants = course.wants
         rowids = sorted(wants.rowids)
         keys = {**wants.keys}

@@ -62,17 +62,19 @@ class Course:
         self.carried: Final = Carried()
         self.wants = _Wants()
         self.tried: Final[set[int]] = set()
+        self.stale = False
+        """True if a job was decided on another state than the stored one."""
         self._jobs = jobs
         self._tx = tx
         self._counters = counters
         self._next = 0
         self._held: set[str] = set()
 
-    def look_ahead(self) -> None:
-        """Note what the jobs surely want."""
+    def look_ahead(self, *, again: bool) -> None:
+        """Note what the jobs surely want; with `again` also the reads of deciding them again."""
         tx = self._tx
         for job in self._jobs:
-            for need in (job.run,) if job.needs is None else job.needs():
+            for need in (job.run,) if job.needs is None else job.needs(again=again):
                 tx.begin()
                 try:
                     need(tx)
@@ -93,7 +95,7 @@ class Course:
                 continue
             tx.begin()
             try:
-                job.outcome, again = _outcome(job, tx)
+                job.outcome, again = self._outcome(job)
             except (Wanted, NotLocked) as wish:
                 tx.cut()
                 if self._may_wait(wish):
@@ -132,6 +134,25 @@ class Course:
         if fate is not self.carried.done and job.order is not None:
             self._held.add(job.order)
 
+    def _outcome(self, job: Job[Any]) -> tuple[Any, bool]:
+        """Run a job, or have it decided again if it finds another state.
+
+        Returns the result or the exception of the job, and whether the job was decided again.
+        """
+        try:
+            return job.run(self._tx), False
+        except StaleState as stale:
+            if job.again is None:
+                return stale, False
+        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+            return error, False
+        self.stale = True
+        self._tx.cut()
+        try:
+            return job.again(self._tx), True
+        except Exception as error:  # noqa: BLE001  # as above
+            return error, True
+
     def _put_off(self, job: Job[Any]) -> None:
         """Leave a job to a later batch, which locks no head before it."""
         job.log = None
@@ -150,19 +171,3 @@ class Course:
             self.wants.keys.update(dict.fromkeys(wish.keys))
         else:
             self.wants.rowids.add(wish.rowid)
-
-
-def _outcome(job: Job[Any], tx: Any) -> tuple[Any, bool]:
-    """Run a job, or have it decided again if it finds another state; return what it has returned or raised, and whether it was."""
-    try:
-        return job.run(tx), False
-    except StaleState as stale:
-        if job.again is None:
-            return stale, False
-    except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
-        return error, False
-    tx.cut()
-    try:
-        return job.again(tx), True
-    except Exception as error:  # noqa: BLE001  # as above
-        return error, True
