@@ -6,8 +6,8 @@
 
 A batch waits for a head while it holds rows, and for rows of others before that; for conversations it never waits.
 
-A few jobs take two: the heads of their conversations are locked with the first one, and all that was written goes with the last. It
-must be such that it waits for nobody, as heads are locked behind everything else; else the batch begins again, the long way.
+A few jobs take two: the heads of their conversations are locked with the first one, and all that was written goes with the last.
+A job that may wait for another transaction is then left to a later batch, because nothing waits while it holds a head.
 
 Under load, and if other nodes write to the same projects, the heads come first: the transaction waits for them before its jobs
 are chosen, so that jobs which come while it waits go along (ADR 107). It holds nothing else then, and nothing waits behind it.
@@ -26,8 +26,8 @@ from deskwire.engine.core.counters import SharedCommits
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
-from deskwire.storage.postgres.commit.buffer import Write, waits_for_nobody
-from deskwire.storage.postgres.commit.course import Carried, Course
+from deskwire.storage.postgres.commit.buffer import Write
+from deskwire.storage.postgres.commit.course import Carried, Course, may_wait
 from deskwire.storage.postgres.commit.heads import SAVE, Head
 from deskwire.storage.postgres.commit.jobs import Job
 from deskwire.storage.postgres.commit.lanes import ASK, COUNT, NOT_REPLICATED, OPEN, Lane
@@ -70,10 +70,14 @@ _FEW: Final = 4
 """As many jobs are run in a moment, for which others may wait for the heads."""
 
 _LONG_WAY: Final = 16
-"""How many batches of a few jobs go the long way behind one that began again."""
+"""How many batches of a few jobs lock the heads last after one that had to leave a job to a later batch."""
 
-_HEADS_FIRST_MAX: Final = 32
-"""Jobs that a batch may run while it holds heads. Larger batches run their jobs before, while another node holds the heads."""
+_HEADS_FIRST_MAX: Final = 16
+"""Jobs of a batch that locks the heads first. A larger batch runs its jobs while another node holds the heads: its price is
+shared already, and the project's commits wait for the jobs that are run under the heads."""
+
+_FILLED_MAX: Final = 32
+"""Jobs of such a batch, with those that have come while it waited."""
 
 _PAUSE_S: Final = 0.05
 _SAVE_TEXT: Final = translated(SAVE)[0]
@@ -83,20 +87,8 @@ _COUNT_TEXT, _OPEN_TEXT, _ASK_TEXT = (translated(each)[0] for each in (COUNT, OP
 _CHANGES: Final = Statement(CHANGES)
 
 
-More = Callable[[Collection[int], int], list[Job[Any]]]
-"""Returns further jobs that add to these projects' logs alone, at most so many, in order."""
-
-
-class _TooEarly(Exception):
-    """A batch that has locked its heads needs something else that it may have to wait for.
-
-    Args:
-        stale: True if the batch lacks only the stored states of jobs that are decided again, which the next batch reads at first.
-    """
-
-    def __init__(self, *, stale: bool = False) -> None:
-        super().__init__()
-        self.stale = stale
+More = Callable[[Collection[int], int], None]
+"""Adds jobs to a batch, up to so many, that add to the logs of these projects alone."""
 
 
 class Batcher:
@@ -127,27 +119,17 @@ class Batcher:
         """Run jobs in one transaction.
 
         Args:
-            jobs: the jobs; those of `more` are added to them.
-            more: chooses further jobs; None unless more jobs come than commits.
+            jobs: the jobs, to which `more` adds.
+            more: adds jobs that have come in the meantime; None unless jobs came while the last batch was carried out.
 
         Raises DatabaseError if nothing of it is stored, and Unavailable (`outcome_unknown`) if nobody says whether it is.
         """
         try:
+            await self._begin()
             if more is not None and (projects := self._contended(jobs)):
-                await self._begin()
                 await self._lock_heads(projects)
-                jobs += more(projects, _HEADS_FIRST_MAX - len(jobs))
-                return await self._carried(jobs, early=False)
-            if len(jobs) <= _FEW and not self._long_way:
-                try:
-                    return await self._transaction(jobs, early=True)
-                except _TooEarly as early:
-                    self._long_way = 0 if early.stale else _LONG_WAY
-                    self._stale = self._stale or early.stale
-                    await self._undo()
-            elif len(jobs) <= _FEW:
-                self._long_way -= 1
-            return await self._transaction(jobs, early=False)
+                more(projects, _FILLED_MAX)
+            return await self._transaction(jobs, early=self._heads is None and self._is_short(jobs))
         except DatabaseError as error:
             self._open = self._open and error.sqlstate != LANE_TAKEN
             await self._undo()
@@ -194,14 +176,20 @@ class Batcher:
             await self._wire.exchange([single(_OPEN_TEXT, self._lane.opened())], self._patience_s)
             self._open = True
 
-    async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
-        await self._begin()
-        return await self._carried(jobs, early=early)
+    def _is_short(self, jobs: Sequence[Job[Any]]) -> bool:
+        """Return whether the heads are locked with the first exchange."""
+        if len(jobs) > _FEW or any(job.log is None for job in jobs):
+            return False
+        if self._long_way:
+            self._long_way -= 1
+            return False
+        return True
 
-    async def _carried(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
+    async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
         fetched = Fetched(self._rowids)
         tx = BatchTransaction(fetched, self._routes)
-        course = Course(jobs, tx, self._counters, self._heads)
+        course = Course(jobs, tx, self._counters)
+        course.heads = self._heads
         course.look_ahead(again=self._stale)
         for _ in range(_ROUNDS):
             if course.wants:
@@ -213,16 +201,16 @@ class Batcher:
             course.give_up()
         carried = course.carried
         self._stale = course.stale
+        if early and course.put_off:
+            self._long_way = _LONG_WAY
         carried.commit = await self._store(tx, carried)
         return carried
 
     async def _fetch(self, fetched: Fetched, course: Course, *, early: bool) -> None:
         """The first round: lock and read. What was read before rows were locked is read again.
 
-        With `early` the heads are locked, too, unless something else may be waited for. Raises _TooEarly if they are already.
+        With `early` the heads are locked, too, unless something else may be waited for, or they are already.
         """
-        if early and self._heads is not None:
-            raise _TooEarly(stale=course.stale and not self._stale)
         wants = course.wants
         rowids = sorted(wants.rowids)
         keys = {**wants.keys}
@@ -232,12 +220,13 @@ class Batcher:
         await self._learn([text for text in several if several.count(text) > 1])
         queries = self._planner.queries(keys)
         locking = locks(rowids) if rowids else []
-        early = early and bool(rowids) and not any(" FOR " in text for text, _ in keys)
+        early = early and self._heads is None and bool(rowids) and not any(map(may_wait, keys))
         heads = [lock_heads_of(rowids)] if early else []
         statements = [*locking, *(query for query, _ in queries), *heads]
         answers = await self._exchange("heads" if early else "read", statements)
         if early:
             self._note_heads(heads_in(answers.pop()))
+            course.heads = self._heads
         if rowids:
             note_locks(fetched, answers)
             course.tried.update(rowids)
@@ -256,8 +245,7 @@ class Batcher:
                 await self._exchange("commit", [COMMIT])
             return None
         projects, heads = unsealed.projects, self._heads
-        if heads is not None and not (waits_for_nobody(writes) and heads.keys() >= set(projects)):
-            raise _TooEarly
+        assert heads is None or heads.keys() >= set(projects), "others are left to a later batch"
         late = [write for write in writes if waits(write.values)]
         early = grouped([write for write in writes if not waits(write.values)] if late else writes)
         saved = saved_rows(conversations)

@@ -35,6 +35,11 @@ class Carried(Struct):
     alone: list[Job[Any]] = field(default_factory=list)
 
 
+def may_wait(key: Key) -> bool:
+    """Return whether a read may wait for another transaction, because it locks rows."""
+    return " FOR " in key[0]
+
+
 class _Wants(Struct):
     keys: dict[Key, None] = field(default_factory=dict)
     rowids: set[int] = field(default_factory=set)
@@ -44,21 +49,18 @@ class _Wants(Struct):
 
 
 class Course:
-    """The course of one batch: which of its jobs have been decided, and what the others want.
-
-    Args:
-        heads: the projects whose heads are locked already. A job that may wait for another transaction is then left
-            to a later batch, because nothing waits while it holds a head. None if no head is locked yet.
-    """
+    """The course of one batch: which of its jobs have been decided, and what the others want."""
 
     def __init__(
         self,
         jobs: Sequence[Job[Any]],
         tx: Any,  # a `BatchTransaction`
         counters: SharedCommits,
-        heads: Collection[int] | None = None,
     ) -> None:
-        self._heads = heads
+        self.heads: Collection[int] | None = None
+        """The projects whose heads are locked; None if none is. What may wait for others is then left to a later batch."""
+        self.put_off = False
+        """True if a job was left to a later batch, which locks the heads last."""
         self.carried: Final = Carried()
         self.wants = _Wants()
         self.tried: Final[set[int]] = set()
@@ -115,7 +117,7 @@ class Course:
             if self.wants:
                 tx.cut()
                 continue
-            if self._heads is not None and not tx.waits_for_nobody(self._heads):
+            if self.heads is not None and not tx.waits_for_nobody(self.heads):
                 tx.cut()
                 self._put_off(job)
                 continue
@@ -154,17 +156,13 @@ class Course:
             return error, True
 
     def _put_off(self, job: Job[Any]) -> None:
-        """Leave a job to a later batch, which locks no head before it."""
-        job.log = None
+        """Leave a job to a later batch, which locks the heads last."""
+        job.log, self.put_off = None, True
         self._decide(job, self.carried.later)
 
     def _may_wait(self, wish: Wanted | NotLocked) -> bool:
         """Return whether a read may wait for another transaction while heads are locked."""
-        return (
-            self._heads is not None
-            and isinstance(wish, Wanted)
-            and any(" FOR " in text for text, _ in wish.keys)
-        )
+        return self.heads is not None and isinstance(wish, Wanted) and any(map(may_wait, wish.keys))
 
     def _note(self, wish: Wanted | NotLocked) -> None:
         if isinstance(wish, Wanted):

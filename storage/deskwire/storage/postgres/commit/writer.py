@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from typing import Any, Final, TypeVar
 
@@ -165,27 +166,26 @@ class Writer:
                 await self._commit(batch)
             self._pressed = bool(self._jobs) or len(batch) > chosen
 
-    def _more(self, projects: Collection[int], count: int) -> list[Job[Any]]:
-        """Return the next jobs that wait, up to the first that does more than add to these projects' logs."""
-        found: list[Job[Any]] = []
-        while self._jobs and len(found) < count:
+    def _fill(self, batch: list[Job[Any]], projects: Collection[int], count: int) -> None:
+        """Add the next jobs up to so many in all, and up to the first that does more than add to these projects' logs."""
+        while self._jobs and len(batch) < min(count, self._batch):
             job = self._jobs[0]
             if job.order in self._behind:
                 self._behind[job.order].append(job)
             elif not job.brief or job.log not in projects or job.passed >= _PASSED_MAX:
                 break
             else:
-                found.append(job)
+                batch.append(job)
             self._jobs.popleft()
-        return found
 
     async def _commit(self, batch: list[Job[Any]]) -> None:
         began, until = time.perf_counter(), trio.current_time() + self._patience_s
+        more = partial(self._fill, batch) if self._pressed else None
         tries = 0
         while True:
             tries += 1
             try:
-                carried = await self._batcher.carry_out(batch, self._more if self._pressed else None)
+                carried = await self._batcher.carry_out(batch, more)
             except ConnectionLost as lost:
                 log.warning("storage.connection_lost", error=str(lost), jobs=len(batch))
                 if trio.current_time() >= until:
