@@ -147,8 +147,8 @@ async def test_a_job_that_may_wait_is_left_to_a_batch_that_locks_the_head_last(
                 here.store.submit(Brief(Adding()), outcomes.append)
                 nursery.start_soon(here.post, conversations[1])
 
-            async with waiting_batch(postgres_url, here, first):
-                pass
+            async with waiting_batch(postgres_url, here, first) as head_owner:
+                head_owner.rollback()
             await until_one_waits(postgres_url)
             owner.execute(f"{LOCK} NOWAIT", (PROJECT.rowid,))  # the batch waits, and does not hold the head
             assert outcomes == [None]

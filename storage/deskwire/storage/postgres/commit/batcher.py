@@ -115,18 +115,19 @@ class Batcher:
         self._moved: set[int] = set()
         self._stale = False
 
-    async def carry_out(self, jobs: list[Job[Any]], more: More | None = None) -> Carried:
+    async def carry_out(self, jobs: list[Job[Any]], more: More, *, pressed: bool) -> Carried:
         """Run jobs in one transaction.
 
         Args:
             jobs: the jobs, to which `more` adds.
-            more: adds jobs that have come in the meantime; None unless jobs came while the last batch was carried out.
+            more: adds jobs that have come in the meantime.
+            pressed: whether jobs came while the last batch was carried out.
 
         Raises DatabaseError if nothing of it is stored, and Unavailable (`outcome_unknown`) if nobody says whether it is.
         """
         try:
             await self._begin()
-            if more is not None and (projects := self._contended(jobs)):
+            if (pressed or len(jobs) > _FEW) and (projects := self._contended(jobs)):
                 await self._lock_heads(projects)
                 more(projects, _FILLED_MAX)
             return await self._transaction(jobs, early=self._heads is None and self._is_short(jobs))
@@ -221,11 +222,12 @@ class Batcher:
         queries = self._planner.queries(keys)
         locking = locks(rowids) if rowids else []
         early = early and self._heads is None and bool(rowids) and not any(map(may_wait, keys))
+        # The heads come first: a batch that waits for them holds no conversation, which other nodes would have to pass by.
         heads = [lock_heads_of(rowids)] if early else []
-        statements = [*locking, *(query for query, _ in queries), *heads]
+        statements = [*heads, *locking, *(query for query, _ in queries)]
         answers = await self._exchange("heads" if early else "read", statements)
         if early:
-            self._note_heads(heads_in(answers.pop()))
+            self._note_heads(heads_in(answers.pop(0)))
             course.heads = self._heads
         if rowids:
             note_locks(fetched, answers)

@@ -180,12 +180,13 @@ class Writer:
 
     async def _commit(self, batch: list[Job[Any]]) -> None:
         began, until = time.perf_counter(), trio.current_time() + self._patience_s
-        more = partial(self._fill, batch) if self._pressed else None
         tries = 0
         while True:
             tries += 1
             try:
-                carried = await self._batcher.carry_out(batch, more)
+                carried = await self._batcher.carry_out(
+                    batch, partial(self._fill, batch), pressed=self._pressed
+                )
             except ConnectionLost as lost:
                 log.warning("storage.connection_lost", error=str(lost), jobs=len(batch))
                 if trio.current_time() >= until:
