@@ -6,7 +6,10 @@ its own, and all generators run at the same time, so the connections are divided
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -16,6 +19,7 @@ from typing import Final, NamedTuple
 import httpx
 
 from benchmarks import generator, processes
+from benchmarks.delivering import receiving
 from benchmarks.job import Outcome
 from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
@@ -27,6 +31,10 @@ _CONVERSATIONS: Final = 960
 _LONGER: Final = 4
 """A load lasts as many times longer than others: PostgreSQL's processor time has a unit of 10 ms."""
 _SECRET: Final = "the secret of an installation with several nodes"
+_DRAIN_S: Final = 60.0
+_QUIET_S: Final = 2.0
+"""Without a delivery for as long, nothing is left."""
+_LOOK_S: Final = 0.1
 _JOBS: Final = re.compile(r"^deskwire_commit_jobs_(sum|count)(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
 
 
@@ -52,6 +60,7 @@ def measure(scale: Scale, directory: Path, url: str, postmaster: int) -> list[Se
                     paths = conversations[:1] if hot else conversations
                     spread = loaded(nodes[:count], paths, connections, scale, postmaster)
                     taken.setdefault((connections, count, hot), []).append(spread)
+        drained = _drained(nodes, conversations, scale, postmaster)
     rows = {key: Spread(*map(median, zip(*rounds, strict=True))) for key, rounds in taken.items()}
     note = (
         f"{_CONVERSATIONS} conversations of one project, over HTTP, without a webhook. Connections: of all nodes together. "
@@ -62,6 +71,7 @@ def measure(scale: Scale, directory: Path, url: str, postmaster: int) -> list[Se
     return [
         _section("spread", "A message at one, two and three nodes, over HTTP", rows, note, hot=False),
         _section("hot", "One conversation at one, two and three nodes, over HTTP", rows, hot_note, hot=True),
+        drained,
     ]
 
 
@@ -71,7 +81,12 @@ def running(directory: Path, url: str) -> Iterator[Sequence[Server]]:
     with ExitStack() as stack:
         nodes = list[Server]()
         for number in range(_NODES):
-            settings = {"database_url": url, "secret": _SECRET, "node": f"node-{number}"}
+            settings = {
+                "database_url": url,
+                "secret": _SECRET,
+                "node": f"node-{number}",
+                "allow_private_webhooks": "true",
+            }
             place = directory / f"node-{number}"
             first = nodes[0] if nodes else None
             nodes.append(stack.enter_context(deskwire_node(place, first, settings)))
@@ -109,6 +124,42 @@ def _from(conversations: list[str], share: float) -> list[str]:
     """Return the conversations from another one on, so that nodes seldom post to the same one at once."""
     first = int(share * len(conversations))
     return conversations[first:] + conversations[:first]
+
+
+def _drained(nodes: Sequence[Server], conversations: list[str], scale: Scale, postmaster: int) -> Section:
+    """Post to all nodes faster than the one that has the endpoint delivers, and measure how the rest goes out."""
+    with receiving(nodes[0]) as receiver:
+        began = time.monotonic()
+        posted = loaded(nodes, conversations, scale.spread[-1], scale, postmaster).rate
+        delivered = _came(receiver) / (time.monotonic() - began)
+        before, database_s, began = (
+            [_node_s([node]) for node in nodes],
+            server_s(postmaster),
+            time.monotonic(),
+        )
+        left, last = 0, began
+        while time.monotonic() < min(began + _DRAIN_S, last + _QUIET_S):
+            time.sleep(_LOOK_S)
+            if more := _came(receiver):
+                left, last = left + more, time.monotonic()
+        spent = max(_node_s([node]) - earlier for node, earlier in zip(nodes, before, strict=True))
+        database_s = server_s(postmaster) - database_s
+    costs = (left / (last - began), spent * 1e6 / left, database_s * 1e6 / left) if left else (None,) * 3
+    columns = (
+        "posted/s",
+        "delivered/s meanwhile",
+        "left",
+        "delivered/s then",
+        "the node's µs",
+        "PostgreSQL µs",
+    )
+    note = "Left: deliveries that were pending when the posts ended. µs: processor time of a delivery from then on, without its message."
+    rows = [(posted, delivered, left, *costs)]
+    return Section("endpoint", "One endpoint, to which one of three nodes delivers", columns, rows, note)
+
+
+def _came(receiver: subprocess.Popen[str]) -> int:
+    return len(json.loads(processes.ask(receiver, "take"))["ages"])
 
 
 def _shares(connections: int, nodes: int) -> list[int]:
