@@ -45,7 +45,7 @@ class Adding:
 
 @asynccontextmanager
 async def waiting_batch(
-    url: str, here: NodeHere, first: Callable[[], None]
+    url: str, here: NodeHere, first: Callable[[], None], count: int = 1
 ) -> AsyncIterator[psycopg.Connection]:
     """Make a batch wait for the head that the connection has locked; the jobs submitted by `first` came while it was busy.
 
@@ -62,7 +62,7 @@ async def waiting_batch(
         here.store.submit(Brief(Adding(log=None)), lock_again)
         await until_one_waits(url)
         first()
-        await until_queued(here, 1)
+        await until_queued(here, count)
         other.rollback()  # the batch before is committed now, and its end locks the head again
         await ended.wait()
         await until_one_waits(url)
@@ -147,7 +147,7 @@ async def test_a_job_that_may_wait_is_left_to_a_batch_that_locks_the_head_last(
                 here.store.submit(Brief(Adding()), outcomes.append)
                 nursery.start_soon(here.post, conversations[1])
 
-            async with waiting_batch(postgres_url, here, first) as head_owner:
+            async with waiting_batch(postgres_url, here, first, count=4) as head_owner:
                 head_owner.rollback()
             await until_one_waits(postgres_url)
             owner.execute(f"{LOCK} NOWAIT", (PROJECT.rowid,))  # the batch waits, and does not hold the head
@@ -159,6 +159,32 @@ async def test_a_job_that_may_wait_is_left_to_a_batch_that_locks_the_head_last(
     check_whole(postgres_url)
 
 
+async def test_jobs_without_a_log_of_their_own_go_with_the_next_batch(postgres_url: str) -> None:
+    async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
+        outcomes: list[object] = []
+
+        def first() -> None:
+            here.store.submit(Brief(Adding(log=None)), outcomes.append)
+            here.store.submit(
+                Brief(Adding()), outcomes.append
+            )  # of the same order, so it stays behind the first
+            nursery.start_soon(here.post, conversations[1])
+
+        async with waiting_batch(postgres_url, here, first, count=3):
+            nursery.start_soon(here.post, conversations[2])
+            await until_queued(here, 1)
+        await here.post(conversations[3])
+    made = kinds(here)[1:]
+    assert made[0] == ["message.created"] * 2
+    assert made[1][:1] == ["conversation.created"]
+    assert outcomes == [None, None]
+    check_whole(postgres_url)
+
+
+def kinds(here: NodeHere) -> list[list[str]]:
+    return [[event.type for event in commit.events] for commit in here.commits]
+
+
 async def test_a_job_that_adds_to_several_logs_is_not_taken_along(postgres_url: str) -> None:
     async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
         first = partial(nursery.start_soon, here.post, conversations[1])
@@ -167,10 +193,7 @@ async def test_a_job_that_adds_to_several_logs_is_not_taken_along(postgres_url: 
             await until_queued(here, 1)
             nursery.start_soon(here.post, conversations[2])
             await until_queued(here, 2)
-    kinds = [[event.type for event in commit.events] for commit in here.commits]
-    assert kinds[1] == ["message.created"]
-    later = [kind for commit in kinds[2:] for kind in commit]
-    assert sorted(later) == ["conversation.created", "message.created"]
+    assert kinds(here)[1:] == [["message.created"] * 2, ["conversation.created"]]
     check_whole(postgres_url)
 
 

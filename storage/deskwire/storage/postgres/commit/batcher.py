@@ -27,7 +27,7 @@ from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
 from deskwire.storage.postgres.commit.buffer import Write
-from deskwire.storage.postgres.commit.course import Carried, Course, may_wait
+from deskwire.storage.postgres.commit.course import Carried, Course, divided, may_wait
 from deskwire.storage.postgres.commit.heads import SAVE, Head
 from deskwire.storage.postgres.commit.jobs import Job
 from deskwire.storage.postgres.commit.lanes import ASK, COUNT, NOT_REPLICATED, OPEN, Lane
@@ -114,6 +114,7 @@ class Batcher:
         self._left: dict[int, int] = {}
         self._moved: set[int] = set()
         self._stale = False
+        self._owing = False  # True if a batch that locked the heads first has left the jobs without a log to the next one
 
     async def carry_out(self, jobs: list[Job[Any]], more: More, *, pressed: bool) -> Carried:
         """Run jobs in one transaction.
@@ -127,10 +128,17 @@ class Batcher:
         """
         try:
             await self._begin()
-            if (pressed or len(jobs) > _FEW) and (projects := self._contended(jobs)):
+            if not (pressed or len(jobs) > _FEW) or not (projects := self._contended(jobs)):
+                return await self._transaction(jobs, early=self._is_short(jobs))
+            logged = not (self._owing and any(job.log is None for job in jobs))
+            if logged:
                 await self._lock_heads(projects)
                 more(projects, _FILLED_MAX)
-            return await self._transaction(jobs, early=self._heads is None and self._is_short(jobs))
+            chosen, left = divided(jobs, logged=logged)
+            self._owing = logged and bool(left)
+            carried = await self._transaction(chosen, early=False)
+            carried.later += left
+            return carried
         except DatabaseError as error:
             self._open = self._open and error.sqlstate != LANE_TAKEN
             await self._undo()
@@ -148,9 +156,9 @@ class Batcher:
 
         It pays if other nodes write to the projects as well, or have the conversations.
         """
-        projects = frozenset([job.log for job in jobs if job.log is not None])
-        if len(jobs) > _HEADS_FIRST_MAX or any(job.log is None for job in jobs):
+        if len(jobs) > _HEADS_FIRST_MAX:
             return frozenset()
+        projects = frozenset([job.log for job in jobs if job.log is not None])
         passed = any(job.passed for job in jobs)
         return projects if passed or not projects.isdisjoint(self._moved) else frozenset()
 

@@ -35,6 +35,23 @@ class Carried(Struct):
     alone: list[Job[Any]] = field(default_factory=list)
 
 
+def divided(jobs: Sequence[Job[Any]], *, logged: bool) -> tuple[list[Job[Any]], list[Job[Any]]]:
+    """Divide jobs into those that add to one known log, or with `logged=False` the others, and those that are left to a later batch.
+
+    A job whose order has been left is left, too.
+    """
+    chosen, left = list[Job[Any]](), list[Job[Any]]()
+    held = set[str]()
+    for job in jobs:
+        if (job.log is not None) is logged and job.order not in held:
+            chosen.append(job)
+            continue
+        left.append(job)
+        if job.order is not None:
+            held.add(job.order)
+    return chosen, left
+
+
 def may_wait(key: Key) -> bool:
     """Return whether a read may wait for another transaction, because it locks rows."""
     return " FOR " in key[0]

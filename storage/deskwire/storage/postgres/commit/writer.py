@@ -167,16 +167,18 @@ class Writer:
             self._pressed = bool(self._jobs) or len(batch) > chosen
 
     def _fill(self, batch: list[Job[Any]], projects: Collection[int], count: int) -> None:
-        """Add the next jobs up to so many in all, and up to the first that does more than add to these projects' logs."""
+        """Add the jobs that wait and add to these projects' logs alone, up to so many in all; the others stay in their order."""
+        left, held = list[Job[Any]](), set[str | None]()
         while self._jobs and len(batch) < min(count, self._batch):
-            job = self._jobs[0]
+            job = self._jobs.popleft()
             if job.order in self._behind:
                 self._behind[job.order].append(job)
-            elif not job.brief or job.log not in projects or job.passed >= _PASSED_MAX:
-                break
-            else:
+            elif job.brief and job.log in projects and job.passed < _PASSED_MAX and job.order not in held:
                 batch.append(job)
-            self._jobs.popleft()
+            else:
+                left.append(job)
+                held.add(job.order)
+        self._jobs.extendleft(reversed(left))
 
     async def _commit(self, batch: list[Job[Any]]) -> None:
         began, until = time.perf_counter(), trio.current_time() + self._patience_s
