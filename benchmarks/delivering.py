@@ -135,7 +135,7 @@ def _targets(stack: ExitStack, directory: Path) -> Iterator[tuple[str, _Target]]
         if label != _ALONE:
             target.frames = stack.enter_context(_observing(_watch(server, where)))
         if label == _BOTH:
-            target.hooks = stack.enter_context(_receiving(server))
+            target.hooks = stack.enter_context(receiving(server))
         yield label, target
     if references.nats_server():
         for label in (_NATS_ALONE, _NATS_CONSUMER):
@@ -164,7 +164,8 @@ def _observing(watch: Watch) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def _receiving(server: Server) -> Iterator[subprocess.Popen[str]]:
+def receiving(server: Server) -> Iterator[subprocess.Popen[str]]:
+    """Run a receiver that is a webhook of the server's project."""
     process = processes.start("benchmarks.receiver", "measured", core=processes.LOAD)
     try:
         (port,) = json.loads(processes.line(process))

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.support.postgres import PostgresServer
 
-from benchmarks import alternating, answering, failing_over, following, primary, sharing
+from benchmarks import alternating, answering, failing_over, following, primary, sharing, spreading
 from benchmarks.report import Section
 from benchmarks.scale import Scale
 from deskwire.storage.postgres.migrations.apply import migrate
@@ -19,7 +19,7 @@ from deskwire.storage.postgres.migrations.apply import migrate
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
     """Measure one thing after the other, each on a database of its own."""
-    for name in ("sharing", "answering", "pauses"):
+    for name in ("sharing", "answering", "spreading", "pauses"):
         (directory / name).mkdir()
     with _server() as server:
         asked: dict[str, Any] = {"server": server.pid, "scale": asdict(scale)}
@@ -28,6 +28,8 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         sections[0] = replace(sections[0], note=f"{sections[0].note} PostgreSQL {version}, synced.")
         sections.append(alternating.measure({**asked, "url": _database(server, "alternating")}))
         sections.append(answering.measure(scale, directory / "answering", _database(server, "answering")))
+        spread_url = _database(server, "spreading")
+        sections += spreading.measure(scale, directory / "spreading", spread_url, server.pid)
         sections.append(following.measure(scale, _database(server, "following")))
         sections.append(primary.measure({**asked, "url": server.url()}, scale.in_flight, scale.rounds))
     sections.append(failing_over.measure(scale, directory / "pauses"))

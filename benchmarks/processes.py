@@ -20,9 +20,9 @@ LOAD: Final = 1
 
 
 @contextmanager
-def _on_core(number: int) -> Iterator[None]:
-    """Run processes that are started inside on that core, with all threads, where the system lets one choose."""
-    if sys.platform != "linux" or len(_CORES) < 2:
+def _on_core(number: int | None) -> Iterator[None]:
+    """Run processes that are started inside on that core, with all threads, where the system lets one choose; None for any."""
+    if number is None or sys.platform != "linux" or len(_CORES) < 2:
         yield
         return
     os.sched_setaffinity(0, {_CORES[number]})
@@ -33,7 +33,7 @@ def _on_core(number: int) -> Iterator[None]:
 
 
 def start(
-    module: str, *arguments: str, core: int, settings: dict[str, str] | None = None
+    module: str, *arguments: str, core: int | None, settings: dict[str, str] | None = None
 ) -> subprocess.Popen[str]:
     """Start `python -m module` with pipes to its stdin and stdout; the log of a server is thrown away."""
     command = [sys.executable, "-m", module, *arguments]
@@ -41,7 +41,7 @@ def start(
 
 
 def run(
-    command: Sequence[str], *, core: int, settings: dict[str, str] | None = None, quiet: bool = False
+    command: Sequence[str], *, core: int | None, settings: dict[str, str] | None = None, quiet: bool = False
 ) -> subprocess.Popen[str]:
     """Start a program with pipes to its stdin and stdout; what it says on stderr is thrown away if it is `quiet`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}

@@ -18,7 +18,9 @@ END: Final = "<!-- end of figures -->"
 PICTURES: Final = "performance"
 """The folder of the plots, beside the page."""
 
-_NODES: Final = frozenset({"stores", "nodes", "alternating", "added", "following", "primary", "pauses"})
+_NODES: Final = frozenset(
+    ("stores", "nodes", "alternating", "added", "spread", "hot", "endpoint", "following", "primary", "pauses")
+)
 
 _Rows = list[dict[str, Cell]]
 

@@ -22,6 +22,7 @@ class Scale:
         idle_connections, idle_websockets: that are held where one's share of memory is measured.
         fan_consumers, fan_frames: connections that frames are sent to, and how many to each.
         in_flight: commands at the same time in the engine alone.
+        spread: connections to all nodes together, fewest first.
         conversations_stored: where few of them are alive.
         stored: messages in the databases where growth and start are measured.
         kills: of each database's server, under load.
@@ -54,6 +55,7 @@ class Scale:
     fan_consumers: int = 1_000
     fan_frames: int = 48
     in_flight: tuple[int, ...] = (1, 16, 64)
+    spread: tuple[int, ...] = (48, 192)
     conversations_stored: int = 100_000
     stored: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
     kills: int = 3
@@ -92,6 +94,7 @@ QUICK: Final = Scale(
     fan_consumers=10,
     fan_frames=16,
     in_flight=(1, 8),
+    spread=(4, 8),
     read_by=(2,),
     chats=5,
     conversations_stored=100,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -110,17 +110,42 @@ def deskwire(directory: Path, **settings: str) -> Iterator[Server]:
     """Run a real process on `directory`, with its demo project; settings by variable without prefix."""
     process = start_deskwire(directory, **settings)
     try:
-        url = processes.line(process, "running at http").partition("running at ")[2].split()[0]
-        demo = json.loads((directory / _DEMO_FILE).read_text())
-        port = int(url.rpartition(":")[2])
-        yield Server("deskwire", process, port, demo["serverKey"], demo["projectId"], demo["token"])
+        yield _ready(process, directory)
     finally:
         processes.stop(process)
 
 
+@contextmanager
+def deskwire_node(directory: Path, first: Server | None, settings: Mapping[str, str]) -> Iterator[Server]:
+    """Run one of several nodes, on any core; `first` is the node that has made the demo project, None for that one."""
+    process = _start(directory, settings, core=None)
+    try:
+        if first is None:
+            yield _ready(process, directory)
+        else:
+            yield replace(first, process=process, port=_port(process))
+    finally:
+        processes.stop(process)
+
+
+def _ready(process: subprocess.Popen[str], directory: Path) -> Server:
+    """Wait until the process takes requests."""
+    port, demo = _port(process), json.loads((directory / _DEMO_FILE).read_text())
+    return Server("deskwire", process, port, demo["serverKey"], demo["projectId"], demo["token"])
+
+
+def _port(process: subprocess.Popen[str]) -> int:
+    url = processes.line(process, "running at http").partition("running at ")[2].split()[0]
+    return int(url.rpartition(":")[2])
+
+
 def start_deskwire(directory: Path, **settings: str) -> subprocess.Popen[str]:
     """Start the process, without waiting until it is ready."""
+    return _start(directory, settings, core=processes.SERVER)
+
+
+def _start(directory: Path, settings: Mapping[str, str], core: int | None) -> subprocess.Popen[str]:
     settings = {"rate_limit_per_minute": "0", **settings}
     variables = {f"DESKWIRE_{name.upper()}": value for name, value in settings.items()}
     arguments = ("serve", "--data", str(directory), "--port", "0")
-    return processes.start("deskwire", *arguments, core=processes.SERVER, settings=variables)
+    return processes.start("deskwire", *arguments, core=core, settings=variables)

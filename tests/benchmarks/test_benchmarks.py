@@ -41,7 +41,11 @@ SECTIONS = {
     "backlog": ["backlog"],
     "catching-up": ["catching-up"],
     "engine": ["engine"],
-    "nodes": ["stores", "nodes", "alternating", "added", "following", "primary", "pauses"],
+    "nodes": [
+        *("stores", "nodes", "alternating", "added"),
+        *("spread", "hot", "endpoint"),
+        *("following", "primary", "pauses"),
+    ],
     "tickets": ["tickets", "bulk"],
     "search": ["search", "index"],
     "inbox": ["inbox"],

@@ -442,9 +442,9 @@ async def test_rows_that_name_events_go_together_as_well(postgres_url: str) -> N
 
 async def test_a_job_that_is_decided_again_counts_once_however_often_it_is_run(postgres_url: str) -> None:
     class Stale:
-        order = None
+        order = log = None
 
-        def needs(self) -> list[Callable[[Transaction], object]]:
+        def needs(self, *, again: bool) -> list[Callable[[Transaction], object]]:
             return []
 
         def __call__(self, tx: Transaction) -> int:

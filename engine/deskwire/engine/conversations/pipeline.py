@@ -135,6 +135,11 @@ class _Commit:
         """See `Revisable.order`."""
         return self._pipeline.conversation_id
 
+    @property
+    def log(self) -> int | None:
+        """See `Revisable.log`. A new conversation may wait for another transaction that makes the same contact."""
+        return None if isinstance(self._request.command, Create) else self._pipeline.project.rowid
+
     def __call__(self, tx: CommitTransaction) -> Receipt:
         """See `Revisable`."""
         first = self._first
@@ -153,9 +158,11 @@ class _Commit:
             self._first._revised = self
         return self._pipeline.decide_and_carry_out(request, self._plan.at, tx)
 
-    def needs(self) -> Iterator[Callable[[CommitTransaction], object]]:
+    def needs(self, *, again: bool) -> Iterator[Callable[[CommitTransaction], object]]:
         """See `Revisable.needs`."""
-        return reads_first(self._plan)
+        yield from reads_first(self._plan)
+        if again and self.log is not None:
+            yield self._pipeline.stored
 
     def ended(self, outcome: Receipt | Exception) -> None:
         """Tell the pipeline how it has ended; what was decided on the state that it expected is in doubt if there was another."""
@@ -317,9 +324,13 @@ class Pipeline:
         except Unavailable as refusal:
             self._end(request, refusal)
 
+    def stored(self, tx: CommitTransaction) -> tuple[Conversation, Contact] | None:
+        """Return the state that is stored; None if the conversation is gone."""
+        return tx.conversation(self.project.rowid, self.conversation_id)
+
     def decide_and_carry_out(self, request: Request, at: int, tx: CommitTransaction) -> Receipt:
         """Decide on what is stored, in the very transaction that commits it: nothing comes in between."""
-        row = tx.conversation(self.project.rowid, self.conversation_id)
+        row = self.stored(tx)
         if row is None:
             raise no_such_conversation()
         command = request.command

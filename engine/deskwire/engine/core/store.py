@@ -56,14 +56,22 @@ class Revisable(Protocol[W_contra, T_co]):
     def order(self) -> str:
         """The name of what it changes; jobs of one name are committed in the order in which they were submitted."""
 
+    @property
+    def log(self) -> int | None:
+        """The number of the one log that the job adds to; None if the job may add to others or wait for other writers."""
+
     def __call__(self, tx: W_contra, /) -> T_co:
         """Do the job. Raises StaleState if it has to be decided again; nothing was done then."""
 
     def again(self, tx: W_contra, /) -> T_co:
         """Decide on what is stored, and do that."""
 
-    def needs(self) -> Iterable[Callable[[W_contra], object]]:
-        """Return reads that the job begins with, each by itself, for a store that fetches those of several jobs at once."""
+    def needs(self, *, again: bool) -> Iterable[Callable[[W_contra], object]]:
+        """Return the reads that the job begins with, each by itself, for a store that fetches those of several jobs at once.
+
+        Args:
+            again: whether to add the reads that `again` begins with.
+        """
 
 
 class Store(Protocol[R_co, W_co]):

@@ -88,7 +88,7 @@ NODE_METRICS: Final = (
         "node_commit_round_seconds",
         "histogram",
         "Time of a batch's round trips to the database: `read` locks and reads, `heads` writes rows and waits for the logs "
-        "of the projects, `commit` writes events and commits. Of few changes `heads` is the first.",
+        "of the projects, `commit` writes events and commits. Of few changes, and under load at several nodes, `heads` is the first.",
         _named(lambda node: node.commits.rounds),
         ("round",),
     ),

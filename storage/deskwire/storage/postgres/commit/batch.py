@@ -6,7 +6,7 @@ What is not laid over is read as it was fetched, if no job of the batch can have
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.storage.postgres.commit.buffer import Buffer, NeedsAlone
+from deskwire.storage.postgres.commit.buffer import Buffer, NeedsAlone, waits_for_nobody
 from deskwire.storage.postgres.commit.heads import VERSIONS, Head
 from deskwire.storage.postgres.commit.laid import Laid, Saved
 from deskwire.storage.postgres.commit.sealing import Unsealed
@@ -125,6 +125,18 @@ class BatchTransaction(PostgresTransaction):
         self.buffer.size = self._size
         for each, length in zip(self._lists, self._marks, strict=True):
             del each[length:]
+
+    def waits_for_nobody(self, heads: Collection[int]) -> bool:
+        """Return whether all that the job has written can be sent while these projects' heads are locked."""
+        events, deliveries = (
+            self.unsealed.events[self._marks[0] :],
+            self.unsealed.deliveries[self._marks[1] :],
+        )
+        return (
+            waits_for_nobody(self.buffer.writes[self._mark :])
+            and all(each.project in heads for each in events)
+            and all(each.project in heads for each in deliveries)
+        )
 
     def seal(self, heads: Mapping[int, Head]) -> dict[int | str, int | str]:
         """Give all events and deliveries their places, under the locked heads; return these by their stand-ins."""

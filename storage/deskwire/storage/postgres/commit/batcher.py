@@ -6,13 +6,16 @@
 
 A batch waits for a head while it holds rows, and for rows of others before that; for conversations it never waits.
 
-A few jobs take two: the heads of their conversations are locked with the first one, and all that was written goes with the last. It
-must be such that it waits for nobody, as heads are locked behind everything else; else the batch begins again, the long way.
+A few jobs take two: the heads of their conversations are locked with the first one, and all that was written goes with the last.
+A job that may wait for another transaction is then left to a later batch, because nothing waits while it holds a head.
+
+Under load, and if other nodes write to the same projects, the heads come first: the transaction waits for them before its jobs
+are chosen, so that jobs which come while it waits go along (ADR 107). It holds nothing else then, and nothing waits behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -24,7 +27,7 @@ from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
 from deskwire.storage.postgres.commit.buffer import Write
-from deskwire.storage.postgres.commit.course import Carried, Course
+from deskwire.storage.postgres.commit.course import Carried, Course, divided, may_wait
 from deskwire.storage.postgres.commit.heads import SAVE, Head
 from deskwire.storage.postgres.commit.jobs import Job
 from deskwire.storage.postgres.commit.lanes import ASK, COUNT, NOT_REPLICATED, OPEN, Lane
@@ -42,7 +45,6 @@ from deskwire.storage.postgres.commit.rounds import (
     note_rows,
     save,
     saved_rows,
-    waits_for_nobody,
 )
 from deskwire.storage.postgres.commit.sealing import sealed, waits
 from deskwire.storage.postgres.driver.codec import rows_of
@@ -68,7 +70,14 @@ _FEW: Final = 4
 """As many jobs are run in a moment, for which others may wait for the heads."""
 
 _LONG_WAY: Final = 16
-"""How many batches of a few jobs go the long way behind one that began again."""
+"""How many batches of a few jobs lock the heads last after one that had to leave a job to a later batch."""
+
+_HEADS_FIRST_MAX: Final = 16
+"""Jobs of a batch that locks the heads first. A larger batch runs its jobs while another node holds the heads: its price is
+shared already, and the project's commits wait for the jobs that are run under the heads."""
+
+_FILLED_MAX: Final = 32
+"""Jobs of such a batch, with those that have come while it waited."""
 
 _PAUSE_S: Final = 0.05
 _SAVE_TEXT: Final = translated(SAVE)[0]
@@ -78,8 +87,8 @@ _COUNT_TEXT, _OPEN_TEXT, _ASK_TEXT = (translated(each)[0] for each in (COUNT, OP
 _CHANGES: Final = Statement(CHANGES)
 
 
-class _TooEarly(Exception):
-    """A batch that has locked its heads needs something else that it may have to wait for."""
+More = Callable[[Collection[int], int], None]
+"""Adds jobs to a batch, up to so many, that add to the logs of these projects alone."""
 
 
 class Batcher:
@@ -102,22 +111,34 @@ class Batcher:
         self._begun = False
         self._heads: Mapping[int, Head] | None = None
         self._long_way = 0
+        self._left: dict[int, int] = {}
+        self._moved: set[int] = set()
+        self._stale = False
+        self._owing = False  # True if a batch that locked the heads first has left the jobs without a log to the next one
 
-    async def carry_out(self, jobs: Sequence[Job[Any]]) -> Carried:
+    async def carry_out(self, jobs: list[Job[Any]], more: More, *, pressed: bool) -> Carried:
         """Run jobs in one transaction.
+
+        Args:
+            jobs: the jobs, to which `more` adds.
+            more: adds jobs that have come in the meantime.
+            pressed: whether jobs came while the last batch was carried out.
 
         Raises DatabaseError if nothing of it is stored, and Unavailable (`outcome_unknown`) if nobody says whether it is.
         """
         try:
-            if len(jobs) <= _FEW and not self._long_way:
-                try:
-                    return await self._transaction(jobs, early=True)
-                except _TooEarly:
-                    self._long_way = _LONG_WAY
-                    await self._undo()
-            elif len(jobs) <= _FEW:
-                self._long_way -= 1
-            return await self._transaction(jobs, early=False)
+            await self._begin()
+            if not (pressed or len(jobs) > _FEW) or not (projects := self._contended(jobs)):
+                return await self._transaction(jobs, early=self._is_short(jobs))
+            logged = not (self._owing and any(job.log is None for job in jobs))
+            if logged:
+                await self._lock_heads(projects)
+                more(projects, _FILLED_MAX)
+            chosen, left = divided(jobs, logged=logged)
+            self._owing = logged and bool(left)
+            carried = await self._transaction(chosen, early=False)
+            carried.later += left
+            return carried
         except DatabaseError as error:
             self._open = self._open and error.sqlstate != LANE_TAKEN
             await self._undo()
@@ -130,17 +151,55 @@ class Batcher:
         """Close the session."""
         self._wire.close()
 
-    async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
+    def _contended(self, jobs: Sequence[Job[Any]]) -> frozenset[int]:
+        """Return the projects whose heads are locked before the jobs are run; none if that does not pay.
+
+        It pays if other nodes write to the projects as well, or have the conversations.
+        """
+        if len(jobs) > _HEADS_FIRST_MAX:
+            return frozenset()
+        projects = frozenset([job.log for job in jobs if job.log is not None])
+        passed = any(job.passed for job in jobs)
+        return projects if passed or not projects.isdisjoint(self._moved) else frozenset()
+
+    async def _lock_heads(self, projects: Collection[int]) -> None:
+        answers = await self._exchange("heads", [lock_heads(sorted(projects))])
+        self._note_heads(heads_in(answers[-1]))
+
+    def _note_heads(self, heads: Mapping[int, Head]) -> None:
+        """Take locked heads; note which have been moved by others since this batcher's last commit to them."""
+        self._heads = heads
+        for project, head in heads.items():
+            before = head.events.before
+            if self._left.get(project, before) == before:
+                self._moved.discard(project)
+            else:
+                self._moved.add(project)
+
+    async def _begin(self) -> None:
+        """Begin a transaction, with a session and the lane if need be."""
         self._begun, self._heads = False, None
         if not self._wire.is_open:
             self._rowids.clear()  # a standby that has taken over may give the keys again
         if not self._open:
             await self._wire.exchange([single(_OPEN_TEXT, self._lane.opened())], self._patience_s)
             self._open = True
+
+    def _is_short(self, jobs: Sequence[Job[Any]]) -> bool:
+        """Return whether the heads are locked with the first exchange."""
+        if len(jobs) > _FEW or any(job.log is None for job in jobs):
+            return False
+        if self._long_way:
+            self._long_way -= 1
+            return False
+        return True
+
+    async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> Carried:
         fetched = Fetched(self._rowids)
         tx = BatchTransaction(fetched, self._routes)
         course = Course(jobs, tx, self._counters)
-        course.look_ahead()
+        course.heads = self._heads
+        course.look_ahead(again=self._stale)
         for _ in range(_ROUNDS):
             if course.wants:
                 await self._fetch(fetched, course, early=early)
@@ -150,16 +209,17 @@ class Batcher:
         else:
             course.give_up()
         carried = course.carried
+        self._stale = course.stale
+        if early and course.put_off:
+            self._long_way = _LONG_WAY
         carried.commit = await self._store(tx, carried)
         return carried
 
     async def _fetch(self, fetched: Fetched, course: Course, *, early: bool) -> None:
         """The first round: lock and read. What was read before rows were locked is read again.
 
-        With `early` the heads are locked, too, unless something else may be waited for. Raises _TooEarly if they are already.
+        With `early` the heads are locked, too, unless something else may be waited for, or they are already.
         """
-        if self._heads is not None:
-            raise _TooEarly
         wants = course.wants
         rowids = sorted(wants.rowids)
         keys = {**wants.keys}
@@ -169,12 +229,14 @@ class Batcher:
         await self._learn([text for text in several if several.count(text) > 1])
         queries = self._planner.queries(keys)
         locking = locks(rowids) if rowids else []
-        early = early and bool(rowids) and not any(" FOR " in text for text, _ in keys)
+        early = early and self._heads is None and bool(rowids) and not any(map(may_wait, keys))
+        # The heads come first: a batch that waits for them holds no conversation, which other nodes would have to pass by.
         heads = [lock_heads_of(rowids)] if early else []
-        statements = [*locking, *(query for query, _ in queries), *heads]
+        statements = [*heads, *locking, *(query for query, _ in queries)]
         answers = await self._exchange("heads" if early else "read", statements)
         if early:
-            self._heads = heads_in(answers.pop())
+            self._note_heads(heads_in(answers.pop(0)))
+            course.heads = self._heads
         if rowids:
             note_locks(fetched, answers)
             course.tried.update(rowids)
@@ -193,8 +255,7 @@ class Batcher:
                 await self._exchange("commit", [COMMIT])
             return None
         projects, heads = unsealed.projects, self._heads
-        if heads is not None and not (waits_for_nobody(writes) and heads.keys() >= set(projects)):
-            raise _TooEarly
+        assert heads is None or heads.keys() >= set(projects), "others are left to a later batch"
         late = [write for write in writes if waits(write.values)]
         early = grouped([write for write in writes if not waits(write.values)] if late else writes)
         saved = saved_rows(conversations)
@@ -204,10 +265,14 @@ class Batcher:
         if projects:
             if heads is None:
                 answers = await self._exchange("heads", [*sent, lock_heads(projects)])
-                heads, sent = heads_in(answers[-1]), []
+                self._note_heads(heads_in(answers[-1]))
+                heads, sent = self._heads, []
+            assert heads is not None
             sent += await self._sealed(tx, {project: heads[project] for project in projects}, late)
         changes = await self._end([*sent, _CHANGES])
         self._routes.update(tx.routes)
+        if heads is not None:
+            self._left.update({project: heads[project].events.last for project in projects})
         return tx.commit(changes)
 
     async def _sealed(

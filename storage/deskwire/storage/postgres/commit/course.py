@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -35,6 +35,28 @@ class Carried(Struct):
     alone: list[Job[Any]] = field(default_factory=list)
 
 
+def divided(jobs: Sequence[Job[Any]], *, logged: bool) -> tuple[list[Job[Any]], list[Job[Any]]]:
+    """Divide jobs into those that add to one known log, or with `logged=False` the others, and those that are left to a later batch.
+
+    A job whose order has been left is left, too.
+    """
+    chosen, left = list[Job[Any]](), list[Job[Any]]()
+    held = set[str]()
+    for job in jobs:
+        if (job.log is not None) is logged and job.order not in held:
+            chosen.append(job)
+            continue
+        left.append(job)
+        if job.order is not None:
+            held.add(job.order)
+    return chosen, left
+
+
+def may_wait(key: Key) -> bool:
+    """Return whether a read may wait for another transaction, because it locks rows."""
+    return " FOR " in key[0]
+
+
 class _Wants(Struct):
     keys: dict[Key, None] = field(default_factory=dict)
     rowids: set[int] = field(default_factory=set)
@@ -47,27 +69,37 @@ class Course:
     """The course of one batch: which of its jobs have been decided, and what the others want."""
 
     def __init__(
-        self, jobs: Sequence[Job[Any]], tx: Any, counters: SharedCommits
-    ) -> None:  # a `BatchTransaction`
+        self,
+        jobs: Sequence[Job[Any]],
+        tx: Any,  # a `BatchTransaction`
+        counters: SharedCommits,
+    ) -> None:
+        self.heads: Collection[int] | None = None
+        """The projects whose heads are locked; None if none is. What may wait for others is then left to a later batch."""
+        self.put_off = False
+        """True if a job was left to a later batch, which locks the heads last."""
         self.carried: Final = Carried()
         self.wants = _Wants()
         self.tried: Final[set[int]] = set()
+        self.stale = False
+        """True if a job was decided on another state than the stored one."""
         self._jobs = jobs
         self._tx = tx
         self._counters = counters
         self._next = 0
         self._held: set[str] = set()
 
-    def look_ahead(self) -> None:
-        """Note what the jobs surely want."""
+    def look_ahead(self, *, again: bool) -> None:
+        """Note what the jobs surely want; with `again` also the reads of deciding them again."""
         tx = self._tx
         for job in self._jobs:
-            for need in (job.run,) if job.needs is None else job.needs():
+            for need in (job.run,) if job.needs is None else job.needs(again=again):
                 tx.begin()
                 try:
                     need(tx)
                 except (Wanted, NotLocked) as wish:
-                    self._note(wish)
+                    if not self._may_wait(wish):
+                        self._note(wish)
                 except (NeedsAlone, Exception):  # noqa: BLE001, S110  # it is run again, and then that counts
                     pass
                 tx.cut()
@@ -82,10 +114,13 @@ class Course:
                 continue
             tx.begin()
             try:
-                job.outcome, again = _outcome(job, tx)
+                job.outcome, again = self._outcome(job)
             except (Wanted, NotLocked) as wish:
                 tx.cut()
-                if isinstance(wish, Wanted) or wish.rowid not in self.tried:
+                if self._may_wait(wish):
+                    if not self.wants:
+                        self._put_off(job)
+                elif isinstance(wish, Wanted) or wish.rowid not in self.tried:
                     self._note(wish)
                 elif not self.wants:
                     job.passed += 1
@@ -98,6 +133,10 @@ class Course:
                 continue
             if self.wants:
                 tx.cut()
+                continue
+            if self.heads is not None and not tx.waits_for_nobody(self.heads):
+                tx.cut()
+                self._put_off(job)
                 continue
             self._counters.decided_again += again
             if isinstance(job.outcome, Exception):
@@ -114,24 +153,36 @@ class Course:
         if fate is not self.carried.done and job.order is not None:
             self._held.add(job.order)
 
+    def _outcome(self, job: Job[Any]) -> tuple[Any, bool]:
+        """Run a job, or have it decided again if it finds another state.
+
+        Returns the result or the exception of the job, and whether the job was decided again.
+        """
+        try:
+            return job.run(self._tx), False
+        except StaleState as stale:
+            if job.again is None:
+                return stale, False
+        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+            return error, False
+        self.stale = True
+        self._tx.cut()
+        try:
+            return job.again(self._tx), True
+        except Exception as error:  # noqa: BLE001  # as above
+            return error, True
+
+    def _put_off(self, job: Job[Any]) -> None:
+        """Leave a job to a later batch, which locks the heads last."""
+        job.log, self.put_off = None, True
+        self._decide(job, self.carried.later)
+
+    def _may_wait(self, wish: Wanted | NotLocked) -> bool:
+        """Return whether a read may wait for another transaction while heads are locked."""
+        return self.heads is not None and isinstance(wish, Wanted) and any(map(may_wait, wish.keys))
+
     def _note(self, wish: Wanted | NotLocked) -> None:
         if isinstance(wish, Wanted):
             self.wants.keys.update(dict.fromkeys(wish.keys))
         else:
             self.wants.rowids.add(wish.rowid)
-
-
-def _outcome(job: Job[Any], tx: Any) -> tuple[Any, bool]:
-    """Run a job, or have it decided again if it finds another state; return what it has returned or raised, and whether it was."""
-    try:
-        return job.run(tx), False
-    except StaleState as stale:
-        if job.again is None:
-            return stale, False
-    except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
-        return error, False
-    tx.cut()
-    try:
-        return job.again(tx), True
-    except Exception as error:  # noqa: BLE001  # as above
-        return error, True

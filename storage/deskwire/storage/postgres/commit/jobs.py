@@ -19,8 +19,9 @@ class Job(Struct, Generic[T], eq=False):
     Args:
         brief: whether it may share a transaction.
         again: decides anew, on what is stored; None if nothing can.
-        needs: returns the reads that it begins with; None if that is not known.
+        needs: returns the reads that it begins with, and with `again=True` those of `again`; None if that is not known.
         order: jobs of the same are committed as they were handed in; None for any order.
+        log: the project whose log the job adds to, if it adds to one alone and waits for no other transaction; else None.
         passed: how often a batch went without it, as somebody else had what it needs.
     """
 
@@ -28,8 +29,9 @@ class Job(Struct, Generic[T], eq=False):
     brief: bool
     ended: Callable[[T | Exception], None]
     again: Callable[[Transaction], T] | None = None
-    needs: Callable[[], Iterable[Callable[[Transaction], object]]] | None = None
+    needs: Callable[..., Iterable[Callable[[Transaction], object]]] | None = None
     order: str | None = None
+    log: int | None = None
     outcome: T | Exception | None = None
     passed: int = 0
 
@@ -41,4 +43,4 @@ def job_of(job: Callable[[Transaction], T], ended: Callable[[T | Exception], Non
     again = getattr(inner, "again", None)
     if again is None:
         return Job(inner, brief, ended)
-    return Job(inner, brief, ended, again, inner.needs, inner.order)
+    return Job(inner, brief, ended, again, inner.needs, inner.order, inner.log)

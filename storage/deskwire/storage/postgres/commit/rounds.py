@@ -201,17 +201,6 @@ def lock_heads_of(rowids: Sequence[int]) -> Statement:
     return Statement(LOCK_OF, [array_of(INT8, rowids)], [pq.Format.BINARY], [ARRAY_OF[INT8]])
 
 
-def waits_for_nobody(writes: Iterable[Write]) -> bool:
-    """Tell whether these changes can't wait for another transaction, so that they may be sent while heads are locked.
-
-    They are new rows of tables that refer to no other ones. The name of a kept answer has been locked by whoever adds it.
-    """
-    return all(write.text.startswith("INSERT") and write.shape.tables <= _NEW_ALONE for write in writes)
-
-
-_NEW_ALONE: Final = frozenset({"messages", "kept_answers"})
-
-
 def heads_in(answer: pq.abc.PGresult) -> Mapping[int, Head]:
     """Return the heads that `lock_heads` has locked, by their projects."""
     return {head.project: head for head in map(head_of, rows_of(answer))}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from typing import Any, Final, TypeVar
 
@@ -79,6 +80,7 @@ class Writer:
         self._wakeup_alone = trio.Event()
         self._threads = trio.CapacityLimiter(LONE_LANES + 1)
         self._under_way: list[float] = []
+        self._pressed = False
         self._stopped = False
         self._lost = False
 
@@ -159,16 +161,34 @@ class Writer:
         if not self._jobs:
             self._wakeup = trio.Event()
         if batch:
+            chosen = len(batch)
             with self._counted():
                 await self._commit(batch)
+            self._pressed = bool(self._jobs) or len(batch) > chosen
 
-    async def _commit(self, batch: Sequence[Job[Any]]) -> None:
+    def _fill(self, batch: list[Job[Any]], projects: Collection[int], count: int) -> None:
+        """Add the jobs that wait and add to these projects' logs alone, up to so many in all; the others stay in their order."""
+        left, held = list[Job[Any]](), set[str | None]()
+        while self._jobs and len(batch) < min(count, self._batch):
+            job = self._jobs.popleft()
+            if job.order in self._behind:
+                self._behind[job.order].append(job)
+            elif job.brief and job.log in projects and job.passed < _PASSED_MAX and job.order not in held:
+                batch.append(job)
+            else:
+                left.append(job)
+                held.add(job.order)
+        self._jobs.extendleft(reversed(left))
+
+    async def _commit(self, batch: list[Job[Any]]) -> None:
         began, until = time.perf_counter(), trio.current_time() + self._patience_s
         tries = 0
         while True:
             tries += 1
             try:
-                carried = await self._batcher.carry_out(batch)
+                carried = await self._batcher.carry_out(
+                    batch, partial(self._fill, batch), pressed=self._pressed
+                )
             except ConnectionLost as lost:
                 log.warning("storage.connection_lost", error=str(lost), jobs=len(batch))
                 if trio.current_time() >= until:

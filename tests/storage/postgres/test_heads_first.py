@@ -1,0 +1,261 @@
+"""Batches under load at several nodes: the transaction waits for the head of the project, and then chooses its jobs (ADR 107)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+import trio
+
+from deskwire.engine.conversations.commands import Close
+from deskwire.engine.core.store import Brief
+from deskwire.engine.events.types import Draft
+from deskwire.engine.ports import Transaction
+from tests.support.builders import NOON, PROJECT, create
+from tests.support.postgres_nodes import NodeHere, check_whole, node, rows, until_one_waits
+
+LOCK = "SELECT 1 FROM project_heads WHERE project = %s FOR UPDATE"
+
+
+class Adding:
+    """A job that adds an event to the project's log, after whatever else it does."""
+
+    order = "of the same"
+
+    def __init__(self, before: Callable[[Any], object] = bool, log: int | None = PROJECT.rowid) -> None:
+        self.log = log
+        self._before = before
+        self.runs = 0
+
+    def needs(self, *, again: bool) -> Iterable[Callable[[Any], object]]:
+        return [self]
+
+    def __call__(self, tx: Any) -> None:
+        self.runs += 1
+        self._before(tx)
+        tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+
+    def again(self, tx: Transaction) -> None:
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def waiting_batch(
+    url: str, here: NodeHere, first: Callable[[], None], count: int = 1
+) -> AsyncIterator[psycopg.Connection]:
+    """Make a batch wait for the head that the connection has locked; the jobs submitted by `first` came while it was busy.
+
+    Another node must have added to the project's log before, else the batch locks the head last.
+    """
+    ended = trio.Event()
+    with psycopg.connect(url) as other:
+
+        def lock_again(_: object) -> None:
+            other.execute(LOCK, (PROJECT.rowid,))
+            ended.set()
+
+        other.execute(LOCK, (PROJECT.rowid,))
+        here.store.submit(Brief(Adding(log=None)), lock_again)
+        await until_one_waits(url)
+        first()
+        await until_queued(here, count)
+        other.rollback()  # the batch before is committed now, and its end locks the head again
+        await ended.wait()
+        await until_one_waits(url)
+        yield other
+        other.rollback()
+
+
+async def until_queued(here: NodeHere, count: int) -> None:
+    """Return once so many jobs wait for a commit."""
+    with trio.fail_after(20):
+        while len(here.store.backlog) < count:  # noqa: ASYNC110  # nothing announces it
+            await trio.sleep(0.001)
+
+
+@asynccontextmanager
+async def two_nodes(url: str) -> AsyncIterator[tuple[NodeHere, list[str]]]:
+    """Yield a node with a few conversations, one of which another node has posted to since."""
+    async with node(url, "a") as here, node(url, "b") as other:
+        conversations = [await here.new_conversation(f"user-{number}") for number in range(5)]
+        await here.post(conversations[0])
+        await other.post(conversations[0])
+        here.commits.clear()
+        yield here, conversations
+
+
+async def test_messages_that_come_while_a_batch_waits_for_the_head_share_its_commit(
+    postgres_url: str,
+) -> None:
+    async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
+        first = partial(nursery.start_soon, here.post, conversations[1])
+        async with waiting_batch(postgres_url, here, first):
+            for conversation in (*conversations[1:], conversations[1]):
+                nursery.start_soon(here.post, conversation)
+            await until_queued(here, 5)
+        nursery.cancel_scope.deadline = trio.current_time() + 20
+    assert [len(commit.events) for commit in here.commits] == [1, 6]
+    check_whole(postgres_url)
+
+
+async def test_a_batch_that_waits_for_the_head_holds_no_conversation(postgres_url: str) -> None:
+    async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
+        first = partial(nursery.start_soon, here.post, conversations[1])
+        async with waiting_batch(postgres_url, here, first) as other:
+            assert len(other.execute("SELECT 1 FROM conversations FOR UPDATE NOWAIT").fetchall()) == 5
+    assert rows(postgres_url, "SELECT count(*) FROM messages") == [(3,)]
+    check_whole(postgres_url)
+
+
+async def test_a_lone_node_chooses_its_jobs_before_it_waits(postgres_url: str) -> None:
+    async with node(postgres_url) as here, trio.open_nursery() as nursery:
+        conversations = [await here.new_conversation(f"user-{number}") for number in range(3)]
+        await here.post(conversations[0])
+        here.commits.clear()
+        first = partial(nursery.start_soon, here.post, conversations[1])
+        async with waiting_batch(postgres_url, here, first):
+            nursery.start_soon(here.post, conversations[2])
+            await until_queued(here, 1)
+    assert [len(commit.events) for commit in here.commits] == [1, 1, 1]
+    check_whole(postgres_url)
+
+
+def renames(tx: Any) -> None:
+    tx.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", ("Another", 1))
+
+
+def locks(tx: Any) -> None:
+    tx.conn.execute("SELECT name FROM organisations WHERE rowid = ? FOR UPDATE", (1,)).fetchone()
+
+
+@pytest.mark.parametrize("before", [renames, locks])
+async def test_a_job_that_may_wait_is_left_to_a_batch_that_locks_the_head_last(
+    postgres_url: str, before: Callable[[Any], None]
+) -> None:
+    outcomes: list[object] = []
+    async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
+        with psycopg.connect(postgres_url) as owner:
+            owner.execute("SELECT 1 FROM organisations FOR UPDATE")
+
+            def first() -> None:
+                here.store.submit(Brief(Adding()), outcomes.append)
+                here.store.submit(Brief(Adding(before)), outcomes.append)
+                here.store.submit(Brief(Adding()), outcomes.append)
+                nursery.start_soon(here.post, conversations[1])
+
+            async with waiting_batch(postgres_url, here, first, count=4) as head_owner:
+                head_owner.rollback()
+            await until_one_waits(postgres_url)
+            owner.execute(f"{LOCK} NOWAIT", (PROJECT.rowid,))  # the batch waits, and does not hold the head
+            assert outcomes == [None]
+            owner.rollback()
+            await here.post(conversations[2])
+    assert outcomes == [None, None, None]
+    assert here.store.commits.refused == 0
+    check_whole(postgres_url)
+
+
+async def test_jobs_without_a_log_of_their_own_go_with_the_next_batch(postgres_url: str) -> None:
+    async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
+        outcomes: list[object] = []
+
+        def first() -> None:
+            here.store.submit(Brief(Adding(log=None)), outcomes.append)
+            here.store.submit(
+                Brief(Adding()), outcomes.append
+            )  # of the same order, so it stays behind the first
+            nursery.start_soon(here.post, conversations[1])
+
+        async with waiting_batch(postgres_url, here, first, count=3):
+            nursery.start_soon(here.post, conversations[2])
+            await until_queued(here, 1)
+        await here.post(conversations[3])
+    made = kinds(here)[1:]
+    assert made[0] == ["message.created"] * 2
+    assert made[1][:1] == ["conversation.created"]
+    assert outcomes == [None, None]
+    check_whole(postgres_url)
+
+
+def kinds(here: NodeHere) -> list[list[str]]:
+    return [[event.type for event in commit.events] for commit in here.commits]
+
+
+async def test_a_job_that_adds_to_several_logs_is_not_taken_along(postgres_url: str) -> None:
+    async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
+        first = partial(nursery.start_soon, here.post, conversations[1])
+        async with waiting_batch(postgres_url, here, first):
+            nursery.start_soon(here.actors.create, PROJECT, create("somebody new"))
+            await until_queued(here, 1)
+            nursery.start_soon(here.post, conversations[2])
+            await until_queued(here, 2)
+    assert kinds(here)[1:] == [["message.created"] * 2, ["conversation.created"]]
+    check_whole(postgres_url)
+
+
+async def test_a_batch_whose_connection_is_lost_carries_out_those_it_has_taken_along_too(
+    postgres_url: str,
+) -> None:
+    async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
+        first = partial(nursery.start_soon, here.post, conversations[1])
+        async with waiting_batch(postgres_url, here, first):
+            nursery.start_soon(here.post, conversations[2])
+            await until_queued(here, 1)
+            rows(
+                postgres_url,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'deskwire/batch/a'",
+            )
+    assert rows(postgres_url, "SELECT count(*) FROM messages") == [(4,)]
+    check_whole(postgres_url)
+
+
+async def test_one_conversation_at_three_nodes_is_committed_many_messages_at_a_time(
+    postgres_url: str,
+) -> None:
+    each, rounds = 8, 6
+    async with (
+        node(postgres_url, "a") as one,
+        node(postgres_url, "b") as two,
+        node(postgres_url, "c") as three,
+    ):
+        conversation = await one.new_conversation()
+        sent: list[str] = []
+
+        async def talk(here: NodeHere) -> None:
+            for _ in range(rounds):
+                sent.append(await here.post(conversation))
+
+        async with trio.open_nursery() as nursery:
+            for here in (one, two, three) * each:
+                nursery.start_soon(talk, here)
+        commits = sum(len(here.commits) for here in (one, two, three))
+    assert rows(postgres_url, "SELECT count(*), max(number) FROM messages") == [(len(sent), len(sent) - 1)]
+    assert sorted(sent) == sorted(key for (key,) in rows(postgres_url, "SELECT id FROM messages"))
+    assert commits * 3 < len(sent)
+    check_whole(postgres_url)
+
+
+async def test_a_message_that_is_decided_again_takes_two_round_trips_from_the_second_on(
+    postgres_url: str,
+) -> None:
+    async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
+        conversation = await one.new_conversation()
+        for _ in range(2):
+            await one.post(conversation)
+            await two.post(conversation)
+        before = {name: [*each.cumulative()][-1][1] for name, each in one.store.shared.rounds.items()}
+        await one.post(conversation)
+        after = {name: [*each.cumulative()][-1][1] for name, each in one.store.shared.rounds.items()}
+        await two.actors.ask(PROJECT, conversation, Close("agent"))
+        receipt = await one.actors.ask(PROJECT, conversation, Close("agent"))
+    assert {name: count - before[name] for name, count in after.items()} == {
+        "read": 0,
+        "heads": 1,
+        "commit": 1,
+    }
+    assert receipt.facts == ()
+    check_whole(postgres_url)
