@@ -23,6 +23,7 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.client import Client
+from deskwire.engine.webhooks.retry.schedule import pause_asked_ms
 from deskwire.engine.webhooks.signature import SigningSecrets
 
 log: Final = structlog.get_logger(__name__)
@@ -204,7 +205,8 @@ class Pusher:
             await self._store.write(arrived)
             return len(found) == BATCH
         failed = push.attempts + 1
-        pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), attempt.wait_ms or 0)
+        asked_ms = 0 if attempt.wait_ms is None else pause_asked_ms(attempt)
+        pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), asked_ms)
         if push.failing_since is None:
             log.warning("audit.push_failed", push=push.id, error=attempt.error)
         due_at = self._clock() + pause_ms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import trio
@@ -11,6 +11,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, ProcessCollector, genera
 from prometheus_client.metrics_core import Metric as Family
 
 from deskwire.engine.core.counters import Room
+from deskwire.engine.core.errors import Unavailable
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SCRAPER, Media, Routes, Tag
@@ -39,12 +40,20 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     measured = services.measured
     lags = await services.hub.lags()
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
-    scrape = Scrape(services, lags, room, await services.readiness.refusal() is None)
+    ready = await services.readiness.refusal() is None
+    scrape = Scrape(services, lags, room, ready, await _conditions(measured))
     rows = [
         (metric, list(metric.read(scrape))) for metric in METRICS
     ]  # on Trio's thread, on which the numbers change
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
     return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
+
+
+async def _conditions(measured: Measurements) -> Mapping[str, int]:
+    try:
+        return await measured.dispatcher.conditions()
+    except Unavailable:  # the metric is left out; the store's error is logged and counted elsewhere
+        return {}
 
 
 def _room(measured: Measurements) -> Room | None:

@@ -291,6 +291,14 @@ METRICS: Final = (
         _named(lambda s: s.measured.dispatcher.circuits()),
         ("circuit",),
     ),
+    Metric(
+        "webhook_endpoint_conditions",
+        "gauge",
+        "Enabled endpoints that this node delivers to, by their condition: `healthy`, or the first reason why not. "
+        "`dropped`: a delivery of the last 24 hours did not arrive and was not sent again.",
+        lambda s: [((condition,), count) for condition, count in s.conditions.items()],
+        ("condition",),
+    ),
     # The stream
     Metric("stream_connections", "gauge", "Open websockets.", _one(lambda s: s.measured.consumers())),
     Metric(

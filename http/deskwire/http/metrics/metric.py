@@ -30,12 +30,14 @@ class Scrape(Struct, frozen=True):
 
     Args:
         room: disk space, None if it can't be read.
+        conditions: number of endpoints by their condition; empty if it can't be read.
     """
 
     services: Services
     lags: Mapping[Kind, Lag]
     room: Room | None
     ready: bool
+    conditions: Mapping[str, int]
 
 
 class Metric(Struct, frozen=True):

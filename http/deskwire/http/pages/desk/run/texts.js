@@ -144,7 +144,7 @@ export const t = {
   health: {
     well: "Everything is delivered.", unwell: "Something does not arrive.", refresh: "Look again", oldestWaiting: "Longest wait", nobodyWaits: "Nobody waits for an answer.", open: "Open the conversation", outstanding: "Outstanding", uploads: "Uploads",
     deliveries: (/** @type {number} */ n) => many(n, "delivery", "deliveries"), used: (/** @type {string} */ used, /** @type {string} */ quota) => `${used} of ${quota}`,
-    endpoints: "Webhook endpoints", endpoint: "Endpoint", state: "State", lastDelivery: "Last delivery", noEndpoints: "There is no webhook endpoint.", disabled: "disabled",
-    circuits: { closed: "delivers", open: "paused after failures", half_open: "tries again" }, failing: "failing", lost: "events lost", dropped: (/** @type {number} */ n) => `${many(n, "delivery", "deliveries")} of the last 24 hours did not arrive.`, consumers: "Stream consumers", consumer: "Consumer", channel: "Channel", connected: "connected", away: "away", lag: "Events behind", noConsumers: "Nobody has consumed the stream.",
+    endpoints: "Webhook endpoints", endpoint: "Endpoint", state: "State", lastDelivery: "Last delivery", noEndpoints: "There is no webhook endpoint.",
+    consumers: "Stream consumers", consumer: "Consumer", channel: "Channel", connected: "connected", away: "away", lag: "Events behind", noConsumers: "Nobody has consumed the stream.",
   },
 };
