@@ -74,6 +74,24 @@ class Push(Struct, frozen=True):
     rowid: int = 0
 
 
+class PushHealth(Struct, frozen=True):
+    """The state of all pushes.
+
+    Args:
+        pushes: number of pushes.
+        failing: number of those whose last attempt failed.
+        failing_since: time since which the oldest of these fails (ms), None if none does.
+        unpushed: records that wait, counted up to a bound.
+        missed: records that left the trail before they could be pushed.
+    """
+
+    pushes: int
+    failing: int
+    failing_since: int | None
+    unpushed: int
+    missed: int
+
+
 class Unpushed(Struct, frozen=True):
     """A record that is to be pushed; `note` is the storage key of what says so."""
 
@@ -98,6 +116,9 @@ class PushReader(Protocol):
 
     def count_unpushed(self, push: int) -> int:
         """Return how many records there are to push."""
+
+    def audit_push_health(self, bound: int) -> PushHealth:
+        """Return the state of all pushes; records that wait are counted up to `bound`."""
 
 
 class PushTransaction(PushReader, Protocol):

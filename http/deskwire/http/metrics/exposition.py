@@ -10,11 +10,13 @@ from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric as Family
 
+from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Room
 from deskwire.engine.core.errors import Unavailable
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SCRAPER, Media, Routes, Tag
+from deskwire.http.api.services import Services
 from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
@@ -22,6 +24,10 @@ from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
 routes = Routes(Tag("Metrics", "Metrics of the service, for Prometheus."), SCRAPER, prefix="", watching=True)
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 """Memory, CPU time and file descriptors, on systems that have `/proc`."""
+
+
+_UNPUSHED_MAX: Final = 10_000
+"""The number up to which the records are counted that wait to be pushed."""
 
 
 class _Gathered(Struct, frozen=True):
@@ -41,7 +47,8 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     lags = await services.hub.lags()
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
     ready = await services.readiness.refusal() is None
-    scrape = Scrape(services, lags, room, ready, await _conditions(measured))
+    conditions, pushes = await _conditions(measured), await _pushes(services)
+    scrape = Scrape(services, lags, room, ready, conditions, pushes, services.clock())
     rows = [
         (metric, list(metric.read(scrape))) for metric in METRICS
     ]  # on Trio's thread, on which the numbers change
@@ -54,6 +61,13 @@ async def _conditions(measured: Measurements) -> Mapping[str, int]:
         return await measured.dispatcher.conditions()
     except Unavailable:  # the metric is left out; the store's error is logged and counted elsewhere
         return {}
+
+
+async def _pushes(services: Services) -> PushHealth | None:
+    try:
+        return await services.store.read(lambda reader: reader.audit_push_health(_UNPUSHED_MAX))
+    except Unavailable:
+        return None
 
 
 def _room(measured: Measurements) -> Room | None:

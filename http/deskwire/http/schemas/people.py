@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from deskwire.engine.accounts.machines import Maker
+from deskwire.engine.accounts.machines import Maker, MakerState
 from deskwire.engine.accounts.people import Role
 from deskwire.engine.webhooks.endpoint import Unhealthy
 from deskwire.engine.webhooks.retry.circuit import State
@@ -221,10 +221,15 @@ class ServerKey(Shape):
 
 
 class CredentialMaker(Shape):
-    """The user or machine credential that has made a credential; the `operator` has no id."""
+    """The user or machine credential that has made a credential; the `operator` has no id.
+
+    `state` is `active`, `demoted` for a user who no longer has all permissions of the credential, `left` for one who is no longer a member of
+    the organisation, or `ended` for a machine credential that was revoked or has expired.
+    """
 
     type: Maker
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+    state: MakerState
 
 
 class EndpointSummary(Shape):
