@@ -130,13 +130,14 @@ def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Pr
 def stray_credentials(connection: Connection, now: int) -> Iterator[str]:
     """Yield a note for each credential in force at `now` (ms) whose maker has left, or could not make it any more."""
     rows = connection.execute(
-        "SELECT m.id, m.name, m.permissions, m.made_by_id, s.role FROM machine_credentials m "
+        "SELECT m.id, m.name, m.permissions, m.made_by_id, m.expires_at, s.role FROM machine_credentials m "
         "JOIN projects p ON p.rowid = m.project LEFT JOIN users u ON u.id = m.made_by_id "
         'LEFT JOIN memberships s ON s.organisation = p.organisation AND s."user" = u.rowid '
-        "WHERE m.made_by = 'user' AND m.revoked_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?) ORDER BY m.rowid",
-        (now,),
+        "WHERE m.made_by = 'user' AND m.revoked_at IS NULL ORDER BY m.rowid"
     )
-    for credential, name, permissions, maker, role in rows.fetchall():
+    for credential, name, permissions, maker, ends_at, role in rows.fetchall():
+        if ends_at is not None and ends_at <= now:
+            continue
         match state_of_user(filter(None, permissions.split(",")), role):
             case "left":
                 yield f"The machine credential {name!r} ({credential}) was created by {maker}, who has left the organisation."
