@@ -427,3 +427,63 @@ def test_old_deliveries_of_one_project_go_whatever_another_has_made_since(shelf:
     assert shelf.store.at_once(lambda tx: tx.prune_deliveries(NOON + 1_000, 2)) == 0
     left = seen(shelf.store, lambda reader: reader.pending_deliveries(other.rowid, 0, 10))
     assert (positions(left), shelf.pending()) == (positions(old[2:]), positions(kept))
+
+
+def test_pending_ones_are_read_without_those_of_one_conversation(shelf: Shelf) -> None:
+    """A probe that failed is followed by one of another conversation, or by a delivery without one."""
+    first, other, alone, again = (shelf.put(lane=lane)[0] for lane in (7, 8, None, 7))
+
+    def read(after: int, lane: int | None) -> list[int]:
+        rows = seen(
+            shelf.store,
+            lambda reader: reader.pending_deliveries(shelf.whom.rowid, after, 10, other_than=lane),
+        )
+        return [each.position for each in rows]
+
+    assert read(0, 7) == [other.position, alone.position]
+    assert read(0, 8) == [first.position, alone.position, again.position]
+    assert read(other.position, 7) == [alone.position]
+    assert read(0, None) == [each.position for each in (first, other, alone, again)]
+
+
+def test_missed_ones_are_repeated_from_an_event_on(shelf: Shelf) -> None:
+    """The probes of a quiet endpoint take turns: the next one is beyond the event of the one before."""
+    first, second, third = shelf.put(3)
+    shelf.drop(first, second, third)
+    oldest = id_before("evt", NOON - 86_400_000)
+
+    def repeat(beyond: int) -> list[int]:
+        before = {each.position for each in pending(shelf)}
+        count = shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, oldest, NOON, 1, beyond=beyond))
+        made = [each for each in pending(shelf) if each.position not in before]
+        assert len(made) == count
+        return [each.event.position for each in made]
+
+    assert repeat(first.event.position) == [second.event.position]
+    assert repeat(third.event.position) == []
+    assert repeat(0) == [first.event.position]
+    assert repeat(0) == [third.event.position]
+    assert repeat(0) == []
+
+
+def test_dropped_ones_of_a_time_are_counted_until_they_are_sent_again(shelf: Shelf) -> None:
+    (old,) = shelf.put(at=NOON - 90_000_000)
+    one, two, kept = shelf.put(3, at=NOON)
+    shelf.drop(old, one, missed=False)
+    shelf.drop(two)
+
+    def lost(since: int, bound: int = 100) -> int:
+        return seen(shelf.store, lambda r: r.dropped_since(PROJECT.rowid, shelf.whom.rowid, since, bound))
+
+    assert lost(NOON - 86_400_000) == 2
+    assert lost(NOON - 100_000_000) == 3
+    assert lost(NOON - 86_400_000, bound=1) == 1
+    assert lost(NOON + 86_400_000) == 0
+    shelf.redeliver(one)
+    assert lost(NOON - 86_400_000) == 1
+    shelf.drop(kept, missed=False)
+    assert lost(NOON - 86_400_000) == 2
+
+
+def pending(shelf: Shelf) -> Sequence[Delivery]:
+    return seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 100))

@@ -70,6 +70,52 @@ def test_a_stranger_finds_out_at_the_message_why_the_crm_lacks_it_and_sends_it_a
     assert "Where is my order?" in [each["data"].get("message", {}).get("text") for each in crm.events]
 
 
+def test_an_endpoint_that_lost_something_is_never_beside_everything_is_delivered(
+    desk: Desk, stage: Stage
+) -> None:
+    """Health, the list, and the endpoint's page say the same, while it fails and when it is well again."""
+    crm = failing(stage, "crm")
+    stage.converse("health", "Is anybody there?")
+    dropped(stage, "crm", desk)
+    desk.sign_in()
+    for path in ("/desk/webhooks", f"/desk/webhooks/{id_of(stage, 'crm')}", "/desk/console"):
+        desk.open(path)
+        expect(desk.page.get_by_text("failing", exact=True)).to_be_visible()
+        expect(desk.page.get_by_text(re.compile("No attempt has succeeded since"))).to_be_visible()
+        expect(desk.page.get_by_text("healthy", exact=True)).to_have_count(0)
+    expect(desk.page.get_by_role("status").filter(has_text="Something does not arrive.")).to_be_visible()
+    expect(desk.page.get_by_text("Everything is delivered.")).to_have_count(0)
+    desk.open("/desk/webhooks")
+    expect(desk.page.get_by_role("row").filter(has_text="crm")).to_contain_text("0.0 %")
+    crm.status = 200
+    path = f"/webhooks/{id_of(stage, 'crm')}"
+    stage.owner.post(
+        f"{path}/test"
+    ).raise_for_status()  # with a success everything that was missed is sent again
+    desk.eventually(lambda: stage.owner.get(path).json()["healthy"], True)
+    desk.open("/desk/console")
+    expect(desk.page.get_by_text("Everything is delivered.")).to_be_visible()
+    expect(desk.page.get_by_text("healthy", exact=True)).to_be_visible()
+    desk.open("/desk/webhooks")
+    expect(desk.page.get_by_text("healthy", exact=True)).to_be_visible()
+
+
+def test_an_event_that_alone_was_dropped_is_named_by_health_and_list(desk: Desk, stage: Stage) -> None:
+    crm = failing(stage, "crm")
+    crm.status, crm.refuses = 200, "This one"
+    stage.converse("lost", "This one is not taken.", "Another one is.")
+    path = f"/webhooks/{id_of(stage, 'crm')}"
+    desk.eventually(lambda: stage.owner.get(path).json()["dropped"], 1)
+    stage.owner.post(f"{path}/test").raise_for_status()  # the newest attempt is a success
+    desk.eventually(lambda: stage.owner.get(path).json()["healthCode"], "dropped")
+    desk.sign_in()
+    for page in ("/desk/webhooks", f"/desk{path}", "/desk/console"):
+        desk.open(page)
+        expect(desk.page.get_by_text("events lost", exact=True)).to_be_visible()
+        expect(desk.page.get_by_text("1 delivery of the last 24 hours did not arrive.")).to_be_visible()
+    expect(desk.page.get_by_text("Everything is delivered.")).to_have_count(0)
+
+
 def test_the_log_of_an_endpoint_names_each_attempt_and_sends_one_again(desk: Desk, stage: Stage) -> None:
     crm = failing(stage, "crm")
     conversation = stage.converse("attempts", "Four attempts, please.")

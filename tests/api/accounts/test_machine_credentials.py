@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import httpx
+import pytest
 import trio
 
 from deskwire.engine.accounts.machines import EVERY_PERMISSION
 from deskwire.engine.core.clock import wall_clock
+from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.support.api.machines import credentials_of, make, showing
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of, person
@@ -46,7 +50,10 @@ async def test_the_secret_is_shown_once_and_everything_else_masks_it(service: Se
     assert (await service.dashboard.get(f"{path}/{made['id']}")).json() == masked
     assert (await service.dashboard.get(path)).json()["items"] == [masked]
     owner = (await service.dashboard.get("/users/me")).json()["id"]
-    assert (made["permissions"], made["createdBy"]) == (["tickets.read"], {"type": "user", "id": owner})
+    assert (made["permissions"], made["createdBy"]) == (
+        ["tickets.read"],
+        {"type": "user", "id": owner, "state": "active"},
+    )
     assert (made["lastUsedAt"], made["revokedAt"], made["previousExpiresAt"]) == (None, None, None)
 
 
@@ -193,7 +200,7 @@ async def test_nobody_makes_a_credential_that_may_do_more_than_they_may(service:
     async with showing(service, manager["secret"]) as backend:
         made = await backend.post(path, json={"name": "less", "permissions": ["tickets.read"]})
         assert made.status_code == 200, made.text
-        assert made.json()["createdBy"] == {"type": "machine", "id": manager["id"]}
+        assert made.json()["createdBy"] == {"type": "machine", "id": manager["id"], "state": "active"}
         more = await backend.post(path, json={"name": "more", "permissions": ["tickets.manage"]})
         assert code(more) == (403, "permission_denied")
         assert "tickets.manage" in more.json()["detail"]
@@ -301,3 +308,33 @@ async def test_a_credential_expires_by_itself(service: Service) -> None:
             while (answer := await backend.get("/tickets")).status_code == 200:
                 pass
         assert code(answer) == (401, "expired_machine_credential")
+
+
+@pytest.mark.parametrize("state", ["demoted", "left", "active"])
+async def test_a_credential_says_what_became_of_its_maker(service: Service, state: str) -> None:
+    """`deskwire check` and the desk's page name those whose maker has left or was demoted."""
+    async with person(service, "admin") as admin:
+        body = {"name": "CRM", "permissions": ["tickets.read", "projects.manage"]}
+        made = await admin.http.post(credentials_of(service), json=body)
+        assert made.status_code == 200, made.text
+        assert made.json()["createdBy"] == {"type": "user", "id": admin.id, "state": "active"}
+    member = f"/organisations/{await organisation_of(service)}/members/{admin.id}"
+    if state == "left":
+        assert (await service.dashboard.delete(member)).status_code == 200
+    elif state == "demoted":
+        assert (await service.dashboard.patch(member, json={"role": "agent"})).status_code == 200
+    one = f"{credentials_of(service)}/{made.json()['id']}"
+    maker = {"type": "user", "id": admin.id, "state": state}
+    assert (await service.dashboard.get(one)).json()["createdBy"] == maker
+    (listed,) = (await service.dashboard.get(credentials_of(service))).json()["items"]
+    assert listed["createdBy"] == maker
+    renamed = await service.dashboard.patch(one, json={"name": "The CRM"})
+    assert renamed.json()["createdBy"] == maker
+    rotated = await service.dashboard.post(f"{one}/rotate", json={})
+    assert rotated.json()["createdBy"] == maker
+    if (service.directory / FILE_NAME).exists():
+        report = await trio.to_thread.run_sync(partial(check, service.directory, None, contents=False))
+        found = [note for note in report.notes if made.json()["id"] in note]
+        words = {"left": "has left the organisation", "demoted": "no longer has"}
+        assert [words[state] in note for note in found] == ([] if state == "active" else [True])
+    assert (await service.dashboard.delete(one)).json()["createdBy"] == maker

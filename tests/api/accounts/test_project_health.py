@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import trio
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.webhooks.endpoint import Endpoint, is_healthy
+from deskwire.engine.webhooks.endpoint import Endpoint, unhealthy_code
 from deskwire.engine.webhooks.retry.circuit import Circuit
 from tests.support.api.service import Service
 from tests.support.api.staff import person
@@ -18,6 +19,14 @@ async def health_of(service: Service) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
+
+
+async def closed_port() -> int:
+    """Return a port of this machine that nothing listens on."""
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port: int = listener.socket.getsockname()[1]
+    await listener.aclose()
+    return port
 
 
 async def test_a_project_without_anything_is_well(service: Service) -> None:
@@ -51,10 +60,7 @@ async def test_an_endpoint_is_named_without_its_url_and_a_disabled_one_is_no_goo
 
 async def test_an_endpoint_that_fails_or_has_lost_something_is_no_good_health(service: Service) -> None:
     """One meaning of healthy: `failingSince` is null, and nothing of the last 24 hours is lost."""
-    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    port = listener.socket.getsockname()[1]
-    await listener.aclose()
-    made = await service.http.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{port}/"})
+    made = await service.http.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{await closed_port()}/"})
     assert made.status_code == 200, made.text
     assert (await health_of(service))["healthy"]
     await service.create("u1", message={"text": "Hello?"})
@@ -67,11 +73,34 @@ async def test_an_endpoint_that_fails_or_has_lost_something_is_no_good_health(se
 def test_healthy_means_that_nothing_fails_and_nothing_is_lost() -> None:
     at = 1_790_000_000_000
     well = Endpoint(1, "whk_1", 1, "https://example.org/", frozenset(), b"", "tail", at, at)
-    assert is_healthy(well, at, 0)
-    assert not is_healthy(well, at, 1)
-    assert not is_healthy(replace(well, status="disabled"), at, 0)
-    assert not is_healthy(replace(well, circuit=Circuit(1, at)), at, 0)
-    assert not is_healthy(replace(well, circuit=Circuit(20, at, 0, at + 10_000, "why")), at, 0)
+    assert unhealthy_code(well, at, 0) is None
+    assert unhealthy_code(well, at, 1) == "dropped"
+    assert unhealthy_code(replace(well, status="disabled"), at, 0) == "disabled"
+    assert unhealthy_code(replace(well, circuit=Circuit(1, at)), at, 0) == "failing"
+    assert (
+        unhealthy_code(replace(well, circuit=Circuit(20, at, 0, at + 10_000, "why")), at, 0) == "circuit_open"
+    )
+
+
+@pytest.mark.parametrize("status", ["disabled", "enabled"])
+async def test_health_and_lists_of_endpoints_agree(service: Service, status: str) -> None:
+    """The health of the project, the list and one endpoint: one rule, with one reason."""
+    made = await service.http.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{await closed_port()}/"})
+    assert made.status_code == 200, made.text
+    assert (made.json()["healthy"], made.json()["healthReason"]) == (True, None)
+    path = f"/s2s/webhooks/{made.json()['id']}"
+    if status == "disabled":
+        await service.http.patch(path, json={"status": "disabled"})
+    else:
+        await service.create("u1", message={"text": "Hello?"})
+    with trio.fail_after(20):
+        while (one := (await service.http.get(path)).json())["healthy"]:  # noqa: ASYNC110
+            await trio.sleep(0.05)  # looks again: nothing announces that an outcome is stored
+    (listed,) = (await service.http.get("/s2s/webhooks")).json()["items"]
+    (summary,) = (await health_of(service))["endpoints"]
+    fields = ("healthy", "healthCode", "healthReason", "dropped")
+    assert len({tuple(each[field] for field in fields) for each in (one, listed, summary)}) == 1
+    assert one["healthCode"] == ("disabled" if status == "disabled" else "failing")
 
 
 async def test_an_upload_takes_up_room(service: Service) -> None:

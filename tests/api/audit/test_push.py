@@ -14,6 +14,7 @@ import trio
 from deskwire.engine.audit import push as pushing
 from deskwire.engine.webhooks.signature import sign
 from tests.api.events.test_channels_agree import receiving
+from tests.api.operating.test_metrics import scrape
 from tests.support.api.audit_trail import Record, trail, whole
 from tests.support.api.machines import make
 from tests.support.api.service import Service, running, tapping
@@ -102,6 +103,10 @@ async def test_what_a_receiver_refuses_is_pushed_until_it_arrives(
         assert answer["pending"] >= 4
         assert answer["failingSince"] is not None
         assert answer["lastAttempt"]["status"] == 503
+        figures = await scrape(service)
+        assert figures("audit_pushes", state="failing") == 1
+        assert figures("audit_push_waiting_records") >= 4
+        assert figures("audit_push_failing_seconds") > 0
         receiver.requests.clear()
         receiver.behaviour = accept
         found = await arrived(receiver, lambda found: len(found) >= 4 and found[-1]["object"]["name"] == "M2")
@@ -111,6 +116,9 @@ async def test_what_a_receiver_refuses_is_pushed_until_it_arrives(
         answer = (await service.dashboard.get(await path_of(service))).json()
         assert (answer["pending"], answer["failingSince"], answer["missed"]) == (0, None, 0)
         assert answer["lastAttempt"]["error"] is None
+        figures = await scrape(service)
+        assert (figures("audit_pushes", state="good"), figures("audit_pushes", state="failing")) == (1, 0)
+        assert (figures("audit_push_failing_seconds"), figures("audit_push_missed_records")) == (0, 0)
 
 
 async def until_idle(service: Service) -> None:

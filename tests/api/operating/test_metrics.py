@@ -182,6 +182,7 @@ async def test_deliveries_are_counted_by_what_came_of_them(tmp_path: Path) -> No
         assert figures("webhook_attempts_total", kind="stored", result="good") == 1
         assert figures("webhook_attempts_total", kind="stored", result="failed") == 0
         assert figures("webhook_endpoints", circuit="closed") == 1
+        assert figures("webhook_endpoint_conditions", condition="healthy") == 1
 
         receiver.behaviour = answering("500 Internal Server Error")
         await service.say(conversation, "Hello")
@@ -192,6 +193,8 @@ async def test_deliveries_are_counted_by_what_came_of_them(tmp_path: Path) -> No
         assert figures("webhook_attempt_duration_seconds_count") == 5
         assert figures("webhook_held_deliveries", kind="stored") == 0
         assert figures("webhook_attempts_total", kind="typing", result="failed") == 0
+        assert figures("webhook_endpoint_conditions", condition="failing") == 1
+        assert figures("webhook_endpoint_conditions", condition="healthy") == 0
 
 
 async def test_an_open_circuit_and_what_it_holds_are_counted(tmp_path: Path) -> None:
@@ -205,6 +208,7 @@ async def test_an_open_circuit_and_what_it_holds_are_counted(tmp_path: Path) -> 
         await service.create("u3")
         figures = await until(service, lambda f: f("webhook_outage_deliveries", why="held") >= 1)
         assert figures("webhook_endpoints", circuit="closed") == 0
+        assert figures("webhook_endpoint_conditions", condition="circuit_open") == 1
         assert figures("webhook_deliveries_total", kind="stored", outcome="skipped") == 0
 
 

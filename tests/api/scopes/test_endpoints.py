@@ -134,6 +134,8 @@ async def test_an_endpoint_stops_when_its_credential_ends_until_a_person_enables
     assert record["object"]["id"] == endpoint["id"]
     restored = await service.dashboard.patch(f"/webhooks/{endpoint['id']}", json={"status": "enabled"})
     assert (restored.json()["status"], restored.json()["credentialId"]) == ("enabled", None)
+    (owned,) = await records(service, action="webhook.changed")
+    assert owned["changes"] == {"credentialId": {"before": maker["id"], "after": None}}
     await service.create("again")
     await receiver.wait(2)
     subjects = [

@@ -63,7 +63,8 @@ def test_a_machine_credential_is_made_rotated_and_revoked_and_each_secret_printe
     assert re.fullmatch(r"mk_\w{43}", secret)
     (kept,) = listed(shop("credential", "list", "--json"))
     assert (kept["name"], kept["permissions"]) == ("CRM", ["surveys.read", "tickets.read"])
-    assert (kept["secret"], kept["createdBy"]) == (f"mk_…{secret[-4:]}", {"type": "operator", "id": None})
+    operator = {"type": "operator", "id": None, "state": "active"}
+    assert (kept["secret"], kept["createdBy"]) == (f"mk_…{secret[-4:]}", operator)
     assert kept["expiresAt"] == "2999-01-31T00:00:00.000Z"
     rotated = good(shop("credential", "rotate", kept["id"], "--overlap", "60"))
     (after,) = listed(shop("credential", "list", "--json"))
@@ -140,6 +141,33 @@ def test_a_token_is_valid_for_the_user_and_time_it_was_made_for(shop: Deskwire, 
     whole = listed(shop("token", "create", "--user", user["id"], "--json"))
     assert whole.keys() == {"id", "token", "userId", "expiresAt"}
     assert tokens.identity(whole["token"]).token == whole["id"]
+
+
+def test_tokens_are_listed_without_themselves_and_ended_one_by_one(shop: Deskwire) -> None:
+    first = listed(shop("token", "create", "--user", "ada@example.com", "--json"))
+    second = listed(shop("token", "create", "--user", "ada@example.com", "--json"))
+    table = good(shop("token", "list", "--user", "ada@example.com"))
+    assert first["id"] in table
+    assert first["token"] not in table
+    items = listed(shop("token", "list", "--user", first["userId"], "--json"))
+    assert [each["id"] for each in items] == [second["id"], first["id"]]
+    assert {each["source"] for each in items} == {"operator"}
+    assert listed(shop("token", "end", first["id"], "--json")) == {
+        "id": first["id"],
+        "userId": first["userId"],
+        "ended": True,
+    }
+    good(shop("token", "end", first["id"]))  # ended already, it stays so
+    (left,) = listed(shop("token", "list", "--user", "ada@example.com", "--json"))
+    assert left["id"] == second["id"]
+    record = listed(shop("audit", "list", "--action", "token.ended", "--json"))
+    assert (record["actor"]["type"], record["details"]) == ("operator", {"token": first["id"]})
+
+
+def test_what_is_no_token_can_not_be_ended(shop: Deskwire) -> None:
+    refused = shop("token", "end", "tok_01JC4T2V9QZ6D3M8W5N7R1XKPH")
+    assert (refused.exit_code, "There is no such access token" in refused.stderr) == (1, True)
+    assert shop("token", "list", "--user", "nobody@example.com").exit_code == 1
 
 
 def test_an_installation_that_takes_no_tokens_of_its_own_issues_none(

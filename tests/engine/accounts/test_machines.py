@@ -103,7 +103,7 @@ def test_nobody_passes_on_what_they_do_not_have() -> None:
 def test_the_secret_is_masked_unless_it_is_shown_this_once() -> None:
     assert machine_view(NEVER, 0)["secret"] == "mk_…_old"
     secret = new_secret()
-    assert machine_view(NEVER, 0, secret)["secret"] == secret
+    assert machine_view(NEVER, 0, secret=secret)["secret"] == secret
     assert secret.startswith("mk_")
     assert len(secret) == len(new_secret()) > 40
 

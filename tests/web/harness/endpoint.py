@@ -15,12 +15,14 @@ class Endpoint(ThreadingHTTPServer):
 
     Args:
         status: the status of its answers; it may be changed at any time.
+        refuses: text of events that alone are answered with 400 while the status is 200.
         events: the envelopes that it was sent.
     """
 
     def __init__(self, status: int = 200) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.status = status
+        self.refuses: str | None = None
         self.events: list[dict[str, Any]] = []
 
     @property
@@ -35,8 +37,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
-        self.server.events.append(json.loads(self.rfile.read(length)))
-        self.send_response(self.server.status)
+        body = self.rfile.read(length)
+        self.server.events.append(json.loads(body))
+        refused = self.server.refuses is not None and self.server.refuses.encode() in body
+        self.send_response(400 if refused and self.server.status == 200 else self.server.status)
         self.send_header("Content-Length", "0")
         self.end_headers()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -19,10 +19,18 @@ COLUMNS: Final[Columns] = {
     "permissions": lambda item: " ".join(item["permissions"]),
     "secret": itemgetter("secret"),
     "created": itemgetter("createdAt"),
+    "created by": lambda item: _maker(item["createdBy"]),
     "expires": itemgetter("expiresAt"),
     "last used": itemgetter("lastUsedAt"),
     "revoked": itemgetter("revokedAt"),
 }
+
+
+def _maker(maker: dict[str, Any]) -> str:
+    words = maker["id"] or maker["type"]
+    return words if maker["state"] == "active" else f"{words} ({maker['state']})"
+
+
 _DAY_S: Final = 86_400
 _PROJECT: Final = click.option("--project", help="Project (id or name); needed if there are several.")
 

@@ -61,9 +61,23 @@ def revoke(key: str, data: Path | None, as_json: bool) -> None:
     show(order(data, "key.revoke", key=key), as_json, COLUMNS)
 
 
+TOKENS: Final[Columns] = {
+    "id": itemgetter("id"),
+    "source": itemgetter("source"),
+    "client": itemgetter("client"),
+    "created": itemgetter("createdAt"),
+    "expires": itemgetter("expiresAt"),
+}
+ENDED: Final[Columns] = {
+    "id": itemgetter("id"),
+    "user": itemgetter("userId"),
+    "ended": lambda item: "yes" if item["ended"] else "no",
+}
+
+
 @click.group("token", cls=Group)
 def token() -> None:
-    """Issue access tokens."""
+    """Issue, list and end access tokens."""
 
 
 @token.command("create", examples=["TOKEN=$(deskwire token create --user ada@example.com --ttl 600)"])
@@ -86,3 +100,19 @@ def create_token(user: str, ttl: int, data: Path | None, as_json: bool) -> None:
         "token",
         f"The token is valid until {result['expiresAt']}. It is shown only this once:",
     )
+
+
+@token.command("list", examples=["deskwire token list --user ada@example.com"])
+@click.option("--user", required=True, help="User (id or e-mail address) whose tokens are listed.")
+@common_options
+def list_tokens(user: str, data: Path | None, as_json: bool) -> None:
+    """List the access tokens of a user that are in force, newest first. Those of an identity provider are not known here."""
+    show(look(data, "token.list", user=user), as_json, TOKENS)
+
+
+@token.command("end", examples=["deskwire token end tok_01JC4T2V9QZ6D3M8W5N7R1XKPH"])
+@click.argument("token", metavar="tok_...")
+@common_options
+def end_one(token: str, data: Path | None, as_json: bool) -> None:
+    """End a TOKEN (its id from `token list`) before its time: calls with it are refused, and streams that it opened end."""
+    show(order(data, "token.end", token=token), as_json, ENDED)

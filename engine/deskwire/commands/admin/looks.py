@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from deskwire.commands.admin.naming import ALL, organisation_named, project_named, user_named
-from deskwire.engine.accounts.machines import MachineReader, machine_view
+from deskwire.engine.accounts.access_tokens import AccessTokenReader, access_token_view
+from deskwire.engine.accounts.machines import MachineReader, machine_view, maker_state
 from deskwire.engine.accounts.members import user_view
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.ports import OrganisationReader
@@ -19,7 +20,7 @@ V = TypeVar("V")
 Result = Mapping[str, Any]
 
 
-class LookReader(OrganisationReader, MachineReader, AuditReader, Protocol):
+class LookReader(OrganisationReader, MachineReader, AccessTokenReader, AuditReader, Protocol):
     """The queries that looks are made of."""
 
 
@@ -92,7 +93,13 @@ def keys(reader: LookReader, now: int, *, project: str | None = None) -> Result:
 def credentials(reader: LookReader, now: int, *, project: str | None = None) -> Result:
     """Return a project's machine credentials, newest first, masked."""
     found = reader.machines(project_named(reader, project).rowid, ALL, ALL)
-    return _items(found, lambda machine: machine_view(machine, now))
+    return _items(found, lambda machine: machine_view(machine, now, maker_state(reader, machine, now)))
+
+
+def tokens(reader: LookReader, now: int, *, user: str) -> Result:
+    """Return the access tokens of a user that are in force, newest first."""
+    found = reader.access_tokens_of(user_named(reader, user).rowid, now, ALL, ALL)
+    return _items(found, lambda token: access_token_view(token, None))
 
 
 def audit_records(
@@ -147,6 +154,7 @@ LOOKS: Final[Mapping[str, Callable[..., Result]]] = {
     "user.show": user,
     "key.list": keys,
     "credential.list": credentials,
+    "token.list": tokens,
     "audit.list": audit_records,
 }
 """The looks by the names of the commands that they are for."""

@@ -11,9 +11,9 @@ from deskwire.commands.admin.context import OPERATIONS, AdminContext, Result, op
 from deskwire.commands.admin.looks import account_view, organisation_view
 from deskwire.commands.admin.naming import organisation_named, project_named, user_named
 from deskwire.engine.accounts import machines, members, organisations, projects
-from deskwire.engine.accounts.access_tokens import AccessToken, new_access_token
+from deskwire.engine.accounts.access_tokens import AccessToken, end_token, new_access_token
 from deskwire.engine.accounts.identity.guessable import hash_chosen
-from deskwire.engine.accounts.machines import Machine, machine_view, new_secret
+from deskwire.engine.accounts.machines import machine_view, new_secret
 from deskwire.engine.accounts.members import Newcomer, member_view, user_view, with_password
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.projects import key_view, project_view
@@ -26,7 +26,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.ownership import disable_lapsed
 from deskwire.http.api.input.validation import parse_body
-from deskwire.http.resources.accounts.credentials import check_end, new_machine
+from deskwire.http.resources.accounts.credentials import Described, check_end, described, new_machine
 from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
 from deskwire.http.resources.accounts.projects import new_project, patch_project
 
@@ -211,19 +211,22 @@ async def create_credential(context: AdminContext, order: orders.NewCredential) 
             tx, new_machine(order, project_named(tx, order.project), ("operator", None), secret, now)
         )
     )
-    return machine_view(machine, now, secret)
+    return machine_view(machine, now, secret=secret)
 
 
 @operation("credential.rotate", orders.CredentialRotation)
 async def rotate_credential(context: AdminContext, order: orders.CredentialRotation) -> Result:
     """Give a machine credential a new secret, and show it this once."""
     now, secret, overlap_s = context.clock(), new_secret(), order.overlap_seconds
-    machine = await context.store.write(
-        lambda tx: machines.rotate_machine(
+
+    def rotate(tx: Transaction) -> Described:
+        machine = machines.rotate_machine(
             tx, order.credential, None, None, secret, at=now, overlap_s=overlap_s
         )
-    )
-    return machine_view(machine, now, secret)
+        return described(tx, machine, now)
+
+    machine, maker = await context.store.write(rotate)
+    return machine_view(machine, now, maker, secret)
 
 
 @operation("credential.revoke", orders.CredentialName)
@@ -231,12 +234,13 @@ async def revoke_credential(context: AdminContext, order: orders.CredentialName)
     """Let a machine credential be used no more."""
     now = context.clock()
 
-    def revoke(tx: Transaction) -> Machine:
+    def revoke(tx: Transaction) -> Described:
         revoked = machines.revoke_machine(tx, order.credential, None, now)
         disable_lapsed(tx, revoked[0].project.rowid, now)
-        return revoked[0]
+        return described(tx, revoked[0], now)
 
-    return machine_view(await context.store.write(revoke), now)
+    machine, maker = await context.store.write(revoke)
+    return machine_view(machine, now, maker)
 
 
 @operation("secret.rotate", orders.SecretRotation)
@@ -268,6 +272,20 @@ async def create_token(context: AdminContext, order: orders.NewToken) -> Result:
     user, stored = await context.store.write(issue)
     token = tokens.issue(user.id, now, order.ttl_s, user.generation, stored.id)
     return {"id": stored.id, "token": token, "userId": user.id, "expiresAt": iso(now + order.ttl_s * 1000)}
+
+
+@operation("token.end", orders.TokenName)
+async def end_access_token(context: AdminContext, order: orders.TokenName) -> Result:
+    """End an access token before its time."""
+    now = context.clock()
+
+    def end(tx: Transaction) -> AccessToken:
+        token = tx.access_token(order.token)
+        owner = None if token is None else tx.user(token.user_id)
+        return end_token(tx, order.token, -1 if owner is None else owner.rowid, now)
+
+    token = await context.store.write(end)
+    return {"id": token.id, "userId": token.user_id, "ended": True}
 
 
 async def carry_out(context: AdminContext, name: str, arguments: bytes) -> dict[str, Any]:

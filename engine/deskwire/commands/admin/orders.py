@@ -109,6 +109,12 @@ class CredentialName(Body):
     credential: Handle
 
 
+class TokenName(Body):
+    """An access token by its id."""
+
+    token: Handle
+
+
 class CredentialRotation(RotateBody):
     """A new secret for a machine credential."""
 

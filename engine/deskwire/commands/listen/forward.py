@@ -2,7 +2,9 @@
 
 A failed attempt is repeated on the service's schedule, and the event is given up after the fourth; meanwhile
 its conversation waits. Conversations whose attempts fail, or that were, have workers of their own, so that those that do well never
-wait for them. A receiver that takes no connection is different: nothing it could have answered is counted, and
+wait for them. A receiver that answers 429 or 503 with `Retry-After` gets the pause, and no attempt is used up, as long as that
+may end: from the third such answer on if another event was taken in between, and from the tenth on in any case, attempts are
+used up. A receiver that takes no connection is different: nothing it could have answered is counted, and
 everything waits until it is back, so that nothing is missed.
 """
 
@@ -29,6 +31,10 @@ WORKERS: Final = 8
 """Requests under way at the same time for conversations that do well, and as many for others: together the service's own
 bound for one endpoint."""
 RETRIES: Final = Schedule(DEFAULT_RETRY_DELAYS_S, jitter=0.2, horizon_s=86_400.0)  # decisions 6
+REFUSALS: Final = 3
+"""Answers with `Retry-After` from which on attempts are used up, if another event was taken in between; as the service counts."""
+REFUSALS_MAX: Final = 10
+"""Answers with `Retry-After` from which on attempts are used up also if nothing else was taken: at worst half an hour."""
 _KNOCK_S: Final = 0.5
 """The pause between two looks whether the receiver is back."""
 
@@ -36,7 +42,12 @@ State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
 
 
 class Delivery(Struct, frozen=True):
-    """An event under a delivery id; see `client.Postable` and `schedule.AttemptPlan`."""
+    """An event under a delivery id; see `client.Postable` and `schedule.AttemptPlan`.
+
+    Args:
+        refusals: answers with `Retry-After` in a row.
+        taken_before: number of events that the receiver had taken when the first of them came.
+    """
 
     id: str
     event: Event
@@ -45,6 +56,8 @@ class Delivery(Struct, frozen=True):
     due_at: int
     planned_from: int | None = None
     failing_since: int | None = None
+    refusals: int = 0
+    taken_before: int = 0
 
 
 class Step(Struct, frozen=True):
@@ -92,6 +105,7 @@ class Forwarder:
         self._show = show
         self._note = note
         self._schedule = schedule
+        self._taken = 0
         self._begun: dict[Held, Delivery] = {}
         """The deliveries that are to be tried again."""
         self._back: trio.Event | None = None
@@ -103,8 +117,10 @@ class Forwarder:
         self._show(Step(delivery, "sending"))
         attempt = await self._reach(delivery)
         if attempt.error is None:
+            self._taken += 1
             self._show(Step(delivery, "delivered", attempt))
             return Result("delivered")
+        delivery = self._counted(attempt, delivery)
         match self._after(attempt, delivery):
             case Retry() as again:
                 pause_s = max(0, again.due_at - wall_clock()) / 1000
@@ -118,14 +134,28 @@ class Forwarder:
                 )
                 return Result("retrying", pause_s)
             case Ended():
+                if delivery.refusals:
+                    self._note(f"{_named(held.event)} is given up: {_refused(attempt, delivery)}.")
                 self._show(Step(delivery, "failed", attempt))
                 return Result("failed")
             case never:
                 assert_never(never)
 
+    def _counted(self, attempt: Attempt, delivery: Delivery) -> Delivery:
+        """Return the delivery with its number of refusals in a row."""
+        if attempt.wait_ms is None:
+            return replace(delivery, refusals=0)
+        if not delivery.refusals:
+            self._note(f"The receiver asks for a pause for {_named(delivery.event)} ({attempt.error}).")
+            delivery = replace(delivery, taken_before=self._taken)
+        return replace(delivery, refusals=delivery.refusals + 1)
+
     def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
-        """Return what follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""
+        """Return what follows from a failure; a receiver that asks for a pause gets it, within the bounds of `REFUSALS`."""
         if attempt.wait_ms is not None:
+            bound = REFUSALS if self._taken > delivery.taken_before else REFUSALS_MAX
+            if delivery.refusals >= bound:
+                return self._schedule.after_refusal(attempt, delivery, random.random(), None)
             return self._schedule.after_pause_asked(attempt, delivery)
         return self._schedule.after_failure(attempt, delivery, random.random(), None)
 
@@ -151,6 +181,15 @@ class Forwarder:
         self._back = None
         back.set()
         return attempt
+
+
+def _named(event: Event) -> str:
+    where = event.conversation or event.subject
+    return event.type if where is None else f"{event.type} of {where}"
+
+
+def _refused(attempt: Attempt, delivery: Delivery) -> str:
+    return f"the receiver asked for a pause {delivery.refusals} times in a row ({attempt.error})"
 
 
 def _new(held: Held) -> Delivery:

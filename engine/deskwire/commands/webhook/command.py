@@ -28,6 +28,7 @@ COLUMNS: Final[Columns] = {
     "events": lambda item: ", ".join(item["events"]) or "all",
     "status": itemgetter("status"),
     "circuit": itemgetter("circuit"),
+    "health": lambda item: item["healthReason"] or "healthy",
     "last delivery": lambda item: _last(item["lastDelivery"]),
     "description": itemgetter("description"),
 }

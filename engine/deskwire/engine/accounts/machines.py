@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import PERMISSIONS, Project
+from deskwire.engine.accounts.people import PERMISSIONS, Project, Role
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.server_keys import key_in_force, random_base62
 from deskwire.engine.core.clock import iso, iso_or_none
@@ -46,6 +46,10 @@ OVERLAP_S: Final = 86_400
 """How long the former secret is good after a rotation, at most and by default."""
 
 Maker = Literal["user", "machine", "operator"]
+
+MakerState = Literal["active", "demoted", "left", "ended"]
+"""What became of the maker of a credential: a user who has all that it may do, who has lost some of that, or who has left the
+organisation; a machine credential that is in force or has ended. The operator stays."""
 
 
 class Machine(Struct, frozen=True):
@@ -457,7 +461,29 @@ def check_grant(by: Collection[str] | None, permissions: Iterable[str]) -> None:
         )
 
 
-def machine_view(machine: Machine, now: int, secret: str | None = None) -> dict[str, Any]:
+def maker_state(reader: StandingReader, machine: Machine, now: int) -> MakerState:
+    """Return what became of the user or credential that has made a credential; see `MakerState`."""
+    if machine.made_by == "operator":
+        return "active"
+    if machine.made_by == "machine":
+        parent = _parent(reader, machine)
+        ended = parent is None or parent.revoked_at is not None or (parent.expires_at or inf) <= now
+        return "ended" if ended else "active"
+    user = None if machine.made_by_id is None else reader.user(machine.made_by_id)
+    role = None if user is None else reader.role(machine.project.organisation, user.rowid)
+    return state_of_user(machine.permissions, role)
+
+
+def state_of_user(permissions: Iterable[str], role: Role | None) -> MakerState:
+    """Return what became of a user who has made a credential with these permissions; None is no role any more."""
+    if role is None:
+        return "left"
+    return "active" if PERMISSIONS[role].issuperset(permissions) else "demoted"
+
+
+def machine_view(
+    machine: Machine, now: int, maker: MakerState = "active", secret: str | None = None
+) -> dict[str, Any]:
     """Return the credential object; the secret is masked unless given, which it is once, when it is made."""
     previous = machine.previous_expires_at
     return {
@@ -467,7 +493,7 @@ def machine_view(machine: Machine, now: int, secret: str | None = None) -> dict[
         "permissions": sorted(machine.permissions),
         "secret": secret or f"{SECRET_PREFIX}…{machine.tail}",
         "createdAt": iso(machine.created_at),
-        "createdBy": {"type": machine.made_by, "id": machine.made_by_id},
+        "createdBy": {"type": machine.made_by, "id": machine.made_by_id, "state": maker},
         "expiresAt": iso_or_none(machine.expires_at),
         "previousExpiresAt": iso(previous) if previous is not None and now < previous else None,
         "lastUsedAt": iso_or_none(machine.last_used_at),

@@ -102,7 +102,11 @@ _ALL: Final = (
     ),
     Action("credential.revoked", "machine_credential", "It can be used no more, and its streams ended."),
     Action("webhook.created", "webhook", "An endpoint was registered."),
-    Action("webhook.changed", "webhook", "It has another URL, description, or other events."),
+    Action(
+        "webhook.changed",
+        "webhook",
+        "It has another URL, description, other events, or belongs to another machine credential, or to none.",
+    ),
     Action("webhook.enabled", "webhook", "It is sent events again."),
     Action(
         "webhook.disabled",

@@ -209,6 +209,7 @@ def _fields(endpoint: Endpoint) -> dict[str, Any]:
         "description": endpoint.description,
         "catchUp": endpoint.catch_up,
         "internal": endpoint.internal,
+        "credentialId": endpoint.credential,
     }
 
 

@@ -23,6 +23,7 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.client import Client
+from deskwire.engine.webhooks.retry.schedule import pause_asked_ms
 from deskwire.engine.webhooks.signature import SigningSecrets
 
 log: Final = structlog.get_logger(__name__)
@@ -73,6 +74,24 @@ class Push(Struct, frozen=True):
     rowid: int = 0
 
 
+class PushHealth(Struct, frozen=True):
+    """The state of all pushes.
+
+    Args:
+        pushes: number of pushes.
+        failing: number of those whose last attempt failed.
+        failing_since: time since which the oldest of these fails (ms), None if none does.
+        unpushed: records that wait, counted up to a bound.
+        missed: records that left the trail before they could be pushed.
+    """
+
+    pushes: int
+    failing: int
+    failing_since: int | None
+    unpushed: int
+    missed: int
+
+
 class Unpushed(Struct, frozen=True):
     """A record that is to be pushed; `note` is the storage key of what says so."""
 
@@ -97,6 +116,9 @@ class PushReader(Protocol):
 
     def count_unpushed(self, push: int) -> int:
         """Return how many records there are to push."""
+
+    def audit_push_health(self, bound: int) -> PushHealth:
+        """Return the state of all pushes; records that wait are counted up to `bound`."""
 
 
 class PushTransaction(PushReader, Protocol):
@@ -204,7 +226,8 @@ class Pusher:
             await self._store.write(arrived)
             return len(found) == BATCH
         failed = push.attempts + 1
-        pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), attempt.wait_ms or 0)
+        asked_ms = 0 if attempt.wait_ms is None else pause_asked_ms(attempt)
+        pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), asked_ms)
         if push.failing_since is None:
             log.warning("audit.push_failed", push=push.id, error=attempt.error)
         due_at = self._clock() + pause_ms

@@ -16,11 +16,12 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.store import Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.webhooks.cleanup import close_endpoint
 from deskwire.engine.webhooks.context import Counters, DeliveryContext, nobody
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.endpoint import LOST_MS, Endpoint, Unhealthy, unhealthy_code
 from deskwire.engine.webhooks.ephemeral_dispatcher import EphemeralDispatcher
 from deskwire.engine.webhooks.health import HealthTransaction
 from deskwire.engine.webhooks.http.address import Policy
@@ -144,6 +145,19 @@ class Dispatcher:
         now = self._context.clock()
         states = [supervised.worker.breaker.circuit.state(now) for supervised in self._workers.values()]
         return {state: states.count(state) for state in get_args(State)}
+
+    async def conditions(self) -> Mapping[str, int]:
+        """Return the number of enabled endpoints with a worker here that are `healthy`, or not, by `unhealthy_code`.
+
+        Raises Unavailable.
+        """
+        now = self._context.clock()
+        endpoints = [
+            replace(each.worker.endpoint, circuit=each.worker.breaker.circuit)
+            for each in self._workers.values()
+        ]
+        found = await self._store.read(lambda reader: _conditions(reader, endpoints, now))
+        return {code: found.count(code) for code in ("healthy", *get_args(Unhealthy)) if code != "disabled"}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Deliver to all enabled endpoints until cancelled, beginning with what is pending; to none yet if others do, too.
@@ -347,3 +361,15 @@ class Dispatcher:
         if self._nursery is not None:
             start = self._nursery.start_soon
             Context().run(start, close_endpoint, self._store, self._context.clock, endpoint_rowid)
+
+
+def _conditions(reader: DeliveryReader, endpoints: Sequence[Endpoint], now: int) -> Sequence[str]:
+    """Return for each of these endpoints whether it is `healthy`, or why not; one dropped delivery is enough."""
+    found = []
+    for each in endpoints:
+        code = unhealthy_code(each, now, 0)
+        if code is None:
+            dropped = reader.dropped_since(each.project, each.rowid, now - LOST_MS, 1)
+            code = unhealthy_code(each, now, dropped)
+        found.append(code or "healthy")
+    return found

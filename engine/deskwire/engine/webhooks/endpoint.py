@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 from msgspec import Struct
 
@@ -100,19 +100,52 @@ LOST_MS: Final = 24 * 3_600_000
 """Age up to which a dropped delivery that was not made good counts against its endpoint."""
 
 
-def is_healthy(endpoint: Endpoint, now: int, dropped: int) -> bool:
-    """Return whether an endpoint gets everything: it is enabled, its last attempt succeeded, and nothing is lost.
+DROPPED_MAX: Final = 10_000
+"""The number up to which the dropped deliveries of an endpoint are counted."""
+
+Unhealthy = Literal["disabled", "circuit_open", "failing", "dropped"]
+"""The reason for which an endpoint is not healthy, as a code; the first that holds."""
+
+
+def unhealthy_code(endpoint: Endpoint, now: int, dropped: int) -> Unhealthy | None:
+    """Return why an endpoint does not get everything; None if it is healthy. API, desk, metric and alert go by this.
 
     Args:
         dropped: its deliveries of the last 24 hours that were dropped and not made good.
     """
-    circuit = endpoint.circuit
-    return (
-        endpoint.status == "enabled"
-        and circuit.state(now) == "closed"
-        and circuit.failing_since is None
-        and not dropped
-    )
+    if endpoint.status != "enabled":
+        return "disabled"
+    if endpoint.circuit.probe_at is not None:
+        return "circuit_open"
+    if endpoint.circuit.failing_since is not None:
+        return "failing"
+    return "dropped" if dropped else None
+
+
+def condition_view(endpoint: Endpoint, now: int, dropped: int) -> dict[str, Any]:
+    """Return the fields of the API that say whether an endpoint is healthy, and why not; see `unhealthy_code`."""
+    code = unhealthy_code(endpoint, now, dropped)
+    return {
+        "healthy": code is None,
+        "healthCode": code,
+        "healthReason": None if code is None else _unhealthy_reason(code, endpoint, dropped),
+        "dropped": dropped,
+    }
+
+
+def _unhealthy_reason(code: Unhealthy, endpoint: Endpoint, dropped: int) -> str:
+    match code:
+        case "disabled":
+            return disabled_reason(endpoint.status_reason)
+        case "circuit_open":
+            return f"deliveries are held: {endpoint.circuit.reason}"
+        case "failing":
+            return f"no attempt has succeeded since {iso_or_none(endpoint.circuit.failing_since)}"
+        case "dropped":
+            count = "one delivery" if dropped == 1 else f"{dropped} deliveries"
+            return f"{count} of the last 24 hours did not arrive"
+        case _:
+            assert_never(code)
 
 
 def disabled_reason(status_reason: str | None) -> str:
@@ -126,9 +159,18 @@ def secret_tail(secret: str) -> str:
 
 
 def endpoint_view(
-    endpoint: Endpoint, now: int, waiting: HeldBack = NOTHING_HELD, secret: str | None = None
+    endpoint: Endpoint,
+    now: int,
+    waiting: HeldBack = NOTHING_HELD,
+    secret: str | None = None,
+    *,
+    dropped: int = 0,
 ) -> dict[str, Any]:
-    """Return the endpoint object at `now` (ms); the secret is masked unless given (shown once, at creation)."""
+    """Return the endpoint object at `now` (ms); the secret is masked unless given (shown once, at creation).
+
+    Args:
+        dropped: see `unhealthy_code`.
+    """
     circuit = endpoint.circuit
     return {
         "id": endpoint.id,
@@ -143,6 +185,7 @@ def endpoint_view(
         "updatedAt": iso(endpoint.updated_at),
         "lastDelivery": endpoint.last_delivery_at
         and {"at": iso_or_none(endpoint.last_delivery_at), "status": endpoint.last_delivery_status},
+        **condition_view(endpoint, now, dropped),
         "circuit": circuit.state(now),
         "circuitOpenUntil": _ahead(circuit.probe_at, now),
         "circuitReason": circuit.reason,

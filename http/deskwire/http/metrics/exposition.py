@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import trio
@@ -10,10 +10,13 @@ from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric as Family
 
+from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Room
+from deskwire.engine.core.errors import Unavailable
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SCRAPER, Media, Routes, Tag
+from deskwire.http.api.services import Services
 from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
@@ -21,6 +24,10 @@ from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
 routes = Routes(Tag("Metrics", "Metrics of the service, for Prometheus."), SCRAPER, prefix="", watching=True)
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 """Memory, CPU time and file descriptors, on systems that have `/proc`."""
+
+
+_UNPUSHED_MAX: Final = 10_000
+"""The number up to which the records are counted that wait to be pushed."""
 
 
 class _Gathered(Struct, frozen=True):
@@ -39,12 +46,28 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     measured = services.measured
     lags = await services.hub.lags()
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
-    scrape = Scrape(services, lags, room, await services.readiness.refusal() is None)
+    ready = await services.readiness.refusal() is None
+    conditions, pushes = await _conditions(measured), await _pushes(services)
+    scrape = Scrape(services, lags, room, ready, conditions, pushes, services.clock())
     rows = [
         (metric, list(metric.read(scrape))) for metric in METRICS
     ]  # on Trio's thread, on which the numbers change
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
     return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
+
+
+async def _conditions(measured: Measurements) -> Mapping[str, int]:
+    try:
+        return await measured.dispatcher.conditions()
+    except Unavailable:  # the metric is left out; the store's error is logged and counted elsewhere
+        return {}
+
+
+async def _pushes(services: Services) -> PushHealth | None:
+    try:
+        return await services.store.read(lambda reader: reader.audit_push_health(_UNPUSHED_MAX))
+    except Unavailable:
+        return None
 
 
 def _room(measured: Measurements) -> Room | None:

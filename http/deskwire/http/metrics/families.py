@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec.structs import asdict
 
+from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Histogram
 from deskwire.http.api.routing import public_path
 from deskwire.http.api.services import Services
@@ -48,6 +49,16 @@ def _deliveries(scrape: Scrape) -> Rows:
     yield ("stored", "skipped"), counters.skipped
     yield ("typing", "delivered"), counters.typing_delivered
     yield ("typing", "dropped"), counters.typing_dropped
+
+
+def _pushes(scrape: Scrape) -> Rows:
+    if scrape.pushes is not None:
+        yield ("failing",), scrape.pushes.failing
+        yield ("good",), scrape.pushes.pushes - scrape.pushes.failing
+
+
+def _failing_s(pushes: PushHealth, now: int) -> float:
+    return 0.0 if pushes.failing_since is None else max(0, now - pushes.failing_since) / 1000
 
 
 def _attempts(scrape: Scrape) -> Rows:
@@ -290,6 +301,40 @@ METRICS: Final = (
         "Enabled endpoints that this node delivers to, by the state of their circuit.",
         _named(lambda s: s.measured.dispatcher.circuits()),
         ("circuit",),
+    ),
+    Metric(
+        "webhook_endpoint_conditions",
+        "gauge",
+        "Enabled endpoints that this node delivers to, by their condition: `healthy`, or the first reason why not. "
+        "`dropped`: a delivery of the last 24 hours did not arrive and was not sent again.",
+        lambda s: [((condition,), count) for condition, count in s.conditions.items()],
+        ("condition",),
+    ),
+    # The audit trail
+    Metric(
+        "audit_pushes",
+        "gauge",
+        "Pushes of an audit trail to a webhook, by whether the last attempt succeeded; the same at all nodes.",
+        _pushes,
+        ("state",),
+    ),
+    Metric(
+        "audit_push_failing_seconds",
+        "gauge",
+        "Time since which the push that fails longest has failed; 0 if none does.",
+        lambda s: [] if s.pushes is None else [((), _failing_s(s.pushes, s.now))],
+    ),
+    Metric(
+        "audit_push_waiting_records",
+        "gauge",
+        "Records of audit trails that wait to be pushed, counted up to 10,000.",
+        lambda s: [] if s.pushes is None else [((), s.pushes.unpushed)],
+    ),
+    Metric(
+        "audit_push_missed_records",
+        "gauge",
+        "Records that left an audit trail, as their time was over, before they could be pushed.",
+        lambda s: [] if s.pushes is None else [((), s.pushes.missed)],
     ),
     # The stream
     Metric("stream_connections", "gauge", "Open websockets.", _one(lambda s: s.measured.consumers())),

@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.metrics_core import Metric as Family
 
+from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Histogram, Room
 from deskwire.engine.stream.channel import Kind
 from deskwire.engine.stream.lag import Lag
@@ -30,12 +31,18 @@ class Scrape(Struct, frozen=True):
 
     Args:
         room: disk space, None if it can't be read.
+        pushes: the state of the audit trail's pushes; None if it can't be read.
+        now: the time (ms).
+        conditions: number of endpoints by their condition; empty if it can't be read.
     """
 
     services: Services
     lags: Mapping[Kind, Lag]
     room: Room | None
     ready: bool
+    conditions: Mapping[str, int]
+    pushes: PushHealth | None
+    now: int
 
 
 class Metric(Struct, frozen=True):

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from deskwire.engine.accounts.machines import Maker
+from deskwire.engine.accounts.machines import Maker, MakerState
 from deskwire.engine.accounts.people import Role
+from deskwire.engine.webhooks.endpoint import Unhealthy
 from deskwire.engine.webhooks.retry.circuit import State
 from deskwire.http.schemas.base import (
     ConversationId,
@@ -220,22 +221,29 @@ class ServerKey(Shape):
 
 
 class CredentialMaker(Shape):
-    """The user or machine credential that has made a credential; the `operator` has no id."""
+    """The user or machine credential that has made a credential; the `operator` has no id.
+
+    `state` is `active`, `demoted` for a user who no longer has all permissions of the credential, `left` for one who is no longer a member of
+    the organisation, or `ended` for a machine credential that was revoked or has expired.
+    """
 
     type: Maker
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+    state: MakerState
 
 
 class EndpointSummary(Shape):
     """The state of a webhook endpoint, under the name that agents know it by.
 
     It is `healthy` if it is enabled, its circuit is closed, its last attempt succeeded (`failingSince` is null), and none of its deliveries of the
-    last 24 hours was dropped without being sent again (`dropped`).
+    last 24 hours was dropped without being sent again (`dropped`). `healthCode` and `healthReason` say why it is not.
     """
 
     id: EndpointId
     name: Annotated[str, Field(examples=["crm"])]
     healthy: bool
+    health_code: Unhealthy | None
+    health_reason: Annotated[str, Field(examples=["3 deliveries of the last 24 hours did not arrive"])] | None
     status: Literal["enabled", "disabled"]
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
     circuit: State

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from deskwire.engine.webhooks.delivery import DeliveryStatus
-from deskwire.engine.webhooks.endpoint import CatchUp
+from deskwire.engine.webhooks.endpoint import CatchUp, Unhealthy
 from deskwire.engine.webhooks.figures import Bucket
 from deskwire.engine.webhooks.outcome import Reason
 from deskwire.engine.webhooks.retry.circuit import State
@@ -62,6 +62,24 @@ class WebhookEndpoint(Shape):
     created_at: Moment
     updated_at: Moment
     last_delivery: LastDelivery | None
+    healthy: Annotated[
+        bool,
+        Field(
+            description="True if it is enabled, its circuit is closed, `failingSince` is null and `dropped` is 0."
+        ),
+    ]
+    health_code: Annotated[
+        Unhealthy | None, Field(description="The reason why it is not healthy, as a code.")
+    ]
+    health_reason: Annotated[str, Field(examples=["3 deliveries of the last 24 hours did not arrive"])] | None
+    dropped: Annotated[
+        int,
+        Field(
+            ge=0,
+            examples=[0],
+            description="The deliveries of the last 24 hours that were dropped and not sent again, up to 10,000.",
+        ),
+    ]
     circuit: State
     circuit_open_until: Annotated[Moment | None, Field(description="The time of the next probe.")]
     circuit_reason: (

@@ -16,6 +16,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from deskwire.engine.accounts.machines import state_of_user
+from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
@@ -72,6 +74,7 @@ def check(
             if _look(connection, path, report, tell):
                 tell("Checking the search index and sealed secrets")
                 report.problems += broken_seals(connection, secrets)
+                report.notes += stray_credentials(connection, wall_clock())
                 report.problems += index_problems(directory, connection)
                 files = _Files(connection, DiskFiles(directory), contents, settled_s, tell)
                 report.problems += files.problems()
@@ -122,6 +125,24 @@ def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Pr
             yield Problem(
                 "secret_wrong", f"The signing secret of {endpoint} was sealed under another secret."
             )
+
+
+def stray_credentials(connection: Connection, now: int) -> Iterator[str]:
+    """Yield a note for each credential in force at `now` (ms) whose maker has left, or could not make it any more."""
+    rows = connection.execute(
+        "SELECT m.id, m.name, m.permissions, m.made_by_id, m.expires_at, s.role FROM machine_credentials m "
+        "JOIN projects p ON p.rowid = m.project LEFT JOIN users u ON u.id = m.made_by_id "
+        'LEFT JOIN memberships s ON s.organisation = p.organisation AND s."user" = u.rowid '
+        "WHERE m.made_by = 'user' AND m.revoked_at IS NULL ORDER BY m.rowid"
+    )
+    for credential, name, permissions, maker, ends_at, role in rows.fetchall():
+        if ends_at is not None and ends_at <= now:
+            continue
+        match state_of_user(filter(None, permissions.split(",")), role):
+            case "left":
+                yield f"The machine credential {name!r} ({credential}) was created by {maker}, who has left the organisation."
+            case "demoted":
+                yield f"The machine credential {name!r} ({credential}) has permissions that {maker}, who created it, no longer has."
 
 
 class _Files:

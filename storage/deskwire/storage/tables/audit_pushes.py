@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from deskwire.engine.audit.deeds import differences, made, shown_url
-from deskwire.engine.audit.push import Push, Unpushed
+from deskwire.engine.audit.push import Push, PushHealth, Unpushed
 from deskwire.engine.audit.trail import Deed
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.storage.connection import Connection
@@ -51,6 +51,14 @@ class PushReads(Queries):
     def count_unpushed(self, push: int) -> int:
         sql = "SELECT count(*) FROM audit_unpushed WHERE push = ?"
         return int(self.conn.execute(sql, (push,)).fetchone()[0])
+
+    def audit_push_health(self, bound: int) -> PushHealth:
+        pushes = self.conn.execute(
+            "SELECT count(*), count(failing_since), min(failing_since), coalesce(sum(missed), 0) FROM audit_pushes"
+        ).fetchone()
+        waiting = "SELECT count(*) FROM (SELECT 1 FROM audit_unpushed LIMIT ?) AS waiting"
+        (unpushed,) = self.conn.execute(waiting, (bound,)).fetchone()
+        return PushHealth(int(pushes[0]), int(pushes[1]), pushes[2], int(unpushed), int(pushes[3]))
 
     def _found_push(self, column: str, value: int) -> Push | None:
         row = self.conn.execute(f"{_PUSH} WHERE {column} = ?", (value,)).fetchone()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
+from itertools import islice
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
@@ -64,8 +65,10 @@ class Simulation:
         self.random = random.Random(seed)
         self.breaker = Breaker(CLOSED)
         self.memory = memory
-        self.outbox = Outbox(memory, 4, Retries(memory, SCHEDULE.ahead_max_ms), Backlog(10_000, 8, memory))
+        self.outbox = self._new_outbox()
+        self._slot_count = slots
         self.slots = AttemptSlots(slots, 96)
+        self._life = 0
         self.rows: dict[int, Delivery] = {}
         self.course = Course()
         self.now = 0.0
@@ -73,8 +76,21 @@ class Simulation:
         self._count = 0
         self._woken: set[int] = set()
 
-    def run(self, events: Sequence[Made], until: float) -> Course:
-        """Let time pass until then."""
+    def _new_outbox(self) -> Outbox:
+        retries = Retries(self.memory, SCHEDULE.ahead_max_ms)
+        return Outbox(self.memory, 4, retries, Backlog(10_000, 8, self.memory))
+
+    def _restart(self) -> None:
+        """Go on with what is stored; attempts under way are lost."""
+        self._life += 1
+        self.breaker = Breaker(self.breaker.circuit, succeeded_at=self.breaker.succeeded_at)
+        self.outbox = self._new_outbox()
+        self.slots = AttemptSlots(self._slot_count, 96)
+
+    def run(self, events: Sequence[Made], until: float, *, restarts: Sequence[float] = ()) -> Course:
+        """Let time pass until then, with a restart at each of these times."""
+        for at in restarts:
+            self._plan(at, self._restart)
         for event in events:
             self._plan(event.at, lambda event=event: self._offer(event))  # type: ignore[misc]
         self._read()
@@ -107,14 +123,13 @@ class Simulation:
 
     def _read(self) -> None:
         while (batch := self.outbox.wants_batch(self.wall)) is not None:
-            rows = [row for _, row in sorted(self.rows.items())]
+            found: list[Delivery] = []
             if batch.part == "retries":
-                rows = sorted((each for each in rows if each.planned_from), key=lambda row: row.due_at)
-            elif batch.part == "live":
-                rows = [each for each in rows if batch.after < each.position <= batch.upto]
-            else:
-                rows = []
-            found = rows[: batch.limit]
+                rows = (each for each in self.rows.values() if each.planned_from)
+                found = nsmallest(batch.limit, rows, key=lambda row: row.due_at)
+            elif batch.part == "live":  # rows are in the order of their positions
+                rows = (each for each in self.rows.values() if batch.after < each.position <= batch.upto)
+                found = [*islice(rows, batch.limit)]
             self.outbox.end_batch(batch, found, self.wall, more=len(found) == batch.limit)
 
     def _start(self) -> None:
@@ -136,7 +151,13 @@ class Simulation:
         began, wait_s = self.now, self.answers(taken, self.now)
         self.course.attempts.setdefault(taken.position, []).append(began)
         latency_s = self.latency_s * self.random.uniform(0.5, 1.5)
-        self._plan(began + latency_s, lambda: self._end(taken, began, wait_s))
+        life = self._life
+
+        def end() -> None:
+            if life == self._life:
+                self._end(taken, began, wait_s)
+
+        self._plan(began + latency_s, end)
 
     def _end(self, taken: Delivery, began: float, wait_s: int | None) -> None:
         at, number = EPOCH_MS + round(began * 1000), taken.attempts + 1

@@ -48,7 +48,7 @@ class Breaker:
         self.held_upto = held_upto
         self.release_due = False
         self.release_upto: int | None = None
-        self.pressure = BackPressure()
+        self.pressure = BackPressure(succeeded_at)
         self.notify: Callable[[Circuit, Circuit], None] = _nobody
         self._rule = rule
         self._stored = circuit
@@ -202,9 +202,8 @@ def _refused(
     if answer.pause_ms:
         breaker.pause(ended_at + answer.pause_ms)
     if not answer.counts:
-        own_wait = not answer.pause_ms
-        repeated = schedule.after_pause_asked(attempt, plan, fraction if own_wait else 0.0)
-        return replace(repeated, refusals=answer.refusals, own_wait=own_wait)
+        repeated = schedule.after_pause_asked(attempt, plan, fraction if answer.alone else 0.0)
+        return replace(repeated, refusals=answer.refusals, own_wait=answer.alone)
     follows = schedule.after_refusal(attempt, plan, fraction, succeeded_at)
     if isinstance(follows, Ended):
         breaker.pressure.forget(plan.id)

@@ -4,12 +4,17 @@ A receiver that is asked too much refuses whatever comes next; one that can't ta
 refuses these alone and takes all others. Both answer 429 or 503 with `Retry-After`, so only other deliveries can tell them apart:
 
 - A refusal pauses the endpoint, as long as no other conversation's delivery succeeds.
-- A refusal after a pause in which or behind which another conversation's delivery has succeeded begins a *trial*: the endpoint is not
-  paused, the delivery keeps its own wait. Refusals of others, one after the other, end the trial with a pause: it is a rate limit, which
-  takes some deliveries in each period. The next trial then comes later. A success ends it, too: the receiver is *selective*.
+- A refusal soon after a success of another conversation begins a *trial*: the endpoint is not paused, the conversation waits by itself.
+  Refusals of others, one after the other, end the trial with a pause: it is a rate limit, which takes some deliveries in each period. The
+  next trial then comes later. A success ends it, too: the receiver is *selective*.
 - Refusals pause a selective endpoint only if many come in a row, at first for a second, and longer as long as nothing succeeds.
 - A delivery that is refused again has failed by itself if others, which had not been refused before, succeeded at once while it waited,
   or if nothing was sent that could have taken its room. What succeeds at the end of its wait, or after it, proves nothing.
+- Once deliveries have failed by themselves, and next to none that was refused has arrived later, this is *certain*: it is no rate limit. From
+  then on the refusals of conversations that had such a delivery say nothing about the endpoint, until one of theirs arrives.
+
+Only a delivery's `refusals` and the endpoint's last success are stored: after a restart, and on another node, these begin a trial at
+once, so the rest is learned again without a pause.
 """
 
 from __future__ import annotations
@@ -24,8 +29,29 @@ REFUSALS: Final = 3
 SUSPECT: Final = 2
 """Refusals from which on a delivery never pauses the endpoint."""
 
-_STREAK: Final = 8
-"""Refusals in a row without a success that pause the endpoint in a trial: fewer are likely if half of all events are refused."""
+_TRIAL_STREAK: Final = 16
+"""Refusals in a row without a success that pause the endpoint in a trial: fewer are likely if four of five events are refused."""
+
+_SELECTIVE_STREAK: Final = 24
+"""The same for a selective receiver: fewer are likely if nine of ten conversations are refused."""
+
+_RECENT_MS: Final = 60_000
+"""Age up to which a success shows that other conversations' deliveries succeed; of a longer wait, its length."""
+
+_CERTAIN: Final = 4
+"""Deliveries that were refused again, while others succeeded, which make it certain that the receiver is selective."""
+
+_CERTAIN_SHARE: Final = 10
+"""The same for each delivery that arrived after a refusal: a rate limit takes a larger share of those that it has refused."""
+
+_LIMITED: Final = 5
+"""Deliveries that arrived after a refusal which show a rate limit, if those that were refused again are not many more."""
+
+_COUNTED_MAX: Final = 1_000
+"""Number at which both counts are halved, so that they speak of the last days and not of the last months."""
+
+_QUICK_MS: Final = 2_000
+"""Time after a refusal in which a success proves that there was room, also if others were refused in between."""
 
 _ROUNDED_MS: Final = 1_000
 """The end of a wait that proves nothing: receivers round it up to whole seconds. Of short waits the second half does not."""
@@ -35,7 +61,7 @@ _TRIAL_EVERY_MAX: Final = 8
 """Pauses between two trials at most; there are more of them after each trial that fails."""
 
 _KNOWN_MAX: Final = 10_000
-"""Deliveries that wait and are remembered; of one that is forgotten, no later refusal counts as an attempt."""
+"""Deliveries that wait and are remembered, and unwelcome conversations; of one that is forgotten, no later refusal counts as an attempt."""
 
 Key = int | str
 Sequel = Literal["none", "once", "within", "after", "pressed"]
@@ -68,31 +94,40 @@ class Answer(Struct, frozen=True):
         counts: whether the delivery has failed by itself, so that an attempt is used up.
         pause_ms: for how long nothing is sent to the endpoint, 0 for no pause.
         proven: whether others succeeded while it waited, so that there is no outage.
+        alone: whether the next delivery of its conversation does not wait for it.
     """
 
     refusals: int
     counts: bool
     pause_ms: int
     proven: bool = False
+    alone: bool = False
 
 
 class BackPressure:
-    """The refusals of one endpoint. All times are in milliseconds since the epoch, begins and ends those of attempts."""
+    """The refusals of one endpoint. All times are in milliseconds since the epoch, begins and ends those of attempts.
 
-    def __init__(self) -> None:
+    Args:
+        succeeded_at: begin of the endpoint's last successful attempt before the start, None if there was none.
+    """
+
+    def __init__(self, succeeded_at: int | None = None) -> None:
         self._refused: dict[str, Refused] = {}
         self._open: dict[str, Refused] = {}
+        self._unwelcome: dict[Key, None] = {}
+        self._last_key: Key | None = None
+        self._last_at = self._other_at = succeeded_at or 0
         self._selective = False
         self._trial = False
         self._trials_failed = 0
         self._until_trial = 0
-        self._streak = 0
+        self._streak: set[str] = set()
+        self._rejected = self._recovered = 0
         self._streak_since = 0
         self._pauses = 0
         self._last_pause_whole = False
-        self._paused_until: int | None = None
-        self._paused_before: int | None = None
-        self._succeeded_since_pause = False
+        self._paused_until = 0
+        self._paused_before = 0
 
     def forget(self, delivery_id: str) -> None:
         """Take note that a delivery has ended."""
@@ -102,16 +137,20 @@ class BackPressure:
 
     def succeeded(self, delivery_id: str, key: Key, refusals: int, *, began: int, ended: int) -> bool:
         """Take note of a 2xx; return whether a pause is over, as it turns out to be the time for a trial."""
+        if key != self._last_key:
+            self._last_key, self._other_at = key, self._last_at
+        self._last_at = began
+        if not self._streak_since:
+            return False  # nothing was ever refused
+        self._count(recovered=delivery_id in self._refused)
         self.forget(delivery_id)
-        if self._paused_until is None:
-            return False
+        self._unwelcome.pop(key, None)
         if began >= self._streak_since:
-            self._streak = self._pauses = 0
+            self._streak.clear()
+            self._pauses = 0
         self._note_sequel(key, began, "within" if not refusals else "after")
-        if began >= self._paused_until:
-            self._succeeded_since_pause = True
-        elif ended < self._paused_until and self._paused_before is not None and began >= self._paused_before:
-            return self._lift_pause(ended)  # the refusal was faster than this success
+        if self._paused_before <= began < self._paused_until and ended < self._paused_until:
+            return self._lift_pause(began)  # the refusal was faster than this success
         return False
 
     def refused(
@@ -123,22 +162,39 @@ class BackPressure:
             refusals: those of the delivery so far, as `Answer.refusals` of the one before said.
             wait_ms: the pause that was asked for.
         """
-        known = self._refused.get(delivery_id)
+        known, unwelcome = self._refused.get(delivery_id), self._certain and key in self._unwelcome
+        restarted = known is None and refusals > 0
+        if restarted and self._others_succeeded_at(key) >= began - wait_ms:
+            known = Refused(
+                key, began - wait_ms, began, "after"
+            )  # before the start, of which this is the rest
         own = known is not None and (
-            known.sequel == "within" or (known.sequel == "none" and refusals >= SUSPECT)
+            known.sequel == "within" or (known.sequel == "none" and (unwelcome or refusals >= SUSPECT))
         )
-        if not refusals:
+        if not refusals and not unwelcome:
             self._note_sequel(key, began, "pressed")
         proves_ms = max(wait_ms // 2, wait_ms - _ROUNDED_MS)
         proven = known is not None and (known.proven or known.sequel == "within")
         self._remember(delivery_id, Refused(key, ended, ended + proves_ms, proven=proven))
+        # A row of before the start that had failed by itself shows again that the receiver is selective.
+        self._count(rejected=own or (restarted and refusals >= SUSPECT))
         if own:
             refusals = min(refusals + 1, REFUSALS)
         if refusals >= SUSPECT:
-            return Answer(refusals, own and refusals >= REFUSALS, 0, proven)
-        pause_ms = self._pause_ms(began, ended, wait_ms)
-        suspect = not pause_ms and known is not None and known.sequel == "after"
-        return Answer(SUSPECT if suspect else 1, False, pause_ms)
+            self._note_unwelcome(key)
+            return Answer(refusals, own and refusals >= REFUSALS, 0, proven, alone=True)
+        if unwelcome:
+            return Answer(1, False, 0, alone=True)
+        most, passed = self._most(key, ended, wait_ms), known is not None and known.sequel == "after"
+        # What others have passed since before the start would end the trial, before it has begun, with a pause.
+        pause_ms = (
+            0
+            if passed and restarted and most > 1
+            else self._pause_ms(delivery_id, began, ended, wait_ms, most)
+        )
+        suspect = passed and not pause_ms
+        alone = suspect or (not pause_ms and self._selective)
+        return Answer(SUSPECT if suspect else 1, False, pause_ms, alone=alone)
 
     def _remember(self, delivery_id: str, refused: Refused) -> None:
         self.forget(delivery_id)
@@ -146,12 +202,26 @@ class BackPressure:
             self.forget(next(iter(self._refused)))
         self._refused[delivery_id] = self._open[delivery_id] = refused
 
+    def _count(self, *, rejected: bool = False, recovered: bool = False) -> None:
+        self._rejected, self._recovered = self._rejected + rejected, self._recovered + recovered
+        if self._rejected + self._recovered > _COUNTED_MAX:
+            self._rejected, self._recovered = self._rejected // 2, self._recovered // 2
+
+    def _note_unwelcome(self, key: Key) -> None:
+        self._streak_since = self._streak_since or 1
+        self._unwelcome.pop(key, None)  # the newest ones are last
+        if len(self._unwelcome) >= _KNOWN_MAX:
+            del self._unwelcome[next(iter(self._unwelcome))]
+        self._unwelcome[key] = None
+
     def _note_sequel(self, key: Key, began: int, sequel: Sequel) -> None:
         """Note for all that wait for it what another one has met that began then; each takes part once in a wait."""
         for delivery_id, refused in [*self._open.items()]:
             if refused.key == key or began < refused.at:
                 continue
             long = refused.proves_until - refused.at > _ROUNDED_MS
+            if sequel == "pressed" and long and self._certain and began < refused.at + _QUICK_MS:
+                continue
             if sequel == "within" and began < refused.proves_until and refused.sequel == "none" and not long:
                 refused.sequel = "once"
                 continue
@@ -161,50 +231,67 @@ class BackPressure:
                 self._selective = self._selective or long
                 self._trial, self._trials_failed = False, 0
 
-    def _pause_ms(self, began: int, ended: int, wait_ms: int) -> int:
-        """Return for how long the endpoint is paused by a refusal that may be of all."""
+    def _pause_ms(self, delivery_id: str, began: int, ended: int, wait_ms: int, most: int) -> int:
+        """Return for how long the endpoint is paused by a refusal that may be of all, and by the `most`-th in a row is."""
         if not self._streak:
-            self._streak, self._streak_since = 1, ended
-        elif (
-            began >= self._streak_since
-        ):  # else it was under way beside the first one, and proves nothing more
-            self._streak += 1
-        if self._streak < self._most(ended):
+            self._streak_since = ended
+        if not self._streak or began >= self._streak_since:
+            self._streak.add(delivery_id)  # one that was under way beside the first one proves nothing more
+        if len(self._streak) < most:
             return 0
         if self._selective and self._pauses and self._last_pause_whole:
             self._selective = False  # nothing has succeeded since, so all are refused
         if self._trial:
             self._trial, self._trials_failed = False, self._trials_failed + 1
-            self._until_trial = min(1 << self._trials_failed, _TRIAL_EVERY_MAX)
-        self._streak, self._pauses = 0, self._pauses + 1
+            self._until_trial = min(1 << (self._trials_failed - 1), _TRIAL_EVERY_MAX)
+        self._streak.clear()
+        self._pauses += 1
         growing_ms = _FIRST_PAUSE_MS << min(self._pauses - 1, 10)
         return self._paused(ended, min(wait_ms, growing_ms) if self._selective else wait_ms, wait_ms)
 
     def _paused(self, ended: int, pause_ms: int, wait_ms: int) -> int:
         self._last_pause_whole = pause_ms >= wait_ms
-        if self._paused_until is None or ended >= self._paused_until:
+        if ended >= self._paused_until:
             self._paused_before = self._paused_until
-        self._paused_until = max(self._paused_until or 0, ended + pause_ms)
-        self._succeeded_since_pause = False
+        self._paused_until = max(self._paused_until, ended + pause_ms)
         return pause_ms
 
-    def _most(self, now: int) -> int:
+    def _most(self, key: Key, now: int, wait_ms: int) -> int:
         """Return how many refusals in a row pause the endpoint; begin a trial if it is time for one."""
-        if self._selective or self._trial:
-            return _STREAK
-        if self._paused_until is not None and now >= self._paused_until and self._succeeded_since_pause:
-            return _STREAK if self._begins_trial() else 1
+        if self._selective and not self._limited:
+            return _SELECTIVE_STREAK if self._certain and not self._pauses else _TRIAL_STREAK
+        if self._trial or (self._others_succeed(key, now, wait_ms) and self._begins_trial()):
+            return _TRIAL_STREAK
         return 1
+
+    def _others_succeed(self, key: Key, now: int, wait_ms: int) -> bool:
+        """Return whether another conversation's delivery has succeeded since the last pause, and not long ago."""
+        at = self._others_succeeded_at(key)
+        return at > 0 and at >= self._paused_until and now - at <= max(wait_ms, _RECENT_MS)
+
+    def _others_succeeded_at(self, key: Key) -> int:
+        """Return when the last attempt began that another conversation's delivery succeeded with, 0 for never."""
+        return self._other_at if key == self._last_key else self._last_at
+
+    @property
+    def _certain(self) -> bool:
+        """True if deliveries have failed by themselves, and next to none that was refused has arrived later."""
+        return self._rejected >= _CERTAIN and self._recovered * _CERTAIN_SHARE <= self._rejected
+
+    @property
+    def _limited(self) -> bool:
+        """True if many a delivery that was refused has arrived later, as under a rate limit."""
+        return self._recovered >= _LIMITED and self._recovered * _CERTAIN_SHARE > self._rejected
 
     def _begins_trial(self) -> bool:
         self._trial = not self._until_trial
         self._until_trial -= not self._trial
         return self._trial
 
-    def _lift_pause(self, now: int) -> bool:
+    def _lift_pause(self, began: int) -> bool:
         """Begin a trial, if it is time for one, in place of the pause that has just begun."""
         if self._selective or self._trial or not self._begins_trial():
-            self._paused_before = None  # one trial is enough to be asked for
+            self._paused_before = self._paused_until  # one trial is enough to be asked for
             return False
-        self._paused_until, self._succeeded_since_pause = now, True
+        self._paused_until = began
         return True

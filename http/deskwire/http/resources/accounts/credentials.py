@@ -15,9 +15,11 @@ from deskwire.engine.accounts.machines import (
     OVERLAP_S,
     Machine,
     Maker,
+    MakerState,
     Manager,
     hash_secret,
     machine_view,
+    maker_state,
     new_secret,
 )
 from deskwire.engine.accounts.people import Project
@@ -25,7 +27,7 @@ from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ownership import disable_lapsed
 from deskwire.http.api.calls import Answer, Call
@@ -110,8 +112,12 @@ async def list_credentials(call: Call[Body, AccountList]) -> Answer:
     """List the machine credentials of a project, newest first, masked. Expired and revoked ones are included."""
     project, query, before = call.project.rowid, call.query, rows_before(call.query)
     now = call.services.clock()
-    listed = await call.services.store.read(lambda reader: reader.machines(project, before, query.rows))
-    return page(query, listed, lambda each: machine_view(each, now), lambda each: each.rowid)
+
+    def find(reader: Reader) -> list[Described]:
+        return [described(reader, each, now) for each in reader.machines(project, before, query.rows)]
+
+    listed = await call.services.store.read(find)
+    return page(query, listed, lambda each: machine_view(each[0], now, each[1]), lambda each: each[0].rowid)
 
 
 @routes.add(
@@ -141,16 +147,19 @@ async def create_credential(call: Call[CredentialBody, Query]) -> Answer:
         return machines.make_machine(tx, machine, manager(call))
 
     made = await call.services.store.write(call.around(make, lambda made: machine_view(made, now)))
-    return machine_view(made, now, secret)
+    return machine_view(made, now, secret=secret)
 
 
 @routes.add("GET", _ONE, operation_id="getCredential", answer=shapes.MachineCredential)
 async def get_credential(call: Call[Body, Query]) -> Answer:
     """Fetch a machine credential, masked."""
-    machine = await call.services.store.read(
-        Inline(lambda reader: machines.machine_of(reader, _id(call), call.project))
-    )
-    return machine_view(machine, call.services.clock())
+    now = call.services.clock()
+
+    def find(reader: Reader) -> Described:
+        return described(reader, machines.machine_of(reader, _id(call), call.project), now)
+
+    machine, maker = await call.services.store.read(Inline(find))
+    return machine_view(machine, now, maker)
 
 
 @routes.add(
@@ -178,13 +187,13 @@ async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
         given["expires_at"] = milliseconds(given["expires_at"])
     now = call.services.clock()
 
-    def change(tx: Transaction) -> tuple[Machine, list[Endpoint]]:
+    def change(tx: Transaction) -> tuple[Described, list[Endpoint]]:
         changed = machines.change_machine(tx, _id(call), call.project, manager(call), **given)
-        return changed, disable_lapsed(tx, call.project.rowid, now)
+        return described(tx, changed, now), disable_lapsed(tx, call.project.rowid, now)
 
-    changed, lapsed = await call.services.store.write(change)
+    (changed, maker), lapsed = await call.services.store.write(change)
     _stop(call, lapsed)
-    return machine_view(changed, now)
+    return machine_view(changed, now, maker)
 
 
 @routes.add(
@@ -206,12 +215,15 @@ async def rotate_credential(call: Call[RotateBody, Query]) -> Answer:
     """
     now, secret, overlap_s = call.services.clock(), new_secret(), call.body.overlap_seconds
 
-    def rotate(tx: Any) -> Machine:
-        by = manager(call)
-        return machines.rotate_machine(tx, _id(call), call.project, by, secret, at=now, overlap_s=overlap_s)
+    def rotate(tx: Any) -> Described:
+        machine = machines.rotate_machine(
+            tx, _id(call), call.project, manager(call), secret, at=now, overlap_s=overlap_s
+        )
+        return described(tx, machine, now)
 
-    rotated = await call.services.store.write(call.around(rotate, lambda each: machine_view(each, now)))
-    return machine_view(rotated, now, secret)
+    kept = call.around(rotate, lambda each: machine_view(each[0], now, each[1]))
+    rotated, maker = await call.services.store.write(kept)
+    return machine_view(rotated, now, maker, secret)
 
 
 @routes.add(
@@ -229,13 +241,13 @@ async def revoke_credential(call: Call[Body, Query]) -> Answer:
     """
     now = call.services.clock()
 
-    def revoke(tx: Transaction) -> tuple[Machine, list[Endpoint]]:
+    def revoke(tx: Transaction) -> tuple[Described, list[Endpoint]]:
         revoked = machines.revoke_machine(tx, _id(call), call.project, now, manager(call))
-        return revoked[0], disable_lapsed(tx, call.project.rowid, now)
+        return described(tx, revoked[0], now), disable_lapsed(tx, call.project.rowid, now)
 
-    revoked, lapsed = await call.services.store.write(revoke)
+    (revoked, maker), lapsed = await call.services.store.write(revoke)
     _stop(call, lapsed)
-    return machine_view(revoked, now)
+    return machine_view(revoked, now, maker)
 
 
 def new_machine(
@@ -254,6 +266,15 @@ def new_machine(
         now,
         own_expires_at=None if body.expires_at is None else milliseconds(body.expires_at),
     )
+
+
+Described = tuple[Machine, MakerState]
+"""A credential, and what became of its maker."""
+
+
+def described(reader: machines.StandingReader, machine: Machine, now: int) -> Described:
+    """Return a credential with what became of its maker."""
+    return machine, maker_state(reader, machine, now)
 
 
 def manager(call: Call[Any, Any]) -> Manager:

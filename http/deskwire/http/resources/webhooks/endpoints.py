@@ -16,7 +16,16 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
 from deskwire.engine.ports import Transaction
-from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
+from deskwire.engine.webhooks.delivery import NOTHING_HELD
+from deskwire.engine.webhooks.endpoint import (
+    DROPPED_MAX,
+    ENDPOINTS_MAX,
+    LOST_MS,
+    CatchUp,
+    Endpoint,
+    endpoint_view,
+    secret_tail,
+)
 from deskwire.engine.webhooks.health import HealthTransaction, tell
 from deskwire.engine.webhooks.ownership import lapsed_reason, reading_needed
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
@@ -125,9 +134,7 @@ async def list_endpoints(call: Call[Body, Query]) -> Answer:
     now, project = call.services.clock(), call.project.rowid
     return {
         "items": await call.services.store.read(
-            lambda reader: [
-                endpoint_view(each, now, reader.held_back(each.rowid)) for each in reader.endpoints(project)
-            ]
+            lambda reader: [_view(reader, each, now) for each in reader.endpoints(project)]
         ),
         "nextCursor": None,
     }
@@ -190,8 +197,12 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
 
+    waiting, dropped = NOTHING_HELD, 0
+
     def rotate(tx: Transaction) -> Endpoint:
+        nonlocal waiting, dropped  # a read after the commit could fail, and the secret would be lost
         before = find(tx)
+        waiting, dropped = tx.held_back(before.rowid), _dropped(tx, before, now)
         require_reading(call, before.events)
         owner = _machine(call) or before.credential
         endpoint = replace(before.with_secret(sealed, secret_tail(secret), now), credential=owner)
@@ -200,7 +211,8 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
         return endpoint
 
     kept = partial(endpoint_view, now=now)
-    return endpoint_view(await _followed(call, call.around(rotate, kept)), now, secret=secret)
+    rotated = await _followed(call, call.around(rotate, kept))
+    return endpoint_view(rotated, now, waiting, secret, dropped=dropped)
 
 
 @routes.add(
@@ -228,10 +240,19 @@ async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -
     now = call.services.clock()
 
     def view(reader: DeliveryReader) -> Answer:
-        endpoint = find(reader)
-        return endpoint_view(endpoint, now, reader.held_back(endpoint.rowid))
+        return _view(reader, find(reader), now)
 
     return await call.services.store.read(view)
+
+
+def _view(reader: DeliveryReader, endpoint: Endpoint, now: int) -> Answer:
+    """Return the endpoint object with the deliveries that an outage holds and those that are lost."""
+    waiting = reader.held_back(endpoint.rowid)
+    return endpoint_view(endpoint, now, waiting, dropped=_dropped(reader, endpoint, now))
+
+
+def _dropped(reader: DeliveryReader, endpoint: Endpoint, now: int) -> int:
+    return reader.dropped_since(endpoint.project, endpoint.rowid, now - LOST_MS, DROPPED_MAX)
 
 
 async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import psycopg
 
+from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content, Files
-from deskwire.storage.check.check import Report, broken_seals
+from deskwire.storage.check.check import Report, broken_seals, stray_credentials
 from deskwire.storage.check.rules import Problem, broken_rules
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
@@ -52,6 +53,7 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
                 asked = Asked(connection)
                 report.problems += broken_rules(asked, POSTGRES, tell)
                 report.problems += broken_seals(asked, secrets)
+                report.notes += stray_credentials(asked, wall_clock())
                 report.rows = _row_counts(connection)
                 report.notes += _missing_days(connection)
                 uploads = connection.execute(_CONTENTS).fetchall()

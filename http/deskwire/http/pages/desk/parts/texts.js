@@ -7,6 +7,11 @@ export { many };
 export const t = {
   tryAgain: desk.tryAgain, cancel: desk.cancel, save: desk.save, close: desk.close, copy: desk.copy, copied: desk.copied,
   groups: { work: "Work", learn: "Learn", console: "Console", settings: "Settings" },
+  endpointHealth: {
+    healthy: "healthy", disabled: "disabled", open: "failing, held back", halfOpen: "being probed", paused: "asked for a pause", failing: "failing", dropped: "events lost", unhealthy: "not healthy",
+    pausedWhy: (/** @type {string} */ until) => `It asked for a pause until ${until}.`, failingWhy: (/** @type {string} */ since) => `No attempt has succeeded since ${since}.`,
+    droppedWhy: (/** @type {number} */ n) => `${many(n, "delivery", "deliveries")} of the last 24 hours did not arrive.`,
+  },
   toInbox: "Go to the inbox", pages: "Pages",
   unknown: "There is no such page", unknownText: "The address may be that of another version of the desk.",
   forbidden: "Your role may not open this page",

@@ -12,11 +12,17 @@ import { useList } from "../parts/loading.js";
 import { Field, Form, Tick } from "../parts/form.js";
 import { Gone } from "../parts/gone.js";
 import { Secret } from "../parts/secret.js";
-import { choices, fromLocal, toLocal } from "./names.js";
+import { choices, fromLocal, nameOf, toLocal } from "./names.js";
 /** @import { Values } from "../parts/form.js" */
 
 /** @param {any} row */
 const over = (row) => row.revokedAt || (row.expiresAt && Date.parse(row.expiresAt) <= Date.now());
+
+/** What became of the person who has created a credential, if they could not create it now. @param {any} row */
+const stray = (row) => {
+  const why = /** @type {any} */ (t.credentials.makers)[row.createdBy.state];
+  return why && html`<br /><span class="chip waits" title=${why[1](nameOf(row.createdBy.id) ?? row.createdBy.id)}>${why[0]}</span>`;
+};
 
 export function Page() {
   const path = `projects/${project.value?.id}/credentials`;
@@ -45,7 +51,7 @@ export function Page() {
     { label: t.credentials.revoke, icon: "close", danger: true, pick: () => setOpen({ what: "revoke", row }) },
   ];
   const columns = [
-    { label: t.credentials.name, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />${row.createdBy.type === "machine" && html`<br /><span class="muted">${t.credentials.madeByMachine}</span>`}` },
+    { label: t.credentials.name, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />${row.createdBy.type === "machine" && html`<br /><span class="muted">${t.credentials.madeByMachine}</span>`}${!over(row) && stray(row)}` },
     { label: t.credentials.secret, cell: (/** @type {any} */ row) => html`<code class="mono">${row.secret}</code>` },
     { label: t.credentials.permissions, less: true, cell: (/** @type {any} */ row) => html`<span title=${row.permissions.join(", ")}>${t.credentials.count(row.permissions.length)}</span>` },
     { label: t.credentials.lastUsed, cell: (/** @type {any} */ row) => (row.lastUsedAt ? html`<${Ago} at=${row.lastUsedAt} />` : t.never) },

@@ -8,6 +8,7 @@ import { Frame, Pairs, Section } from "../parts/frame.js";
 import { Table } from "../parts/table.js";
 import { States, useCall } from "../parts/loading.js";
 import { Link } from "../parts/link.js";
+import { Health, healthOf } from "../parts/endpoint-health.js";
 
 const EVERY_MS = 15_000;
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
@@ -19,10 +20,9 @@ function sized(bytes) {
 }
 
 /** @param {{of: any}} props */
-function Circuit({ of }) {
-  if (of.status === "disabled") return html`<span class="chip bad">${t.health.disabled}</span> <span class="muted">${of.statusReason}</span>`;
-  const [word, why] = of.circuit !== "closed" ? [/** @type {any} */ (t.health.circuits)[of.circuit], of.circuitReason] : of.failingSince ? [t.health.failing, null] : of.dropped ? [t.health.lost, t.health.dropped(of.dropped)] : [t.health.circuits.closed, null];
-  return html`<span class=${cx("chip", of.healthy ? "good" : "bad")}>${word}</span> ${why && html`<span class="muted">${why}</span>`}`;
+function State({ of }) {
+  const { why } = healthOf(of);
+  return html`<${Health} of=${of} /> ${why && html`<span class="muted">${why}</span>`}`;
 }
 
 export function Page() {
@@ -40,7 +40,7 @@ export function Page() {
     ]} />
     <${Section} title=${t.health.endpoints}>${now.endpoints.length ? html`<${Table} caption=${t.health.endpoints} rows=${now.endpoints} columns=${[
       { label: t.health.endpoint, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />` },
-      { label: t.health.state, cell: (/** @type {any} */ row) => html`<${Circuit} of=${row} />` },
+      { label: t.health.state, cell: (/** @type {any} */ row) => html`<${State} of=${row} />` },
       { label: t.health.outstanding, num: true, cell: (/** @type {any} */ row) => row.outstanding.toLocaleString() },
       { label: t.health.lastDelivery, cell: (/** @type {any} */ row) => (row.lastDeliveryAt ? html`<${Ago} at=${row.lastDeliveryAt} />` : t.never) },
     ]} />` : html`<p class="muted">${t.health.noEndpoints}</p>`}<//>

@@ -99,6 +99,7 @@ export const t = {
     revoke: "Revoke", revoked: "The credential is revoked.", isRevoked: "revoked", isOver: "expired", losesCalls: (/** @type {string} */ name) => `Every call of ${name} is refused from now on, also with a former secret`,
     losesPermissions: (/** @type {number} */ n) => `Its ${many(n, "permission", "permissions")}`,
     losesMade: "The credentials that it created are revoked, and its webhook endpoints are disabled", madeByMachine: "Created by another credential, and ends with it",
+    makers: { left: ["creator has left", (/** @type {string} */ who) => `${who} created it and is no longer a member of the organisation. Rotate or revoke it.`], demoted: ["creator was demoted", (/** @type {string} */ who) => `${who} created it and no longer has all of its permissions. Check whether it is still to have them.`] },
   },
 
   projects: {
@@ -129,6 +130,7 @@ export const t = {
   },
 
   audit: {
+    pushFails: (/** @type {string} */ since, /** @type {number} */ n, /** @type {string} */ why) => `The push of this trail has failed since ${since}: ${why}. ${many(n, "record waits", "records wait")}.`, pushMissed: (/** @type {number} */ n) => `${many(n, "record", "records")} left the trail before they could be pushed.`,
     at: "When", actor: "Who", action: "What", object: "To what", details: "Details", since: "Since", until: "Until", anybody: "Anybody", none: "Nothing is recorded yet", noneFound: "No record fits these filters",
     actors: { server_key: "Server key", machine: "Machine credential", operator: "Operator", system: "Deskwire", anonymous: "Nobody signed in", user: "User" },
   },
@@ -144,7 +146,7 @@ export const t = {
   health: {
     well: "Everything is delivered.", unwell: "Something does not arrive.", refresh: "Look again", oldestWaiting: "Longest wait", nobodyWaits: "Nobody waits for an answer.", open: "Open the conversation", outstanding: "Outstanding", uploads: "Uploads",
     deliveries: (/** @type {number} */ n) => many(n, "delivery", "deliveries"), used: (/** @type {string} */ used, /** @type {string} */ quota) => `${used} of ${quota}`,
-    endpoints: "Webhook endpoints", endpoint: "Endpoint", state: "State", lastDelivery: "Last delivery", noEndpoints: "There is no webhook endpoint.", disabled: "disabled",
-    circuits: { closed: "delivers", open: "paused after failures", half_open: "tries again" }, failing: "failing", lost: "events lost", dropped: (/** @type {number} */ n) => `${many(n, "delivery", "deliveries")} of the last 24 hours did not arrive.`, consumers: "Stream consumers", consumer: "Consumer", channel: "Channel", connected: "connected", away: "away", lag: "Events behind", noConsumers: "Nobody has consumed the stream.",
+    endpoints: "Webhook endpoints", endpoint: "Endpoint", state: "State", lastDelivery: "Last delivery", noEndpoints: "There is no webhook endpoint.",
+    consumers: "Stream consumers", consumer: "Consumer", channel: "Channel", connected: "connected", away: "away", lag: "Events behind", noConsumers: "Nobody has consumed the stream.",
   },
 };

@@ -14,7 +14,8 @@ import { Gone } from "../parts/gone.js";
 import { Chart } from "../parts/chart.js";
 import { Log } from "./log.js";
 import { Edit, Recover, Replay } from "./endpoint-forms.js";
-import { Health, endpointName, exact, healthOf, reasonOf } from "./words.js";
+import { Health, healthOf } from "../parts/endpoint-health.js";
+import { endpointName, exact, reasonOf } from "./words.js";
 import { useFresh } from "../parts/fresh.js";
 
 /** @param {{id: string}} props */

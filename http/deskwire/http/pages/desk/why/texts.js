@@ -11,11 +11,6 @@ export const t = {
   percent: (/** @type {number} */ share) => (share === 1 ? "100 %" : `${(Math.floor(share * 1000) / 10).toFixed(1)} %`),
   status: { delivered: "delivered", dropped: "dropped", skipped: "skipped", pending: "on its way" },
 
-  health: {
-    well: "healthy", disabled: "disabled", open: "failing, held back", halfOpen: "being probed", paused: "asked for a pause", failing: "failing", missed: "missed events",
-    pausedWhy: (/** @type {string} */ until) => `It asked for a pause until ${until}.`, failingWhy: (/** @type {string} */ since) => `No attempt has succeeded since ${since}.`,
-  },
-
   webhooks: {
     endpoint: "Endpoint", health: "Health", share: "Arrived, 24 h", waits: "Waits", lastDelivery: "Last delivery", register: "Register an endpoint",
     empty: "No endpoint yet", emptyText: "Register the address of a service of yours, and it is sent every event, signed.",

@@ -10,7 +10,8 @@ import { Link } from "../parts/link.js";
 import { Secret } from "../parts/secret.js";
 import { Endpoint } from "./endpoint.js";
 import { Edit } from "./endpoint-forms.js";
-import { Health, endpointName, healthOf } from "./words.js";
+import { Health, healthOf } from "../parts/endpoint-health.js";
+import { endpointName } from "./words.js";
 import { useFresh } from "../parts/fresh.js";
 
 /** @param {{id: string|null}} props */
@@ -21,7 +22,7 @@ function Share({ id }) {
   const { data } = useCall(`webhooks/${id}/figures`);
   if (!data) return html`<span class="muted">…</span>`;
   const sum = (/** @type {string} */ name) => data.items.reduce((/** @type {number} */ n, /** @type {any} */ each) => n + each[name], 0);
-  const [arrived, lost] = [sum("delivered"), sum("dropped") + sum("skipped")];
+  const [arrived, lost] = [sum("delivered"), sum("dropped")]; // what was skipped was not to be sent
   return arrived + lost ? html`<span class="num" title=${t.webhooks.arrivedOf(arrived, arrived + lost)}>${t.percent(arrived / (arrived + lost))}</span>` : t.none;
 }
 

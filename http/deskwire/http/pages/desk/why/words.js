@@ -10,23 +10,6 @@ export function endpointName(endpoint) {
   return URL.canParse(endpoint.url) ? new URL(endpoint.url).host : endpoint.url;
 }
 
-/** How an endpoint is: the colour of the chip, a word, and why. @param {any} endpoint @returns {{kind: ""|"good"|"waits"|"bad", word: string, why: string|null}} */
-export function healthOf(endpoint) {
-  if (endpoint.status === "disabled") return { kind: "", word: t.health.disabled, why: endpoint.statusReason };
-  if (endpoint.circuit === "open") return { kind: "bad", word: t.health.open, why: endpoint.circuitReason };
-  if (endpoint.circuit === "half_open") return { kind: "waits", word: t.health.halfOpen, why: endpoint.circuitReason };
-  if (endpoint.pausedUntil) return { kind: "waits", word: t.health.paused, why: t.health.pausedWhy(exact(endpoint.pausedUntil)) };
-  if (endpoint.failingSince) return { kind: "waits", word: t.health.failing, why: t.health.failingWhy(exact(endpoint.failingSince)) };
-  if (endpoint.missed) return { kind: "waits", word: t.health.missed, why: null };
-  return { kind: "good", word: t.health.well, why: null };
-}
-
-/** @param {{of: any}} props */
-export function Health({ of }) {
-  const { kind, word } = healthOf(of);
-  return html`<span class=${cx("chip", kind)}>${word}</span>`;
-}
-
 const STATES = /** @type {Record<string, string>} */ ({ delivered: "good", dropped: "bad", skipped: "bad", pending: "waits" });
 
 /** What became of a delivery, as a chip. @param {{status: string}} props */

@@ -1,0 +1,88 @@
+"""Receivers that answer an event with `Retry-After`: a pause that costs no attempt, with a bound and words."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+import trio
+
+from deskwire.commands.listen.envelope import Event
+from deskwire.commands.listen.forward import REFUSALS, REFUSALS_MAX, Forwarder, Result
+from deskwire.commands.listen.window import Held, Sequences, Window
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.http.client import Client
+from deskwire.engine.webhooks.http.dialer import Dialer
+from deskwire.engine.webhooks.http.resolver import SystemResolver
+from tests.commands.listen.conftest import SECRET, Shown, receiving
+from tests.support.sockets.receivers import Request, answering
+
+TAKEN = answering("204 No Content")
+
+
+def held(window: Window, number: int) -> Held:
+    """Add an event of a conversation of its own to the window, and take it."""
+    window.add(Event(f"evt_{number}", "message.created", f"cnv_{number}", 1, str(number).encode()))
+    taken = window.take(False)
+    assert taken is not None
+    return taken
+
+
+def retry_after(value: str) -> bytes:
+    return f"Retry-After: {value}\r\n".encode()
+
+
+@pytest.mark.parametrize(("others", "attempts"), [(False, REFUSALS_MAX + 3), (True, REFUSALS + 3)])
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+async def test_an_event_that_is_always_refused_is_given_up_in_words(
+    others: bool, attempts: int, status: str
+) -> None:
+    async def refuse_one(stream: trio.abc.Stream, request: Request) -> None:
+        refusing = answering(status, extra=retry_after("60"))
+        await (refusing if request.body == b"1" else TAKEN)(stream, request)
+
+    shown, window = Shown(), Window(None, Sequences({}, False))
+    async with receiving(refuse_one) as receiver:
+        client = Client(
+            receiver.url,
+            Dialer(Policy(allow_private=True), SystemResolver()),
+            ssl_context=ssl.create_default_context(),
+            timeout_s=5.0,
+            clock=wall_clock,
+        )
+        forwarder = Forwarder(client, SECRET, shown.step, shown.note)
+        refused, results = held(window, 1), list[Result]()
+        while not results or results[-1].state == "retrying":
+            results.append(await forwarder.attempt(refused))
+            assert len(results) <= attempts
+            if others:
+                assert (await forwarder.attempt(held(window, 2 + len(results)))).state == "delivered"
+        await client.aclose()
+    assert (len(results), results[-1].state) == (attempts, "failed")
+    mine = [each.headers["Service-Attempt"] for each in receiver.requests if each.body == b"1"]
+    assert mine[-4:] == ["1", "2", "3", "4"]
+    first, last = shown.notes
+    assert first == f"The receiver asks for a pause for message.created of cnv_1 (status {status[:3]})."
+    assert last.startswith("message.created of cnv_1 is given up: the receiver asked for a pause")
+    assert last.endswith(f"{attempts} times in a row (status {status[:3]}).")
+
+
+async def test_a_pause_that_ends_costs_no_attempt() -> None:
+    shown, window = Shown(), Window(None, Sequences({}, False))
+    async with receiving(answering("429 Too Many Requests", extra=retry_after("1"))) as receiver:
+        client = Client(
+            receiver.url,
+            Dialer(Policy(allow_private=True), SystemResolver()),
+            ssl_context=ssl.create_default_context(),
+            timeout_s=5.0,
+            clock=wall_clock,
+        )
+        forwarder = Forwarder(client, SECRET, shown.step, shown.note)
+        event = held(window, 1)
+        for _ in range(REFUSALS_MAX - 1):
+            assert (await forwarder.attempt(event)).state == "retrying"
+        receiver.behaviour = TAKEN
+        assert (await forwarder.attempt(event)).state == "delivered"
+        await client.aclose()
+    assert {each.headers["Service-Attempt"] for each in receiver.requests} == {"1"}
