@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
 from deskwire.engine.conversations.milestones import rated
 from deskwire.engine.core.folding import fold
@@ -164,11 +164,14 @@ def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
 
 
 def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
-    """Store a conversation with these fields; nobody waits in a closed one."""
+    """Store a conversation with these fields and its contact's messages; no contact waits in a closed one."""
     if fields["status"] == "CLOSED":
         fields = {**fields, "waiting_since": None, "snoozed_until": None}
     state = Conversation(id=f"cnv_{number}", **fields)
     state = replace(state, rowid=tx.insert_conversation(state, CONTACT.rowid, {}).rowid)
+    for index in range(state.contact_messages):
+        message = Message(f"msg_{number}_{index}", Author("contact"), "Hm", state.created_at, index=index)
+        tx.insert_message(state.rowid, message, index + 1)
     tx.put_conversation_tags(state)
     if state.rating is not None:
         tx.put_milestone(state, rated(state, state.updated_at))

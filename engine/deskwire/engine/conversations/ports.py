@@ -96,7 +96,7 @@ class ConversationReader(Protocol):
         """Return who did what, newest first, in front of this row."""
 
     def conversation_tags(self, project: int, after: str, limit: int) -> Sequence[tuple[str, int]]:
-        """Return tags behind this one in their order, each with the number of conversations that have it."""
+        """Return tags after this one in the order of their keys, each with the number of conversations that have it."""
 
     def next_waking(self) -> int | None:
         """Return when (ms) the next snoozed conversation of any project wakes; None if none is snoozed."""

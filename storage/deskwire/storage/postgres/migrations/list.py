@@ -24,6 +24,7 @@ from deskwire.storage.postgres.schema import (
     scopes,
     search,
     seen,
+    tags,
     tokens,
     triggers,
     workflow_ends,
@@ -125,6 +126,7 @@ MIGRATIONS: Final = (
         "m0022_scopes_of_machine_credentials",
         typed("ALTER TABLE imported_messages ADD COLUMN message TEXT"),
     ),
+    Migration("m0031_folded_tags", "m0031_folded_tags", tags.SQL, fill=tags.fill),
 )
 
 RECORDS: Final = "schema_migrations"

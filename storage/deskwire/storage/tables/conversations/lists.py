@@ -22,6 +22,7 @@ from deskwire.engine.conversations.listing import (
     Place,
     Sort,
 )
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE, Dialect, either
 from deskwire.storage.folded_patterns import contains
@@ -297,7 +298,7 @@ def _rest(dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort) ->
     if left.snoozed is not None:
         yield f"c.snoozed_until IS {'NOT ' if left.snoozed else ''}NULL", ()
     if left.tags is not None:
-        tag, values = one_of("g.tag", left.tags)
+        tag, values = one_of("g.folded", [*map(tag_key, left.tags)])
         yield (
             f"EXISTS (SELECT 1 FROM conversation_tags g WHERE g.conversation = c.rowid AND {tag})",
             values,
