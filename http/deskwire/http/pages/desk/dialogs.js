@@ -9,6 +9,7 @@ import { tags } from "./conversation.js";
 import { assignable, people, user } from "./session.js";
 import { assign, snooze, tag, times } from "./actions.js";
 import { fold, foldName } from "./folding.js";
+import { Unopened } from "./unopened.js";
 
 const Palette = lazy(() => import("./palette.js"), "Palette");
 const Start = lazy(() => import("./start.js"), "Start");
@@ -106,7 +107,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: Start, help: Help, settings: Settings, rewrite: Rewrite, signOut: SignOut });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: Start, help: Help, settings: Settings, rewrite: Rewrite, signOut: SignOut, unopened: Unopened });
 
 /** The dialog that is open. */
 export function Dialogs() {
