@@ -78,12 +78,12 @@ class ConversationListReads(SeenReads):
         while True:
             places = places_after(after, size)
             some, texts = self._within(places, TEXTS_MAX - looked_at)
-            having = self._having_text(some, wanted)
+            having = self._having_text(some, wanted, limit - len(found))
             found += [place for place in some if place.rowid in having]
             looked_at += texts
             if len(found) >= limit or (len(some) == len(places) < size):
                 return FoundConversations(self._listed(found[:limit]))
-            after, size = some[-1], min(8 * size, _SEARCHED_MAX)
+            after, size = some[-1], min(4 * size, _SEARCHED_MAX)
             if looked_at >= TEXTS_MAX:
                 return FoundConversations(self._listed(found), after)
 
@@ -115,12 +115,15 @@ class ConversationListReads(SeenReads):
                 return places[:number], total
         return places, total
 
-    def _having_text(self, places: Sequence[Place], wanted: ConversationFilter) -> frozenset[int]:
-        """Return the keys of those conversations that have the wanted text."""
+    def _having_text(
+        self, places: Sequence[Place], wanted: ConversationFilter, enough: int
+    ) -> frozenset[int]:
+        """Return the keys of the conversations that have the wanted text, at least the first `enough` of them."""
         text, values = _text(self.dialect, wanted)
         keys = self.dialect.listed([place.rowid for place in places])
         rows = self.conn.execute(_HAVING[self.dialect] + text, (keys, *values))
-        return frozenset(row[0] for row in rows)
+        # SQLite goes through the keys in their order, as it is told to join in this order, and looks on for each row.
+        return frozenset(row[0] for row in (islice(rows, enough) if self.dialect is SQLITE else rows))
 
     def _listed(self, places: Sequence[Place]) -> list[Listed]:
         keys = self.dialect.listed([place.rowid for place in places])
