@@ -64,3 +64,20 @@ def test_half_a_ticket_is_there_after_a_reload_and_gone_after_a_cancel(grace: De
     page.get_by_role("button", name="New ticket").first.click()
     expect(page.get_by_role("dialog").get_by_label("Title")).to_have_value("")
     assert page.evaluate("Object.keys(sessionStorage).filter(each => each.startsWith('deskwire.form'))") == []
+
+
+def test_words_typed_to_find_something_are_in_no_address(grace: Desk) -> None:
+    page = grace.page
+    page.get_by_role("searchbox").first.fill("Ada Secretson")
+    page.get_by_role("searchbox").first.press("Enter")
+    expect(page.get_by_text("No ticket", exact=False).first).to_be_visible()
+    assert "Secretson" not in page.url
+    page.reload()
+    expect(page.get_by_role("searchbox").first).to_have_value("Ada Secretson")
+    page.get_by_role("link", name="Contacts").first.click()
+    expect(page.get_by_role("searchbox").first).to_have_value("")
+    page.go_back()
+    expect(page.get_by_role("searchbox").first).to_have_value("Ada Secretson")
+    end_sessions(grace.stage, "grace@demo.example")
+    expect(page.get_by_role("dialog")).to_contain_text("Your session has ended")
+    assert "Secretson" not in page.content() + page.url
