@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -75,7 +75,8 @@ def dropped(text: str, merged: str, may_go: set[str]) -> set[str]:
     return lost
 
 
-def by_desk(function: str, given: Sequence[Sequence[str]]) -> list[str]:
+def by_desk(function: str, given: Sequence[Sequence[str]]) -> list[Any]:
+    """Return what a function of the desk's module gives for each list of arguments."""
     script = (
         f"import {{ {function} }} from '{MODULE.as_uri()}';"
         "let given = ''; process.stdin.on('data', (part) => (given += part));"
