@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.conversations.drafts.merge import has_words, merged_text
-from tests.support.root import ROOT
+from tests.support.desk_functions import desk_results
 
-MODULE = ROOT / "http/deskwire/http/pages/desk/draft-merge.js"
 PIECES = (
     "ok", "book", "my", "left", "left.", "It", "don't", "don", "1.5", "1", "caf\u00e9", "cafe\u0301", "cafe", "\u00e4rger",
     "\u0434\u043e\u0441\u0442\u0430\u0432\u043a\u0430", "\U0001d538", "\U0001f642", "...", "ada@example.org", "ada", "a", "ab",
@@ -77,16 +74,7 @@ def dropped(text: str, merged: str, may_go: set[str]) -> set[str]:
 
 def by_desk(function: str, given: Sequence[Sequence[str]]) -> list[Any]:
     """Return what a function of the desk's module gives for each list of arguments."""
-    script = (
-        f"import {{ {function} }} from '{MODULE.as_uri()}';"
-        "let given = ''; process.stdin.on('data', (part) => (given += part));"
-        f"process.stdin.on('end', () => process.stdout.write(JSON.stringify(JSON.parse(given).map((each) => {function}(...each)))));"
-    )
-    command = ["node", "--input-type=module", "-e", script]
-    done = subprocess.run(
-        command, input=json.dumps(given), capture_output=True, text=True, check=True, timeout=60
-    )
-    return list(json.loads(done.stdout))
+    return desk_results("draft-merge.js", function, given)
 
 
 TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SPACES)), max_size=6).map(

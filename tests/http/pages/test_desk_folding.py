@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 import unicodedata
 from collections.abc import Sequence
 
 import pytest
 
 from deskwire.engine.core.folding import fold, fold_name
-from tests.support.root import ROOT
-
-DESK = ROOT / "http/deskwire/http/pages/desk"
+from tests.support.desk_functions import desk_results
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 
 
 def folded_by_desk(texts: Sequence[str], function: str = "fold") -> list[str]:
     """Return what the desk's function makes of each text."""
-    script = (
-        f"import {{ {function} }} from '{(DESK / 'folding.js').as_uri()}';"
-        "let given = ''; process.stdin.on('data', (part) => (given += part));"
-        f"process.stdin.on('end', () => process.stdout.write(JSON.stringify(JSON.parse(given).map((each) => {function}(each)))));"
-    )
-    command = ["node", "--input-type=module", "-e", script]
-    done = subprocess.run(
-        command, input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=60
-    )
-    return list(json.loads(done.stdout))
+    return desk_results("folding.js", function, [[each] for each in texts])
 
 
 def test_the_desk_folds_every_character_as_the_service() -> None:

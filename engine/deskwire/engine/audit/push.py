@@ -38,6 +38,9 @@ _AT_ONCE: Final = 32
 """Pushes under way at once; those of receivers that do not answer take a few seconds each."""
 _DELAYS_S: Final = (1, 2, 5, 10, 30, 60, 120, 300)
 """Times after failed attempts in a row; the last one holds from there on, without an end."""
+_ASKED_WAIT_MAX_MS: Final = (
+    3_600_000  # of a `Retry-After`: a wrong one must not keep the trail from its receiver for days
+)
 
 
 class Push(Struct, frozen=True):
@@ -170,17 +173,15 @@ class Pusher:
                 await trio.sleep(_LOOK_S)
 
     async def _push_all(self, rowid: int) -> None:
-        """Push batch after batch, until nothing is left or an attempt fails."""
+        """Push batch after batch, until nothing is left, an attempt fails, or the records are to go to another URL."""
         try:
             push = await self._store.read(lambda reader: reader.audit_push_with(rowid))
             if push is None:
                 return
-            client = self._client(push.url)
+            url, client = push.url, self._client(push.url)
             try:
-                while await self._push_some(push, client):
+                while push is not None and push.url == url and await self._push_some(push, client):
                     push = await self._store.read(lambda reader: reader.audit_push_with(rowid))
-                    if push is None:
-                        return
             finally:
                 await client.aclose()
         except Unavailable as error:
@@ -204,11 +205,20 @@ class Pusher:
             await self._store.write(arrived)
             return len(found) == BATCH
         failed = push.attempts + 1
-        pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), attempt.wait_ms or 0)
+        asked_ms = min(attempt.wait_ms or 0, _ASKED_WAIT_MAX_MS)
+        pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), asked_ms)
         if push.failing_since is None:
             log.warning("audit.push_failed", push=push.id, error=attempt.error)
         due_at = self._clock() + pause_ms
-        await self._store.write(lambda tx: tx.note_push(push.rowid, attempt, failed, due_at))
+
+        def note_failure(tx: PushTransaction) -> None:
+            now = tx.audit_push_with(push.rowid)
+            if (
+                now is not None and now.url == push.url
+            ):  # a failure of the former URL delays nothing at the new one
+                tx.note_push(push.rowid, attempt, failed, due_at)
+
+        await self._store.write(note_failure)
         return False
 
     async def _attempt(self, push: Push, client: Client, records: Sequence[AuditRecord]) -> Attempt:
