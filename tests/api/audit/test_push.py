@@ -150,18 +150,20 @@ async def test_a_receiver_can_put_off_the_trail_for_an_hour_at_most(service: Ser
         await set_up(service, receiver)
         await receiver.wait(1)
         path = await path_of(service)
-        with trio.fail_after(WITHIN_S):
-            while (await service.dashboard.get(path)).json()["lastAttempt"] is None:
-                await trio.sleep(0.05)  # the outcome is stored after the receiver has answered
+        await until(service, lambda push: push["lastAttempt"] is not None)
         due = milliseconds((await service.dashboard.get(path)).json()["nextAttemptAt"])
         assert 0 < due - wall_clock() <= 3_600_000
 
 
 async def until_idle(service: Service) -> None:
+    await until(service, lambda push: not push["pending"])
+
+
+async def until(service: Service, done: Callable[[dict[str, Any]], bool]) -> None:
     path = await path_of(service)
     with trio.fail_after(WITHIN_S):
         while True:
-            if not (await service.dashboard.get(path)).json()["pending"]:
+            if done((await service.dashboard.get(path)).json()):
                 return
             await trio.sleep(0.05)  # the outcome is stored after the receiver has answered
 
