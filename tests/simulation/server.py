@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
-from deskwire.commands.reference import errors
+from deskwire.commands.reference import errors_page
 from deskwire.commands.reference.asyncapi import document as asyncapi
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
@@ -417,7 +417,7 @@ class Server:
             desk=Desk(shown=False),
             description=Once(description),
             event_description=Once(asyncapi.description),
-            error_page=Once(errors.page),
+            error_page=Once(errors_page.page),
             tell_request=lambda *_: None,
             readiness=Readiness(self.disk, self.disk.commits),
         )

@@ -1,4 +1,4 @@
-"""A database from before texts were folded: what read alike goes on working, and everything is found as it would be now."""
+"""A database of before texts were folded: names that read alike still work, and everything is found as it is now."""
 
 from __future__ import annotations
 
@@ -48,13 +48,21 @@ ROWS = (
     "INSERT INTO contact_words VALUES (1, 'ada', 1), (1, '4903', 1), (1, 'b@x.org', 2)",
     (
         "INSERT INTO tickets (id, project, title, status, priority, tags, created_at, updated_at, activity) "
-        "VALUES ('tkt_1', 1, '\ufb01nance \uff21', 'OPEN', 1, '[]', 0, 0, 0)"
+        "VALUES ('tkt_1', 1, '\ufb01nance \uff21', 'OPEN', 1, '[\"VIP\",\"vip\"]', 0, 0, 0)"
     ),
     (
         "INSERT INTO conversations (id, project, contact, status, created_at, updated_at, activity, hour, revision, sequence, human, "
         "messages, contact_messages, archived, visible, tags, routed, unread, attributes) VALUES "
-        f"('cnv_1', 1, 1, 'OPEN', 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, '[]', '{{}}', 0, '{{\"order\": {LARGE}, \"rate\": 1e16}}')"
+        f"('cnv_1', 1, 1, 'OPEN', 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, '[\"arger\",\"vip\",\"\u00e4rger\"]', '{{}}', 0, "
+        f'\'{{"order": {LARGE}, "rate": 1e16}}\')'
     ),
+    "INSERT INTO conversation_tags SELECT 1, 'arger', rowid FROM conversations",
+    "INSERT INTO conversation_tags SELECT 1, 'vip', rowid FROM conversations",
+    "INSERT INTO conversation_tags SELECT 1, '\u00e4rger', rowid FROM conversations",
+    "INSERT INTO contact_tags VALUES (1, '\u0434\u043e\u0441\u0442\u0430\u0432\u043a\u0430', 1)",
+    "UPDATE contacts SET tags = '[\"\u0434\u043e\u0441\u0442\u0430\u0432\u043a\u0430\"]' WHERE rowid = 1",
+    "INSERT INTO ticket_tags SELECT 1, 'VIP', rowid FROM tickets",
+    "INSERT INTO ticket_tags SELECT 1, 'vip', rowid FROM tickets",
 )
 
 
@@ -120,3 +128,22 @@ def test_large_numbers_are_found_by_all_of_their_digits(reader: Any) -> None:
     assert found("rate", str(10**16)) == ["cnv_1"]
     dialect = SQLITE if isinstance(reader, SqliteReader) else POSTGRES
     assert "attributes_differ" not in {each.code for each in broken_rules(reader.conn, dialect)}
+
+
+def test_tags_that_read_alike_become_the_first_and_all_are_found(reader: Any) -> None:
+    def found(tag: str) -> list[tuple[str, ...]]:
+        wanted = ConversationFilter(tags=(tag,))
+        return [
+            each.conversation.tags for each in reader.conversations(1, wanted, ConversationSort(), None, 9)
+        ]
+
+    assert found("\u00c4rger") == found("arger") == found("vip") == [("arger", "vip")]
+    assert reader.conversation_tags(1, "", 9) == [("arger", 1), ("vip", 1)]
+    contacts = reader.listed_contacts(
+        1, ContactFilter(tags=("\u0414\u041e\u0421\u0422\u0410\u0412\u041a\u0410",)), Sort(), None, 9
+    )
+    assert [each.contact.id for each in contacts] == ["con_1"]
+    tickets = reader.tickets(1, TicketFilter(tag="v\u00edp"), TicketSort(), None, 9)
+    assert [ticket.tags for ticket, _ in tickets] == [("VIP",)]
+    dialect = SQLITE if isinstance(reader, SqliteReader) else POSTGRES
+    assert "tags_differ" not in {each.code for each in broken_rules(reader.conn, dialect)}

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
 from deskwire.engine.conversations.milestones import rated
 from deskwire.engine.core.folding import fold
@@ -23,7 +23,6 @@ from deskwire.storage.tables.conversations.lists import (
     count_query,
     page_query,
     part_query,
-    text_query,
 )
 from deskwire.storage.tables.conversations.ways import by_change, selective, ways_of
 from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT
@@ -164,11 +163,14 @@ def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
 
 
 def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
-    """Store a conversation with these fields; nobody waits in a closed one."""
+    """Store a conversation with these fields and its contact's messages; no contact waits in a closed one."""
     if fields["status"] == "CLOSED":
         fields = {**fields, "waiting_since": None, "snoozed_until": None}
     state = Conversation(id=f"cnv_{number}", **fields)
     state = replace(state, rowid=tx.insert_conversation(state, CONTACT.rowid, {}).rowid)
+    for index in range(state.contact_messages):
+        message = Message(f"msg_{number}_{index}", Author("contact"), "Hm", state.created_at, index=index)
+        tx.insert_message(state.rowid, message, index + 1)
     tx.put_conversation_tags(state)
     if state.rating is not None:
         tx.put_milestone(state, rated(state, state.updated_at))
@@ -178,7 +180,7 @@ def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
 def pages(tx: Any, wanted: ConversationFilter, sort: Sort, size: int) -> Iterator[Sequence[Listed]]:
     """Yield the pages of a list, each behind the last one of the page before."""
     after: Place | None = None
-    while page := tx.conversations(PROJECT.rowid, wanted, sort, after, size):
+    while page := tx.search_conversations(PROJECT.rowid, wanted, sort, after, size).listed:
         yield page
         after = page[-1].at
 
@@ -348,23 +350,30 @@ def test_conversations_whose_times_are_out_of_order_are_listed_and_counted_once(
         assert tx.count_conversations(PROJECT.rowid, wanted, sort, 50) == len(expected)
 
 
-@pytest.mark.sqlite
-@pytest.mark.parametrize("order", ["asc", "desc"])
-def test_texts_are_looked_at_in_the_order_of_the_list(tx: Any, order: Any) -> None:
-    """Not in all conversations of an hour before the first is known."""
-    for wanted in (
-        ConversationFilter(text="x"),
-        ConversationFilter(text="x", statuses=("OPEN",), since=NOON),
-    ):
-        for way in ways_of(1, wanted, Sort("activity", order)):
-            sql, values = text_query(SQLITE, way, wanted, Sort("activity", order), Place(NOON, 7), 50)
-            plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
-            assert plan[0] == "CO-ROUTINE p"
-            begun = plan.index("SCAN p")
-            assert "USE TEMP B-TREE FOR RIGHT PART OF ORDER BY" in plan[:begun]
-            assert plan[begun + 1].startswith("SEARCH c USING INTEGER PRIMARY KEY")
-            assert plan[begun + 2].startswith("SEARCH k USING INTEGER PRIMARY KEY")
-            assert "USE TEMP B-TREE FOR ORDER BY" not in plan
+@pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
+@pytest.mark.parametrize("bound", [1, 6, 13, 1_000])
+def test_a_search_for_a_text_stops_at_its_bound_and_goes_on(
+    tx: Any, monkeypatch: pytest.MonkeyPatch, sort: Sort, bound: int
+) -> None:
+    monkeypatch.setattr(lists, "TEXTS_MAX", bound)
+    for number in range(20):
+        times = {"created_at": NOON + number // 3, "updated_at": NOON + number // 3, "waiting_since": NOON}
+        title = "Doku" if number % 7 == 3 else None
+        stored(tx, number, {"project": PROJECT.rowid, "status": "OPEN", "title": title, **times})
+    wanted, found, calls = ConversationFilter(text="DÖKU"), list[str](), 0
+    after: Place | None = None
+    while True:
+        calls += 1
+        some = tx.search_conversations(PROJECT.rowid, wanted, sort, after, 2)
+        found += [each.conversation.id for each in some.listed]
+        after = some.listed[-1].at if len(some.listed) == 2 else some.reached
+        if after is None:
+            break
+    assert sorted(found) == ["cnv_10", "cnv_17", "cnv_3"]
+    assert found in (["cnv_3", "cnv_10", "cnv_17"], ["cnv_17", "cnv_10", "cnv_3"])
+    per_call = max(1, -(-bound // 4))  # each has a title and three names of its contact
+    assert calls >= -(-20 // per_call) or bound == 1_000
+    assert bound < 1_000 or calls == 2
 
 
 @pytest.mark.sqlite
@@ -386,7 +395,7 @@ def test_counting_reads_the_index_alone(tx: Any, status: Any) -> None:
 @pytest.mark.sqlite
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_a_list_by_change_reads_both_of_its_indexes_in_their_order(tx: Any, order: Any) -> None:
-    for wanted in (ConversationFilter(), ConversationFilter(changed_since=NOON, attributes=GOLD, text="x")):
+    for wanted in (ConversationFilter(), ConversationFilter(changed_since=NOON, attributes=GOLD)):
         for way, index in zip(by_change(1), ("by_hour", "by_change"), strict=True):
             sql, values = part_query(SQLITE, way, wanted, Sort("updated", order), Place(NOON, 7), 50)
             plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.teams import Team
+from deskwire.engine.core.folding import fold
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.dialect import SQLITE
@@ -62,8 +63,8 @@ def key_of(ticket: Ticket, sort: Sort) -> tuple[int, int]:
 
 def fits(ticket: Ticket, wanted: TicketFilter) -> bool:
     assignees = (ticket.processing_user, ticket.processing_team)
-    words = f"{ticket.title} {ticket.description or ''}".lower().replace("ö", "o").split()
-    sought = (wanted.text or "").lower().replace("ö", "o").split()
+    words = fold(f"{ticket.title} {ticket.description or ''}").split()
+    sought = fold(wanted.text or "").split()
     return (
         ticket.project == PROJECT.rowid
         and wanted.status in (None, ticket.status)
@@ -155,7 +156,7 @@ def test_a_list_reads_the_index_of_its_sort_and_sorts_no_more_than_its_pages(
         (TicketFilter(contact=3, snoozed=False), "tickets_by_contact (contact=?"),
         (TicketFilter(conversation="cnv_1", snoozed=True), "tickets_by_conversation (conversation=?"),
         (TicketFilter(snoozed=True, status="OPEN"), "tickets_snoozed"),
-        (TicketFilter(tag="vip", assignee="usr_1"), "SEARCH g USING PRIMARY KEY (project=? AND tag=?"),
+        (TicketFilter(tag="vip", assignee="usr_1"), "SEARCH g USING PRIMARY KEY (project=? AND folded=?"),
         (TicketFilter(text="parcel", tag="vip", assignee="usr_1"), "SCAN s VIRTUAL TABLE INDEX"),
     ],
     ids=("user", "team", "contact", "conversation", "snoozed", "tag", "text"),

@@ -135,6 +135,22 @@ def test_a_draft_under_a_forgotten_secret_is_named(grace: Desk) -> None:
     assert grace.page.evaluate("key => localStorage.getItem(key)", key) == other
 
 
+def test_what_can_not_be_opened_is_listed_and_can_be_removed(grace: Desk) -> None:
+    page = grace.page
+    (key,) = page.evaluate("Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))")
+    sealed = page.evaluate("key => localStorage.getItem(key)", key)
+    other = "s1." + "A" * 32 + "." + sealed.rsplit(".", 1)[1]
+    page.evaluate("([key, value]) => localStorage.setItem(key, value)", [f"{key}.unopened", other])
+    page.reload()
+    page.locator(".toast.bad").get_by_role("button", name="Show").click()
+    listed = page.get_by_role("dialog", name="What can't be opened")
+    expect(listed.get_by_text("Draft of a reply")).to_be_visible()
+    listed.get_by_role("button", name="Remove", exact=True).click()
+    expect(listed.get_by_text("There is nothing left that can't be opened.")).to_be_visible()
+    assert page.evaluate("key => localStorage.getItem(key)", f"{key}.unopened") is None
+    assert page.evaluate("key => localStorage.getItem(key)", key) is not None
+
+
 def test_keys_come_with_a_valid_session_alone_and_differ_between_users(grace: Desk) -> None:
     ask = "async () => (await (await fetch('/v3/auth/session')).json()).storageKeys"
     (first,) = grace.page.evaluate(ask)

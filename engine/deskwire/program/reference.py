@@ -21,6 +21,6 @@ def asyncapi() -> Static:
 
 def errors() -> Static:
     """Return the page of its error codes."""
-    from deskwire.commands.reference.errors import page
+    from deskwire.commands.reference.errors_page import page
 
     return page()

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+import orjson
 import structlog
 
 from deskwire.engine.contacts.words import address_word, words_of
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.folding import double_of, fold_name
 
 Execute = Callable[..., Sequence[Sequence[Any]]]
@@ -50,6 +52,34 @@ def _fold_names(execute: Execute, table: str, column: str, scope: str) -> None:
             log.warning("storage.names_read_alike", table=table, id=holder, like=other)
             folded = double_of(folded, holder)
         execute(f"UPDATE {table} SET folded = ? WHERE rowid = ?", (folded, rowid))
+
+
+TAGGED: Final = (("conversation", "conversations"), ("contact", "contacts"), ("ticket", "tickets"))
+"""Objects with tags: the column of their table of tags, such as `conversation_tags`, and their own table."""
+
+
+def refold_tags(execute: Execute) -> None:
+    """Fill the column `folded` of the tables of tags. Of several tags of an object with one key the first stays; it is logged."""
+    for holder, table in TAGGED:
+        tags = f"{holder}_tags"
+        for project, tag in execute(f"SELECT DISTINCT project, tag FROM {tags}"):
+            values = (tag_key(tag), project, tag)
+            execute(f"UPDATE {tags} SET folded = ? WHERE project = ? AND tag = ?", values)
+        alike = f"SELECT DISTINCT {holder} FROM {tags} GROUP BY {holder}, folded HAVING count(*) > 1"
+        for (rowid,) in execute(alike):
+            _drop_alike(execute, holder, table, rowid)
+
+
+def _drop_alike(execute: Execute, holder: str, table: str, rowid: int) -> None:
+    ((holder_id, stored),) = execute(f"SELECT id, tags FROM {table} WHERE rowid = ?", (rowid,))
+    first: dict[str, str] = {}
+    for tag in orjson.loads(stored):
+        other = first.setdefault(tag_key(tag), tag)
+        if other != tag:
+            log.warning("storage.tags_read_alike", table=table, id=holder_id, removed=tag, like=other)
+            execute(f"DELETE FROM {holder}_tags WHERE {holder} = ? AND tag = ?", (rowid, tag))
+    kept = orjson.dumps([*first.values()]).decode()
+    execute(f"UPDATE {table} SET tags = ? WHERE rowid = ?", (kept, rowid))
 
 
 def _write_words(execute: Execute, contact: Sequence[Any]) -> None:

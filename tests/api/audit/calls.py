@@ -2,105 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import httpx
 
-from deskwire.engine.audit.deeds import shown_url
-from tests.api.events.test_channels_agree import register
+from tests.api.audit.account_calls import (
+    add_member,
+    change_me,
+    change_member,
+    delete_me,
+    delete_push,
+    end_member_sessions,
+    end_member_token,
+    end_session,
+    end_session_by_id,
+    end_sessions,
+    end_token,
+    end_token_by_id,
+    issue_token,
+    put_push,
+    remove_member,
+    renew_member_password,
+    rotate_push_secret,
+    set_password,
+    start_session,
+)
+from tests.api.audit.stage import Prepare, Stage, done
 from tests.api.stream.test_revocation import Streams, project_channel
-from tests.support.api.browsers import PAGE, browser, enter, staff
-from tests.support.api.service import Service
-from tests.support.api.staff import PASSWORD, client, hire, organisation_of, sign_in
+from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import respond, survey
-from tests.support.log_leaks import plant
-
-CLIENT: Final = "203.0.113.7"
-"""Where all of them come from."""
-NEW_PASSWORD: Final = plant("another long password")
-
-
-@dataclass
-class Stage:
-    """A service with a webhook receiver; what calls have answered.
-
-    Args:
-        by_user: whether a user calls what server keys can call, too.
-    """
-
-    service: Service
-    receiver: str
-    by_user: bool = False
-
-    @property
-    def backend(self) -> httpx.AsyncClient:
-        return self.service.http
-
-    @property
-    def owner(self) -> httpx.AsyncClient:
-        return self.service.dashboard
-
-    @property
-    def caller(self) -> httpx.AsyncClient:
-        """Who calls what both can call."""
-        return self.owner if self.by_user else self.backend
-
-    @property
-    def actor(self) -> str:
-        return "user" if self.by_user else "server_key"
-
-    @property
-    def base(self) -> str:
-        return "" if self.by_user else "/s2s"
-
-    async def endpoint(self) -> str:
-        return f"{self.base}/webhooks/{(await register(self.service, self.receiver))['id']}"
-
-    async def project(self) -> str:
-        path = f"/organisations/{await organisation_of(self.service)}/projects"
-        return f"/projects/{(await self.owner.post(path, json={'name': 'P'})).json()['id']}"
-
-    async def key(self) -> str:
-        path = f"/projects/{self.service.demo['projectId']}/keys"
-        made = (await self.owner.post(path, json={"label": "L"})).json()
-        plant(made["key"])
-        return f"{path}/{made['id']}"
-
-    async def credential(self) -> str:
-        path = f"/projects/{self.service.demo['projectId']}/credentials"
-        made = (await self.owner.post(path, json={"name": "N", "permissions": []})).json()
-        plant(made["secret"])
-        return f"{path}/{made['id']}"
-
-    async def members(self) -> str:
-        return f"/organisations/{await organisation_of(self.service)}/members"
-
-    async def contact(self) -> dict[str, Any]:
-        answer: dict[str, Any] = (await self.backend.put("/s2s/contacts/u1", json={"name": "Ada"})).json()
-        return answer
-
-    async def message(self) -> tuple[str, dict[str, Any]]:
-        """The path of a message, and the details that a record about it has."""
-        conversation = await self.service.create("u1")
-        message = await self.service.say(conversation, "Hello")
-        path = f"/conversations/{conversation['id']}/messages/{message['id']}"
-        return path, {"conversation": conversation["id"]}
-
-    async def delivery(self) -> tuple[str, str]:
-        path = await self.endpoint()
-        return path, (await self.caller.post(f"{path}/test")).json()["id"]
-
-
-Call = Callable[[], Awaitable[httpx.Response]]
-Prepare = Callable[[Stage], Awaitable[tuple[Call, str, dict[str, Any]]]]
-"""Makes what a call needs; the call, the actor it is made by, and what its record must have."""
-
-
-def done(call: Call, actor: str, **expected: Any) -> tuple[Call, str, dict[str, Any]]:
-    return call, actor, expected
 
 
 async def rename(stage: Stage) -> Any:
@@ -172,179 +105,6 @@ async def rotate_credential(stage: Stage) -> Any:
 async def revoke_credential(stage: Stage) -> Any:
     path = await stage.credential()
     return done(lambda: stage.owner.delete(path), "user")
-
-
-async def add_member(stage: Stage) -> Any:
-    path, body = await stage.members(), {"email": "ada@example.com", "role": "agent"}
-    changes = {"role": {"before": None, "after": "agent"}}
-    return done(lambda: stage.owner.post(path, json=body), "user", changes=changes)
-
-
-async def change_member(stage: Stage) -> Any:
-    path = f"{await stage.members()}/{(await hire(stage.service, 'agent'))['id']}"
-    changes = {"role": {"before": "agent", "after": "admin"}}
-    return done(lambda: stage.owner.patch(path, json={"role": "admin"}), "user", changes=changes)
-
-
-async def remove_member(stage: Stage) -> Any:
-    path = f"{await stage.members()}/{(await hire(stage.service, 'agent'))['id']}"
-    changes = {"role": {"before": "agent", "after": None}}
-    return done(lambda: stage.owner.delete(path), "user", changes=changes)
-
-
-async def change_me(stage: Stage) -> Any:
-    changes = {"name": {"before": "Demo owner", "after": "Ada"}}
-    return done(lambda: stage.owner.patch("/users/me", json={"name": "Ada"}), "user", changes=changes)
-
-
-async def delete_me(stage: Stage) -> Any:
-    hired = await hire(stage.service, "agent")
-    token = (await sign_in(stage.service, hired["email"], hired["password"], PASSWORD)).json()["token"]
-
-    async def leave() -> httpx.Response:
-        async with client(stage.service, token) as http:
-            return await http.delete("/users/me")
-
-    return done(leave, "user", address=None)  # hers is gone with her
-
-
-async def set_password(stage: Stage) -> Any:
-    body = {"password": stage.service.demo["user"]["password"], "newPassword": NEW_PASSWORD}
-
-    async def change() -> httpx.Response:
-        answer = await stage.owner.post("/users/me/password", json=body)
-        stage.owner.headers["Authorization"] = f"Bearer {answer.json()['token']}"  # the old one has ended
-        return answer
-
-    return done(change, "user")
-
-
-async def issue_token(stage: Stage) -> Any:
-    user = stage.service.demo["user"]
-    return done(lambda: sign_in(stage.service, user["email"], user["password"]), "user")
-
-
-def page_of(stage: Stage, cookies: httpx.Cookies | None = None) -> httpx.AsyncClient:
-    """A browser with these cookies; use it as a context."""
-    page = browser(stage.service, {**PAGE, "X-Forwarded-For": CLIENT})
-    page.cookies.update(cookies)
-    return page
-
-
-async def session_of(stage: Stage, email: str, password: str = PASSWORD) -> httpx.Cookies:
-    """The cookies of somebody who has signed in with a browser."""
-    async with page_of(stage) as page:
-        assert (await enter(page, email, password)).status_code == 200
-        return page.cookies
-
-
-async def owners_session(stage: Stage) -> httpx.Cookies:
-    user = stage.service.demo["user"]
-    return await session_of(stage, user["email"], user["password"])
-
-
-async def pushed(stage: Stage) -> str:
-    """The path of the push of the trail, which is set up."""
-    path = f"/organisations/{await organisation_of(stage.service)}/audit/push"
-    plant((await stage.owner.put(path, json={"url": stage.receiver})).json()["secret"])
-    return path
-
-
-async def put_push(stage: Stage) -> Any:
-    path, url = await pushed(stage), "https://127.0.0.1:9443/siem"
-    changes = {"url": {"before": shown_url(stage.receiver), "after": url}}
-    return done(lambda: stage.owner.put(path, json={"url": url}), "user", changes=changes)
-
-
-async def rotate_push_secret(stage: Stage) -> Any:
-    path = await pushed(stage)
-    return done(lambda: stage.owner.post(f"{path}/rotate-secret"), "user", changes={})
-
-
-async def delete_push(stage: Stage) -> Any:
-    path = await pushed(stage)
-    return done(lambda: stage.owner.delete(path), "user")
-
-
-async def token_of(stage: Stage) -> tuple[str, str]:
-    """The id of an access token of a new agent, and that of the agent."""
-    hired = await hire(stage.service, "agent")
-    issued = (await sign_in(stage.service, hired["email"], hired["password"], PASSWORD)).json()
-    return issued["id"], hired["id"]
-
-
-async def end_token(stage: Stage) -> Any:
-    user = stage.service.demo["user"]
-    issued = (await sign_in(stage.service, user["email"], user["password"])).json()
-
-    async def end() -> httpx.Response:
-        async with client(stage.service, issued["token"]) as http:
-            return await http.post("/auth/token/revoke", headers={"X-Forwarded-For": CLIENT})
-
-    return done(end, "user", details={"token": issued["id"]})
-
-
-async def end_token_by_id(stage: Stage) -> Any:
-    user = stage.service.demo["user"]
-    issued = (await sign_in(stage.service, user["email"], user["password"])).json()
-    path = f"/users/me/tokens/{issued['id']}"
-    return done(lambda: stage.owner.delete(path), "user", details={"token": issued["id"]})
-
-
-async def end_member_token(stage: Stage) -> Any:
-    token, user = await token_of(stage)
-    path = f"{await stage.members()}/{user}/tokens/{token}"
-    return done(lambda: stage.owner.delete(path), "user", details={"token": token})
-
-
-async def start_session(stage: Stage) -> Any:
-    user = stage.service.demo["user"]
-
-    async def start() -> httpx.Response:
-        async with page_of(stage) as page:
-            return await enter(page, user["email"], user["password"])
-
-    return done(start, "user")
-
-
-async def end_session(stage: Stage) -> Any:
-    cookies = await owners_session(stage)
-
-    async def end() -> httpx.Response:
-        async with page_of(stage, cookies) as page:
-            return await page.delete("/auth/session")
-
-    return done(end, "user")
-
-
-async def end_session_by_id(stage: Stage) -> Any:
-    await owners_session(stage)
-    (session,) = (await stage.owner.get("/users/me/sessions")).json()["items"]
-    return done(lambda: stage.owner.delete(f"/users/me/sessions/{session['id']}"), "user")
-
-
-async def end_sessions(stage: Stage) -> Any:
-    await owners_session(stage)
-    cookies = await owners_session(stage)
-
-    async def end() -> httpx.Response:
-        async with page_of(stage, cookies) as page:
-            return await page.delete("/users/me/sessions", params={"others": "true"})
-
-    return done(end, "user")
-
-
-async def end_member_sessions(stage: Stage) -> Any:
-    hired = await staff(stage.service, "agent")
-    await session_of(stage, hired["email"])
-    path = f"{await stage.members()}/{hired['id']}/sessions"
-    return done(lambda: stage.owner.delete(path), "user")
-
-
-async def renew_member_password(stage: Stage) -> Any:
-    hired = await staff(stage.service, "agent")
-    path = f"{await stage.members()}/{hired['id']}/password"
-    return done(lambda: stage.owner.post(path), "user")
 
 
 async def create_endpoint(stage: Stage) -> Any:

@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from deskwire.engine.audit import push as pushing
+from deskwire.engine.core.clock import milliseconds, wall_clock
 from deskwire.engine.webhooks.signature import sign
 from tests.api.events.test_channels_agree import receiving
 from tests.api.operating.test_metrics import scrape
@@ -121,11 +122,56 @@ async def test_what_a_receiver_refuses_is_pushed_until_it_arrives(
         assert (figures("audit_push_failing_seconds"), figures("audit_push_missed_records")) == (0, 0)
 
 
+async def test_a_changed_url_takes_effect_with_the_next_batch(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is pushed after the change is not for the former receiver."""
+    monkeypatch.setattr(pushing, "BATCH", 1)
+    released = trio.Event()
+    async with receiving() as former, receiving() as current:
+        accept = former.behaviour
+
+        async def hold(stream: trio.abc.Stream, request: Any) -> None:
+            await released.wait()
+            await accept(stream, request)
+
+        former.behaviour = hold
+        await set_up(service, former)
+        await make(service, name="M")
+        await former.wait(1)
+        moved = await service.dashboard.put(await path_of(service), json={"url": current.url})
+        assert moved.status_code == 200, moved.text
+        released.set()
+        await arrived(current, has("audit.push_changed"))
+        assert len(former.requests) == 1
+
+
+@pytest.mark.parametrize("asked", [b"9999999", b"Fri, 31 Dec 2199 23:59:59 GMT"])
+async def test_a_receiver_can_put_off_the_trail_for_an_hour_at_most(service: Service, asked: bytes) -> None:
+    async with receiving() as receiver:
+
+        async def busy(stream: trio.abc.Stream, _: Any) -> None:
+            head = b"HTTP/1.1 503 No\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n"
+            await stream.send_all(head % asked)
+
+        receiver.behaviour = busy
+        await set_up(service, receiver)
+        await receiver.wait(1)
+        path = await path_of(service)
+        await until(service, lambda push: push["lastAttempt"] is not None)
+        due = milliseconds((await service.dashboard.get(path)).json()["nextAttemptAt"])
+        assert 0 < due - wall_clock() <= 3_600_000
+
+
 async def until_idle(service: Service) -> None:
+    await until(service, lambda push: not push["pending"])
+
+
+async def until(service: Service, done: Callable[[dict[str, Any]], bool]) -> None:
     path = await path_of(service)
     with trio.fail_after(WITHIN_S):
         while True:
-            if not (await service.dashboard.get(path)).json()["pending"]:
+            if done((await service.dashboard.get(path)).json()):
                 return
             await trio.sleep(0.05)  # the outcome is stored after the receiver has answered
 

@@ -13,7 +13,8 @@ from deskwire.config.parsers import networks
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Media, Route
-from tests.api.audit.calls import CALLS, CLIENT, Stage
+from tests.api.audit.calls import CALLS
+from tests.api.audit.stage import CLIENT, Stage
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.audit_trail import Record, trail, whole
 from tests.support.api.machines import make

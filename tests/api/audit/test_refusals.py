@@ -12,6 +12,7 @@ from deskwire.config.parsers import networks
 from deskwire.engine.audit.refusals import WAITING_MAX, RefusedCall, RefusedCalls
 from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.errors import Unavailable
 from tests.support.api.audit_trail import Record, trail, whole
 from tests.support.api.browsers import PAGE, browser, enter, staff
 from tests.support.api.machines import make
@@ -141,6 +142,35 @@ async def test_a_flood_of_refusals_takes_a_bounded_place_and_no_count_is_lost(
         assert len(found) <= 203, "two hundred networks, and one record each for all others"
         (own,) = [each for each in found if each["actor"]["id"] == "key_x"]
         assert own["address"] is None
+
+
+class FullOnce:
+    """A store whose disk is full at the first write."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.refused = 0
+
+    async def write(self, job: Any) -> Any:
+        if not self.refused:
+            self.refused += 1
+            raise Unavailable("The disk is full.", code="storage_failed")
+        return await self._store.write(job)
+
+
+async def test_a_full_disk_loses_no_count_of_refusals(tmp_path: Path, monkeypatch: Any) -> None:
+    stores = tapping(monkeypatch)
+    async with running(tmp_path) as service:
+        full: Any = FullOnce(stores[0])
+        calls, now = RefusedCalls(full), wall_clock()
+        kind = RefusedCall(now // 900_000, Actor("server_key", "key_x"), "permission_denied", "192.0.2.1")
+        for _ in range(3):
+            calls.note(kind, By(kind.actor, now, "192.0.2.1"), "getProject")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(calls.run)
+            (record,) = await counted(lambda: whole(service, action="access.refused"), 3)
+            nursery.cancel_scope.cancel()
+        assert (full.refused, record["count"]) == (1, 3)
 
 
 async def test_refusals_that_wait_are_written_when_the_service_stops(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import wave
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -58,7 +59,8 @@ async def test_a_draft_is_made_of_recording_ticket_and_conversation_in_one_call(
         conversation = await service.create(message={"text": "Where is my parcel?"})
         note = {"text": "He is difficult", "internal": True}
         await service.dashboard.post(f"/conversations/{conversation['id']}/messages", json=note)
-        ticket = await ticket_of(service, description="A-1001", conversationId=conversation["id"])
+        fields = {"description": "A-1001", "tags": ["fraud"], "type": "complaint", "priority": "URGENT"}
+        ticket = await ticket_of(service, **fields, conversationId=conversation["id"])
         upload = await send(service, wav(), "keywords.wav")
         model.answer({"transcript": "sorry, tomorrow", "reply": "We are sorry. It arrives tomorrow."})
         answer = await ask(service, ticket, upload["url"])
@@ -75,7 +77,10 @@ async def test_a_draft_is_made_of_recording_ticket_and_conversation_in_one_call(
         assert base64.b64decode(audio["input_audio"]["data"]) == wav()
         for told in ("Parcel lost", "A-1001", "Where is my parcel?"):
             assert told in context["text"]
-        assert "difficult" not in context["text"]
+        for kept in ("difficult", "fraud", "complaint", "URGENT", "OPEN"):
+            assert kept not in context["text"]
+        assert json.loads(context["text"])["ticket"]["internal"] == {"description": "A-1001"}
+        assert "never quote, mention or hint at it" in asked["messages"][0]["content"]
 
 
 async def test_a_draft_in_a_conversation_needs_no_ticket(tmp_path: Path) -> None:

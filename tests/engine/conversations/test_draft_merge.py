@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deskwire.engine.conversations.drafts.draft import Decided, Draft, Place, Written, decide_draft
-from deskwire.engine.conversations.drafts.merge import merged_text
+from deskwire.engine.conversations.drafts.merge import has_words, merged_text
 from deskwire.engine.uploads.upload import Attachment
 
 PLACE = Place(1, 1, 1, "cnv_1", internal=False)
@@ -26,8 +26,8 @@ def words(text: str) -> Counter[str]:
 
 
 def kept(text: str, merged: str) -> bool:
-    """Return whether a text stands in another as a whole, or with every word."""
-    return text in merged or words(text) <= words(merged)
+    """Return whether a text stands in another with every word, or as the beginning of what was written further."""
+    return has_words(merged, text.strip()) or words(text) <= words(merged)
 
 
 @given(TEXTS, TEXTS, st.none() | TEXTS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deskwire.engine.conversations.tags import LENGTH_MAX, normal_tag, normal_tags
+from deskwire.engine.conversations.tags import LENGTH_MAX, normal_tag, normal_tags, tag_key
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,11 @@ from deskwire.engine.conversations.tags import LENGTH_MAX, normal_tag, normal_ta
         ("ΣΊΣΥΦΟΣ", "σίσυφος"),
         ("👋 Hello", "👋 hello"),
         ("a\u00a0b", "a b"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        ),
+        ("\U0001f469\u200d\U0001f52c", "\U0001f469\u200d\U0001f52c"),
         ("x" * LENGTH_MAX, "x" * LENGTH_MAX),
     ],
 )
@@ -28,7 +33,22 @@ def test_a_tag_has_small_letters_single_blanks_and_one_way_to_write_it(given: st
     assert normal_tag(given) == tag
 
 
-@pytest.mark.parametrize("text", ["", " ", "\u202ex", "x\u200d", "\ue000", "\ud800", "x" * 41, "\u0378"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "\u202ex",
+        "x\u200d",
+        "\u200dx",
+        "x \u200d y",
+        "\u200c",
+        "\ue000",
+        "\ud800",
+        "x" * 41,
+        "\u0378",
+    ],
+)
 def test_what_can_be_no_tag_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(ValueError, match="A tag has"):
         normal_tag(text)
@@ -51,3 +71,25 @@ def test_tags_are_each_there_once_and_in_order(tags: list[str]) -> None:
     found = normal_tags(tags)
     assert list(found) == sorted(set(found))
     assert set(found) == {tag.strip().lower() for tag in tags}
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ("Доставка", "доставка"),
+        ("Ärger", "arger"),
+        ("caf\u00e9", "CAFE\u0301"),
+        ("\uff36\uff29\uff30", "vip"),
+        ("\u0645\u0640\u0640\u0631\u062d\u0628\u0627", "\u0645\u0631\u062d\u0628\u0627"),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0645\u06cc\u062e\u0648\u0627\u0647\u0645"),
+        ("STRASSE", "straße"),
+    ],
+)
+def test_of_tags_that_read_alike_the_first_stays_as_it_was_written(first: str, other: str) -> None:
+    assert normal_tags([first, other]) == (normal_tag(first),)
+    assert tag_key(normal_tag(first)) == tag_key(normal_tag(other)) == tag_key(first)
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_every_tag_has_a_key(text: str) -> None:
+    assert tag_key(text)

@@ -101,7 +101,7 @@ def _object(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     elif "availability_status" in record or record.get("role") in ("agent", "administrator"):
         yield from _whole_person(record, "agent")
     else:
-        tally.note(Note.unknown, f"{record.get('id')}: {', '.join(list(record)[:5])}")
+        tally.note_unknown(record)
 
 
 def _key(role: Role | None, identifier: object) -> str | None:

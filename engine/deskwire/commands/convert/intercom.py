@@ -117,7 +117,7 @@ def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     elif kind in _ELSEWHERE:
         tally.note(Note.not_imported, f"{kind} {record.get('id')}")
     else:
-        tally.note(Note.unknown, f"{record.get('id')}: {', '.join(list(record)[:5])}")
+        tally.note_unknown(record)
 
 
 def _person(

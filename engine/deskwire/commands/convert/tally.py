@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import TextIO
+from typing import Any, TextIO
 
 from msgspec import Struct, field
 
@@ -69,6 +69,10 @@ class Tally(Struct):
         self.notes[note] += 1
         if self.report is not None:
             self.report.write(json.dumps({"reason": note.name, "about": about}) + "\n")
+
+    def note_unknown(self, record: Mapping[str, Any]) -> None:
+        """Count a record of no known shape, with its id and the names of its first fields."""
+        self.note(Note.unknown, f"{record.get('id')}: {', '.join(list(record)[:5])}")
 
     @property
     def faulty(self) -> bool:

@@ -89,7 +89,7 @@ def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
     elif str(record.get("role")) in _ROLES:
         yield from _user(record, tally)
     else:
-        tally.note(Note.unknown, f"{record.get('id')}: {', '.join(list(record)[:5])}")
+        tally.note_unknown(record)
 
 
 def _elsewhere(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:

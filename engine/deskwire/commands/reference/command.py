@@ -11,6 +11,8 @@ import click
 from deskwire.commands.shell.help import Command
 
 PAGES = ("api", "cli", "events", "errors", "metrics", "surveys")
+_MODULES = {"errors": "errors_page"}
+"""The modules of pages that are not named like these: the registry of error codes is in `errors`."""
 
 
 @click.command(
@@ -28,7 +30,7 @@ def reference_command(page: str) -> None:
     if page == "asyncapi":
         _print(import_module("deskwire.commands.reference.asyncapi.document").document())
         return
-    click.echo(import_module(f"deskwire.commands.reference.{page}").markdown(), nl=False)
+    click.echo(import_module(f"deskwire.commands.reference.{_MODULES.get(page, page)}").markdown(), nl=False)
 
 
 @click.command("openapi", cls=Command, examples=["deskwire openapi > openapi.json"])

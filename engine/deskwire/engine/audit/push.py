@@ -192,17 +192,15 @@ class Pusher:
                 await trio.sleep(_LOOK_S)
 
     async def _push_all(self, rowid: int) -> None:
-        """Push batch after batch, until nothing is left or an attempt fails."""
+        """Push batch after batch, until nothing is left, an attempt fails, or the records are to go to another URL."""
         try:
             push = await self._store.read(lambda reader: reader.audit_push_with(rowid))
             if push is None:
                 return
-            client = self._client(push.url)
+            url, client = push.url, self._client(push.url)
             try:
-                while await self._push_some(push, client):
+                while push is not None and push.url == url and await self._push_some(push, client):
                     push = await self._store.read(lambda reader: reader.audit_push_with(rowid))
-                    if push is None:
-                        return
             finally:
                 await client.aclose()
         except Unavailable as error:
@@ -231,7 +229,15 @@ class Pusher:
         if push.failing_since is None:
             log.warning("audit.push_failed", push=push.id, error=attempt.error)
         due_at = self._clock() + pause_ms
-        await self._store.write(lambda tx: tx.note_push(push.rowid, attempt, failed, due_at))
+
+        def note_failure(tx: PushTransaction) -> None:
+            now = tx.audit_push_with(push.rowid)
+            if (
+                now is not None and now.url == push.url
+            ):  # a failure of the former URL delays nothing at the new one
+                tx.note_push(push.rowid, attempt, failed, due_at)
+
+        await self._store.write(note_failure)
         return False
 
     async def _attempt(self, push: Push, client: Client, records: Sequence[AuditRecord]) -> Attempt:

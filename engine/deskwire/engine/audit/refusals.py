@@ -82,12 +82,12 @@ class RefusedCalls:
         self._waiting: dict[RefusedCall, tuple[By, str, int]] = {}
         self._due = trio.Event()
 
-    def note(self, call: RefusedCall, by: By, route: str) -> None:
-        """Count a call of this kind."""
+    def note(self, call: RefusedCall, by: By, route: str, times: int = 1) -> None:
+        """Count a call of this kind, or so many."""
         if call not in self._waiting and len(self._waiting) >= WAITING_MAX:
             call, by = replace(call, network=None), replace(by, address=None)
         first, _, count = self._waiting.get(call, (by, "", 0))
-        self._waiting[call] = (first, route, count + 1)
+        self._waiting[call] = (first, route, count + times)
         self._due.set()
 
     async def run(self) -> None:
@@ -110,6 +110,12 @@ class RefusedCalls:
             await self._store.write(lambda tx: _record(tx, waiting))
         except Unavailable as error:
             log.warning("audit.refusals_not_recorded", reason=error.reason, kinds=len(waiting))
+            self._put_back(waiting)
+
+    def _put_back(self, unwritten: Mapping[RefusedCall, tuple[By, str, int]]) -> None:
+        """Count once more what could not be written, for the next write; `WAITING_MAX` bounds it as before."""
+        for call, (by, route, count) in unwritten.items():
+            self.note(call, by, route, count)
 
 
 def _record(tx: AuditTransaction, waiting: Mapping[RefusedCall, tuple[By, str, int]]) -> None:

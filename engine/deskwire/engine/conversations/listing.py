@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -85,3 +86,10 @@ class Listed(Struct, frozen=True):
     conversation: Conversation
     contact: Contact
     at: Place
+
+
+class FoundConversations(Struct, frozen=True):
+    """The next conversations of a list. A search for a text may stop before its page is full: `reached` is where it goes on."""
+
+    listed: Sequence[Listed]
+    reached: Place | None = None

@@ -14,7 +14,7 @@ from deskwire.engine.conversations.activity import Activity, Entry
 from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.facts import WorkflowCompleted
-from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
+from deskwire.engine.conversations.listing import ConversationFilter, FoundConversations, Listed, Place, Sort
 from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
@@ -37,7 +37,12 @@ class ConversationReader(Protocol):
     def conversations(
         self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[Listed]:
-        """Conversations in the order of `sort`, each with its place in it."""
+        """Return conversations in the order of `sort`, each with its place in it, for a filter without a text."""
+
+    def search_conversations(
+        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+    ) -> FoundConversations:
+        """Return conversations as `conversations` does, also for a text, which is looked for in a bounded number of texts."""
 
     def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
         """Return how many conversations a list has, counted up to a bound."""
@@ -96,7 +101,7 @@ class ConversationReader(Protocol):
         """Return who did what, newest first, in front of this row."""
 
     def conversation_tags(self, project: int, after: str, limit: int) -> Sequence[tuple[str, int]]:
-        """Return tags behind this one in their order, each with the number of conversations that have it."""
+        """Return tags after this one in the order of their keys, each with the number of conversations that have it."""
 
     def next_waking(self) -> int | None:
         """Return when (ms) the next snoozed conversation of any project wakes; None if none is snoozed."""

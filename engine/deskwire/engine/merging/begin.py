@@ -14,7 +14,7 @@ from deskwire.engine.contacts.memory import MemoryTransaction
 from deskwire.engine.contacts.merged import Merged, found_contact
 from deskwire.engine.contacts.profile import Profile
 from deskwire.engine.conversations.contacts import IdentityTransaction, change_contact, put_profile
-from deskwire.engine.conversations.tags import TAGS_MAX
+from deskwire.engine.conversations.tags import TAGS_MAX, distinct_tags
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.definitions.attributes import overfull
 from deskwire.engine.events.internal import Actor, memory_changed, tell_agents
@@ -114,8 +114,8 @@ def missing(source: Contact, target: Contact) -> Mapping[str, str | None]:
 
 
 def united(source: Profile, target: Profile) -> Profile:
-    """Return the attributes and tags of both; of two values the target's. Raises Invalid if that is too much."""
-    both = Profile({**source.attributes, **target.attributes}, tuple(sorted({*source.tags, *target.tags})))
+    """Return the attributes and tags of both; of two values, and of two tags with one key, the target's. Raises Invalid if that is too much."""
+    both = Profile({**source.attributes, **target.attributes}, distinct_tags((*target.tags, *source.tags)))
     problems = []
     if (full := overfull(both.attributes, "contact")) is not None:
         problems.append(Problem("/from", full.code, f"Merged, they have too many attributes. {full.message}"))

@@ -15,7 +15,7 @@ Timed = Literal["answered", "closed"]
 Counted = Literal["created", "closed", "reopened"] | AuthorType
 """A turn of a conversation, or a message by the type of its author."""
 Key = str | int | None
-"""The key of a group: an agent's or team's id, a tag, the number of a day; None for nobody, and where there are no groups."""
+"""The key of a group: an agent's or team's id, the key of a tag, the number of a day; None for nobody, and where there are no groups."""
 
 
 class Scope(Struct, frozen=True):
@@ -79,6 +79,9 @@ class ReportReader(Protocol):
 
     def agent_names(self, ids: Sequence[str]) -> Mapping[str, str | None]:
         """Return the names of users by their ids; None for one whose account was deleted."""
+
+    def tag_names(self, project: int, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return how tags with these keys are written; of several ways the first in the order of Unicode."""
 
     def team_names(self, project: int, ids: Sequence[str]) -> Mapping[str, str]:
         """Return the names of a project's teams that there still are, by their ids."""

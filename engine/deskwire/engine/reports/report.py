@@ -65,7 +65,8 @@ def compute(reader: ReportReader, metric: Metric, scope: Scope, by: By | None, n
     ordered = sorted(groups.items(), key=lambda each: (each[0] is None, -_size(each[1]), str(each[0])))
     shown = ordered[:ROWS_MAX]
     names = _names(reader, scope, by, [key for key, _ in shown if isinstance(key, str)])
-    rows = [Row(_text(key), names.get(key), figures) for key, figures in shown]
+    shown_keys = names if by == "tag" else {}
+    rows = [Row(shown_keys.get(key, _text(key)), names.get(key), figures) for key, figures in shown]
     return Report(total, rows, len(ordered) - len(shown))
 
 
@@ -90,7 +91,7 @@ def _size(figures: Figures) -> int:
 def _names(reader: ReportReader, scope: Scope, by: By, keys: Sequence[str]) -> Mapping[Any, str | None]:
     if by == "agent":
         return reader.agent_names(keys)
-    return reader.team_names(scope.project, keys) if by == "team" else {key: key for key in keys}
+    return (reader.team_names if by == "team" else reader.tag_names)(scope.project, keys)
 
 
 def _text(key: Key) -> str | None:

@@ -109,6 +109,7 @@ def page(
     view: Callable[[T], Mapping[str, Any]],
     place: Callable[[T], int | tuple[int, ...]],
     as_of: str | None = None,
+    reached: tuple[int, ...] | None = None,
 ) -> dict[str, Any]:
     """Return a page of a list, with the cursor of the next page if there is one.
 
@@ -117,11 +118,12 @@ def page(
         view: makes the item of a row.
         place: a row's place in the list, the parts of a cursor.
         as_of: the event id that all pages of the list show, if it is a list that does; see `ByChange`.
+        reached: the place where a search has stopped before its page was full, and goes on.
     """
     shown = rows[: query.limit]
     cursor = None
-    if len(rows) > query.limit:
-        last = place(shown[-1])
+    last = reached if len(rows) <= query.limit else place(shown[-1])
+    if last is not None:
         cursor = encode_cursor(*((last,) if isinstance(last, int) else last), as_of=as_of)
     found = {"items": [view(row) for row in shown], "nextCursor": cursor}
     return found if as_of is None else {**found, "asOf": as_of}

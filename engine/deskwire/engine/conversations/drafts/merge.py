@@ -1,11 +1,14 @@
 """The merge of two versions of a draft, in which no word of either is ever dropped.
 
 A three-way merge is taken only if it has every word of both texts; a deletion on one side is undone where it would cost a
-word. Everything is linear in the length of the texts, which strangers choose.
+word. A text stands for another one if it has its words as words of their own (`has_words`), as the desk decides it in
+`draft-merge.js`. The work is linear in the length of the texts, which strangers choose.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -14,6 +17,11 @@ from deskwire.engine.uploads.upload import Attachment
 
 BETWEEN: Final = "\n\n"
 """The blank line between two texts that have nothing in common."""
+
+
+_PARAGRAPHS: Final = re.compile(r"\n\s*\n")
+_NEAR: Final = 64  # characters beside a place that tell whether it is inside a word
+_PLACES_MAX: Final = 100  # places that are looked at, so that the work is bounded
 
 
 class _Change(NamedTuple):
@@ -32,15 +40,39 @@ def merged_text(stored: str, given: str, base: str | None = None) -> str:
         given: the text that was written without knowledge of it.
         base: the text that `given` was made from; None if that is not known.
     """
-    if not given.strip() or given in stored:
+    if not given.strip() or has_words(stored, given.strip()):
         return stored
-    if not stored.strip() or stored in given:
+    if not stored.strip() or has_words(given, stored.strip()):
         return given
     if base is not None:
         found = _three_way(base, stored, given)
         if found is not None:
             return found
     return f"{stored}{BETWEEN}{given}"
+
+
+def has_words(text: str, words: str) -> bool:
+    """Return whether a text has these words as words of their own, or as the beginning of a paragraph that was written further."""
+    if any(paragraph.strip().startswith(words) for paragraph in _PARAGRAPHS.split(text)):
+        return True
+    last = text.rfind(words)
+    if last >= 0 and _is_apart(text, last, len(words)):
+        return True
+    at = text.find(words)
+    for _ in range(_PLACES_MAX):
+        if at < 0:
+            break
+        if _is_apart(text, at, len(words)):
+            return True
+        at = text.find(words, at + 1)
+    return False
+
+
+def _is_apart(text: str, at: int, size: int) -> bool:
+    """Return whether no word goes on before or after this part of a text."""
+    before = re.split(r"\s", text[max(0, at - _NEAR) : at])[-1]
+    after = re.split(r"\s", text[at + size : at + size + _NEAR])[0]
+    return not any(unicodedata.category(each)[0] in "LNM" for each in before + after)
 
 
 def merged_attachments(stored: Iterable[Attachment], given: Iterable[Attachment]) -> tuple[Attachment, ...]:
@@ -61,7 +93,7 @@ def _three_way(base: str, stored: str, given: str) -> str | None:
             return None
         between = base[first.end : second.start]
         candidate = f"{base[: first.start]}{first.text}{between}{second.text}{base[second.end :]}"
-    return candidate if _has_words(candidate, stored, given) else None
+    return candidate if _has_all_words(candidate, stored, given) else None
 
 
 def _change(base: str, text: str) -> _Change:
@@ -82,6 +114,6 @@ def _common_prefix(one: str, other: str) -> int:
     return low
 
 
-def _has_words(text: str, *others: str) -> bool:
+def _has_all_words(text: str, *others: str) -> bool:
     words = Counter(text.split())
     return all(Counter(other.split()) <= words for other in others)

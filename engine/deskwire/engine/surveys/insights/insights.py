@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from deskwire.engine.core.clock import iso_or_none
+from deskwire.engine.core.folding import fold
 
 Source = Literal["keywords", "model", "api"]
 
@@ -59,17 +60,17 @@ def without_texts(parts: Mapping[str, Any], texts: Sequence[str]) -> dict[str, A
     Quotes of them go; so do themes and alerts that have a whole one in them, and the summary becomes empty. A text of
     a few words that many write says nothing of anybody: it goes only where it is a quote by itself.
     """
-    gone = [text.strip().casefold() for text in texts]
+    gone = [fold(text.strip()) for text in texts]
     long = [text for text in gone if _telling(text)]
 
     def repeats(quote: str) -> bool:
-        plain = quote.strip().casefold()
+        plain = fold(quote.strip())
         if any(text.startswith(plain) for text in gone) or any(text in plain for text in long):
             return True
         return _telling(plain) and any(plain in text for text in gone)
 
     def has_one(shown: str) -> bool:
-        return any(text in shown.casefold() for text in long)
+        return any(text in fold(shown) for text in long)
 
     return {
         **parts,

@@ -194,7 +194,7 @@ async function refusal(out) {
 function useUnopenable() {
   const { size } = unopenable.value;
   useEffect(() => {
-    if (size) say(t.actions.unopenable(size), { bad: true, ms: 20_000 });
+    if (size) say(t.actions.unopenable(size), { bad: true, ms: 20_000, as: "unopenable", action: t.unopened.show, run: () => void (dialog.value = { name: "unopened" }) });
   }, [size]);
 }
 

@@ -8,7 +8,8 @@ import { row } from "./store.js";
 import { tags } from "./conversation.js";
 import { assignable, people, user } from "./session.js";
 import { assign, snooze, tag, times } from "./actions.js";
-import { fold } from "./words.js";
+import { fold, foldName } from "./folding.js";
+import { Unopened } from "./unopened.js";
 
 const Palette = lazy(() => import("./palette.js"), "Palette");
 const Start = lazy(() => import("./start.js"), "Start");
@@ -73,6 +74,12 @@ function Snooze({ ids }) {
   </div><//>`;
 }
 
+/** Return the tags that are none of the others, by their keys. @param {readonly string[]} tags @param {readonly string[]} others @returns {string[]} */
+function without(tags, others) {
+  const keys = new Set(others.map(foldName));
+  return tags.filter((each) => !keys.has(foldName(each)));
+}
+
 /** @param {{ids: string[]}} props */
 function Tags({ ids }) {
   const [q, setQ] = useState("");
@@ -84,15 +91,14 @@ function Tags({ ids }) {
   };
   const done = () => {
     close();
-    const added = chosen.filter((each) => !first.includes(each));
-    const removed = first.filter((each) => !chosen.includes(each));
-    if (added.length || removed.length) tag(ids, (one) => [...one.tags.filter((each) => !removed.includes(each)), ...added.filter((each) => !one.tags.includes(each))]);
+    const [removed, added] = [without(first, chosen), without(chosen, first)];
+    if (added.length || removed.length) tag(ids, (one) => [...without(one.tags, removed), ...without(added, one.tags)]);
   };
   const name = q.trim();
   const known = tags().map((each) => each.name).filter((each) => fold(each).includes(fold(name)));
   const options = [
-    ...known.map((each) => ({ key: each, label: each, icon: "tag", chosen: chosen.includes(each), pick: () => set(chosen.includes(each) ? chosen.filter((one) => one !== each) : [...chosen, each]) })),
-    .../** @type {any[]} */ (name && !known.includes(name) ? [{ key: " new", label: t.dialogs.createTag(name), icon: "plus", pick: () => set(chosen.includes(name) ? chosen : [...chosen, name]) }] : []),
+    ...known.map((each) => ({ key: each, label: each, icon: "tag", chosen: !without([each], chosen).length, pick: () => set(without([each], chosen).length ? [...chosen, each] : without(chosen, [each])) })),
+    .../** @type {any[]} */ (name && without([name], known).length ? [{ key: " new", label: t.dialogs.createTag(name), icon: "plus", pick: () => set([...chosen, ...without([name], chosen)]) }] : []),
   ];
   return html`<${Dialog} title=${t.dialogs.tags} close=${close}><div class="body">
     ${chosen.length > 0 && html`<div class="chosen">${chosen.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi><button type="button" aria-label=${t.dialogs.removeTag(each)} onClick=${() => set(chosen.filter((one) => one !== each))}><${Icon} name="close" /></button></span>`)}</div>`}
@@ -101,7 +107,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: Start, help: Help, settings: Settings, rewrite: Rewrite, signOut: SignOut });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: Start, help: Help, settings: Settings, rewrite: Rewrite, signOut: SignOut, unopened: Unopened });
 
 /** The dialog that is open. */
 export function Dialogs() {

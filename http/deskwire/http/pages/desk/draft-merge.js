@@ -23,13 +23,28 @@ function change(base, text) {
 /** @param {string} text */
 const paragraphs = (text) => text.split(/\n\s*\n/).map((each) => each.trim()).filter(Boolean);
 
-/** Whether a text has these words: as words of its own, or as the beginning of a paragraph that was written further. @param {string} text @param {string} words */
-function has(text, words) {
+const LETTER = /[\p{L}\p{N}\p{M}]/u;
+/** Characters beside a place that tell whether it is inside a word, and places that are looked at. */
+const NEAR = 64;
+const PLACES_MAX = 100;
+
+/** Whether words that are at a place of a text are words of their own there, and no part of longer ones. @param {string} text @param {number} at @param {number} size */
+function apart(text, at, size) {
+  const before = /\S*$/.exec(text.slice(Math.max(0, at - NEAR), at))?.[0] ?? "";
+  const after = /^\S*/.exec(text.slice(at + size, at + size + NEAR))?.[0] ?? "";
+  return !LETTER.test(before) && !LETTER.test(after);
+}
+
+/**
+ * Whether a text has these words, as the service decides it (`drafts.merge`): as words of their own, or as the beginning of a paragraph that was
+ * written further. @param {string} text @param {string} words
+ */
+export function has(text, words) {
   if (paragraphs(text).some((each) => each.startsWith(words))) return true;
-  const letter = /[\p{L}\p{N}]/u;
-  for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) {
-    const [before, after] = [text[at - 1] ?? "", text[at + words.length] ?? ""];
-    if (!(letter.test(before) && letter.test(words[0] ?? "")) && !(letter.test(after) && letter.test(words.at(-1) ?? ""))) return true;
+  const last = text.lastIndexOf(words);
+  if (last >= 0 && apart(text, last, words.length)) return true;
+  for (let at = text.indexOf(words), left = PLACES_MAX; at >= 0 && left > 0; at = text.indexOf(words, at + 1), left -= 1) {
+    if (apart(text, at, words.length)) return true;
   }
   return false;
 }
@@ -50,7 +65,17 @@ export function merge(base, mine, theirs) {
   const [first, last] = a.from < b.from || (a.from === b.from && a.to <= b.to) ? [a, b] : [b, a];
   const meet = first.to > last.from || (first.from === last.from && first.to === last.to) || swapped(mine, theirs);
   if (meet) return joined(mine, theirs);
-  return base.slice(0, first.from) + first.put + base.slice(first.to, last.from) + last.put + base.slice(last.to);
+  const both = base.slice(0, first.from) + first.put + base.slice(first.to, last.from) + last.put + base.slice(last.to);
+  return loses(both, base, mine, theirs) || loses(both, base, theirs, mine) ? joined(mine, theirs) : both;
+}
+
+/** @param {string} text */
+const wordsOf = (text) => new Set(text.split(/\s+/).filter(Boolean));
+
+/** Whether a merge lacks a word of one text that the other did not remove. @param {string} both @param {string} base @param {string} one @param {string} other */
+function loses(both, base, one, other) {
+  const [kept, before, there] = [wordsOf(both), wordsOf(base), wordsOf(other)];
+  return [...wordsOf(one)].some((each) => !kept.has(each) && !(before.has(each) && !there.has(each)));
 }
 
 /** Whether two texts have the same paragraphs, in another order. @param {string} a @param {string} b */

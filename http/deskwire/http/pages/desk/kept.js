@@ -3,7 +3,7 @@
  * All that this browser keeps of what is written, encrypted for its user: the outbox and its files in IndexedDB, on the disk before a call
  * resolves, and drafts in localStorage, which a page can still write as it goes. Nothing else reads or writes them.
  */
-import { canSeal, isSealed, open, openFile, seal, sealFile, unopenable } from "./seal.js";
+import { canSeal, isSealed, noteUnopenable, open, openFile, seal, sealFile, unopenable } from "./seal.js";
 /** @import { Draft, Outgoing } from "./types.js" */
 
 const STORED_MS = 60_000;
@@ -270,7 +270,11 @@ function keysOf(prefix) {
 export async function texts(prefix) {
   /** @type {[string, Draft][]} */
   const found = [];
-  for (const key of keysOf(prefix).filter((each) => !each.endsWith(UNOPENED))) {
+  for (const key of keysOf(prefix)) {
+    if (key.endsWith(UNOPENED)) {
+      noteUnopenable(key);
+      continue;
+    }
     const text = unwritten.get(key) ?? localStorage.getItem(key) ?? "";
     const one = draftOf(key, text);
     if (one) found.push([key, one]);
@@ -299,6 +303,31 @@ export async function putText(key, draft) {
     unwritten.set(key, sealed);
     return false;
   }
+}
+
+/** What is kept and opens under no key of its user. `key` is where it is kept. @typedef {{key: string, kind: "draft"|"message", conversationId: string|null, mode: string|null}} Unopened */
+
+/**
+ * Return what is kept for a user in a project and can't be opened, drafts first.
+ * @param {string} prefix  of the keys of drafts @param {string} scope  of entries of the outbox @returns {Promise<Unopened[]>}
+ */
+export async function unopened(prefix, scope) {
+  if (!canSeal()) return [];
+  const drafts = keysOf(prefix).filter((key) => key.endsWith(UNOPENED) || !draftOf(key, unwritten.get(key) ?? localStorage.getItem(key) ?? ""));
+  const entries = await within("outbox", listOf(scope), (map) => [...map.values()].filter((each) => each.scope === scope));
+  return [
+    ...drafts.map((key) => {
+      const [conversationId = null, mode = null] = key.slice(prefix.length).replace(UNOPENED, "").split(".");
+      return { key, kind: /** @type {const} */ ("draft"), conversationId, mode };
+    }),
+    ...entries.filter((each) => !entryOf(each)).map(({ key }) => ({ key, kind: /** @type {const} */ ("message"), conversationId: null, mode: null })),
+  ];
+}
+
+/** Remove what can't be opened, for good. @param {Unopened} one */
+export async function removeUnopened({ key, kind }) {
+  if (kind === "draft") await removeText(key);
+  else await within("outbox", (store) => void store.delete(key), (map) => void map.delete(key));
 }
 
 /** Remove a draft. @param {string} key */

@@ -200,6 +200,12 @@ export const t = {
     /** @param {string} who */ restored: (who) => `${who}: as before. Your reply was already sent.`,
   },
 
+  unopened: {
+    title: "What can't be opened", show: "Show", open: "Open the conversation", remove: "Remove", removeAll: "Remove all",
+    why: "This browser keeps these texts encrypted, under a key that the service no longer has: its secret was replaced. Nothing of them was sent. If the operator puts the old secret back, they open again.",
+    reply: "Draft of a reply", note: "Draft of a note", message: "Unsent message or change", none: "There is nothing left that can't be opened.",
+  },
+
   dialogs: {
     assign: "Assign to", me: "Me", nobody: "Nobody", teams: "Teams", people: "People", filterPeople: "Name of a person or a team",
     noPeople: "Nobody has that name.", snooze: "Snooze until", laterToday: "Later today", tomorrow: "Tomorrow", nextWeek: "Next week",

@@ -11,7 +11,7 @@ import { COMMANDS, run } from "./keys.js";
 import { show } from "./list.js";
 import { places as pages } from "./pages.js";
 import { assign, mayAct, snooze, times } from "./actions.js";
-import { fold } from "./words.js";
+import { fold } from "./folding.js";
 
 /** @typedef {{group: string, label: string, icon?: string, face?: any, keys?: string, press: () => void}} Choice */
 

@@ -18,6 +18,9 @@ export class Unopenable extends Error {}
 /** Where something stands that could not be opened; it stays there, and whoever shows the page says so. */
 export const unopenable = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 
+/** Note that what is kept at a place can't be opened. @param {string} place */
+export const noteUnopenable = (place) => void (unopenable.peek().has(place) || (unopenable.value = new Set(unopenable.peek()).add(place)));
+
 /** @param {Uint8Array} bytes */
 function written(bytes) {
   let binary = "";
@@ -48,7 +51,7 @@ function openedBytes(nonce, sealed, place) {
       // sealed under another key, or altered
     }
   }
-  if (canSeal()) unopenable.value = new Set(unopenable.peek()).add(place);
+  if (canSeal()) noteUnopenable(place);
   throw new Unopenable("It opens under no key of this user.");
 }
 

@@ -86,12 +86,13 @@ function settle() {
   batch(() => {
     missing.value = user.peek() && !chosen ? named : null;
     project.value = chosen;
+    typed.value = history.state?.typed?.user === user.peek()?.id ? (history.state?.typed?.words ?? {}) : {};
     place.value = moves ? "" : where; // the store of the other project begins first
   });
   if (moves) setTimeout(() => void (place.value = here().where));
   if (!chosen) return;
   keep(chosen.id);
-  if (!named) history.replaceState(null, "", hrefOf(where));
+  if (!named) history.replaceState(history.state, "", hrefOf(where));
 }
 
 function stored() {
@@ -158,6 +159,7 @@ effect(() => {
     missing.value = null;
     projects.value = storageKeys.value = [];
     heading.value = "";
+    typed.value = {};
   });
   everybody.forget();
 });
@@ -188,6 +190,12 @@ function here() {
 /** The address, as a path below `/desk` and the project, with its query: "", "c/cnv_…", "tickets?status=OPEN". */
 export const place = signal(here().where);
 
+/**
+ * What was typed to narrow the list at this place, such as a customer's name: kept with the history's entry and out of the address, which
+ * stays in the browser's list of visited pages after signing out. @type {import("./vendor/preact.js").Signal<Record<string, string>>}
+ */
+export const typed = signal({});
+
 /** The address of a place, for those who copy it: it names the project. Reads a signal. @param {string} where @param {string|undefined} [of] */
 export const hrefOf = (where, of = project.value?.id) => [`${ROOT}desk`, of, where].filter(Boolean).join("/");
 
@@ -200,11 +208,15 @@ export const page = computed(() => (open.value ? null : place.value.split("?")[0
 /** What the open page is called, for the window's title. */
 export const heading = signal("");
 
-/** Goes to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean}} [options] */
-export function go(where, options = {}) {
+/** Goes to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean, words?: Record<string, string>}} [options]  words: what was typed there */
+export function go(where, { replace = false, words = {} } = {}) {
   const url = hrefOf(where, project.peek()?.id);
-  if (options.replace) history.replaceState(null, "", url);
-  else history.pushState(null, "", url);
-  place.value = where;
+  const state = Object.keys(words).length ? { typed: { user: user.peek()?.id, words } } : null;
+  if (replace) history.replaceState(state, "", url);
+  else history.pushState(state, "", url);
+  batch(() => {
+    typed.value = words;
+    place.value = where;
+  });
 }
 addEventListener("popstate", settle);

@@ -10,6 +10,7 @@ import { theme, unsent } from "./app.js";
 import { unsaved } from "./outbox.js";
 import { undoSend } from "./held.js";
 import { advance } from "./actions.js";
+import { unopenable } from "./seal.js";
 
 const close = () => void (dialog.value = null);
 const GROUPS = /** @type {[string, string[]][]} */ ([
@@ -43,6 +44,7 @@ export function Settings() {
     <p class="muted">${t.dialogs.undoText}</p>
     <label class="switch"><input type="checkbox" checked=${advance.value} onChange=${(/** @type {any} */ event) => (advance.value = event.target.checked)} /><span>${t.dialogs.advance}</span></label>
     <label class="switch"><input type="checkbox" checked=${singleKeys.value} onChange=${(/** @type {any} */ event) => (singleKeys.value = event.target.checked)} /><span>${t.dialogs.singleKeys}<br /><span class="muted">${t.dialogs.singleKeysText}</span></span></label>
+    ${unopenable.value.size > 0 && html`<${Button} label=${t.unopened.title} kind="quiet" press=${() => void (dialog.value = { name: "unopened" })} />`}
   </div><//>`;
 }
 

@@ -5,7 +5,7 @@ import { t } from "./later-texts.js";
 import { Kbd } from "./parts.js";
 import { snippets } from "./conversation.js";
 import { user } from "./session.js";
-import { fold } from "./words.js";
+import { fold } from "./folding.js";
 
 const MOST = 50;
 

@@ -1,12 +1,13 @@
 // @ts-check
 /** Starting a conversation: with whom, about what, and what is said first. */
-import { html, useEffect, useState } from "./vendor/preact.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./later-texts.js";
 import { Avatar, Button, Icon, cx, dialog } from "./parts.js";
 import { Dialog } from "./dialog.js";
 import { call, get, newKey } from "./api.js";
 import { go } from "./session.js";
 import { put } from "./store.js";
+import { useKeptForm } from "./parts/kept-form.js";
 
 const PAUSE_MS = 150;
 const close = () => void (dialog.value = null);
@@ -45,6 +46,8 @@ export function Start() {
   const [wrong, setWrong] = useState("");
   const [busy, setBusy] = useState(false);
   const [key] = useState(newKey);
+  const box = useRef(/** @type {HTMLFormElement|null} */ (null));
+  useKeptForm(box);
   const submit = async (/** @type {any} */ event) => {
     event.preventDefault();
     if (!contact) return setWrong(t.dialogs.chooseContact);
@@ -62,7 +65,7 @@ export function Start() {
       setBusy(false);
     }
   };
-  return html`<${Dialog} title=${t.dialogs.start} close=${close}><form class="body" onSubmit=${submit}>
+  return html`<${Dialog} title=${t.dialogs.start} close=${close}><form ref=${box} class="body" onSubmit=${submit}>
     <${Whom} contact=${contact} choose=${(/** @type {any} */ one) => (choose(one), setWrong(""))} />
     <label class="label">${t.dialogs.subject}<input class="field" name="title" type="text" maxlength="200" autocomplete="off" /></label>
     <label class="label">${t.dialogs.message}<textarea class="field" name="message" rows="5" maxlength="20000" dir="auto"></textarea></label>

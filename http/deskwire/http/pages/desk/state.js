@@ -5,6 +5,7 @@
  * An event changes a row only if its id is greater than the row's `asOf`, so a second copy of an event does nothing, and it
  * makes no difference whether a list was read before an event came or after it.
  */
+import { foldName } from "./folding.js";
 /** @import { AgentMessage, Delivery, Envelope, Filter, Gone, Guard, Outgoing, Presence, Row, Typing } from "./types.js" */
 
 /** The id that is smaller than that of any event. */
@@ -251,6 +252,9 @@ export function withOlder(known, page) {
 /** @param {AgentMessage[]} messages @returns {Loaded} */
 export const loaded = (messages) => ({ messages, ids: new Set(messages.map((each) => each.id)), tail: new Set() });
 
+/** Whether a row has a tag, however it is written. @param {Row} row @param {string} tag */
+export const tagged = (row, tag) => row.tags.some((each) => foldName(each) === foldName(tag));
+
 /** Whether a row belongs to the list of a filter. @param {Row} row @param {Filter} filter @param {string} me @returns {boolean} */
 export function matches(row, filter, me) {
   const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort } = filter;
@@ -261,7 +265,7 @@ export function matches(row, filter, me) {
   if (assignee && assignee !== "none" && assignee !== "me" && of?.id !== assignee) return false;
   if (team && of?.id !== team) return false;
   if (unread !== undefined && row.mine.unread > 0 !== unread) return false;
-  if (tag && !row.tags.includes(tag)) return false;
+  if (tag && !tagged(row, tag)) return false;
   if (snoozed !== undefined && (row.snoozedUntil !== null) !== snoozed) return false;
   if (visible !== undefined && row.visible !== visible) return false;
   if (waiting !== undefined && (row.waitingSince !== null) !== waiting) return false;

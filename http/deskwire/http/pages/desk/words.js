@@ -42,6 +42,3 @@ export const Text = (props) =>
   html`<div class=${cx("text", props.class)} dir="auto">
     ${pieces(props.text).map((each) => (typeof each === "string" ? each : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}
   </div>`;
-
-/** A text in the form in which it is compared, as the service does: without case, accents and width. @param {string} text */
-export const fold = (text) => text.normalize("NFKD").replace(/[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640\p{Cf}]/gu, "").toUpperCase();

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Protocol
 
 import orjson
@@ -14,6 +13,7 @@ from deskwire.engine.conversations.inbox import InboxReader
 from deskwire.engine.conversations.listing import (
     NEWEST_FIRST,
     ConversationFilter,
+    FoundConversations,
     Listed,
     Order,
     Place,
@@ -111,7 +111,8 @@ class BackendConversationLists(ByChange):
     the conversation. `rating` is a value, or a range such as `0..6`. `attribute` is `name:value`, or several of these with
     commas between them, all of which must hold; a value that reads as a number or as `true` or `false` finds that and the text.
     `q` is a part of a text, whatever the case and the accents. `since` and `until` bound the last activity, `updatedSince` and `updatedBefore` the last change.
-    Hidden conversations are listed with `visible=false` alone.
+    Hidden conversations are listed with `visible=false` alone. One call with `q` looks at some 50,000 texts: a page may then have
+    fewer items than `limit`, or none, and `nextCursor` goes on from there.
     """
 
     status: Statuses | None = None
@@ -144,17 +145,22 @@ async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answe
     after = None if begun is None else Place(*begun[0])
     sort = Sort(query.sort, query.order)
 
-    def read(reader: ListReader) -> tuple[Sequence[Listed], str]:
+    def read(reader: ListReader) -> tuple[FoundConversations, str]:
         moment = as_of(reader, project.rowid) if begun is None else begun[1]  # before what it is to cover
-        return reader.conversations(project.rowid, _filter(reader, call), sort, after, query.rows), moment
+        wanted = _filter(reader, call)
+        return reader.search_conversations(project.rowid, wanted, sort, after, query.rows), moment
 
-    listed, moment = await call.services.store.read(read)
+    found, moment = await call.services.store.read(read)
 
     def view(each: Listed) -> dict[str, Any]:
         shown = conversation_view(each.conversation, each.contact, project.id)
         return {**shown, "tags": list(each.conversation.tags)} if query.include else shown
 
-    return page(query, listed, view, lambda each: (number, each.at.value, each.at.rowid), moment)
+    def place(at: Place) -> tuple[int, ...]:
+        return number, at.value, at.rowid
+
+    reached = None if found.reached is None else place(found.reached)
+    return page(query, found.listed, view, lambda each: place(each.at), moment, reached)
 
 
 async def get_conversation(call: Call[Any, BackendView]) -> Answer:

@@ -92,7 +92,8 @@ class ConversationLists(Paged):
     a text. `since` and `until` bound the last activity. `unread=true` shows open conversations in which the contact wrote
     something that you have not seen. `sort=waiting` shows those whose contact waits for an answer, the longest wait first.
     With `view=agent`, archived conversations are left out unless `archived`, `contact` or `q` is given, and so are snoozed
-    ones of lists by `assignee`, `team`, `unread` or `waiting`, unless `snoozed` is.
+    ones of lists by `assignee`, `team`, `unread` or `waiting`, unless `snoozed` is. One call with `q` looks at some 50,000
+    texts: a page may then have fewer items than `limit`, or none, and `nextCursor` goes on from there.
     """
 
     parts = 3
@@ -130,12 +131,17 @@ async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
         call.access.require_person("a list with `view=agent`, `unread` or `assignee=me`")
     after = _place(query, list_id)
 
-    def read(reader: ListReader) -> Sequence[tuple[dict[str, Any], Place]]:
+    def read(reader: ListReader) -> tuple[Sequence[tuple[dict[str, Any], Place]], Place | None]:
         wanted, project = _filter(reader, call), call.project.rowid
-        return _shown(reader, call, reader.conversations(project, wanted, query.in_order, after, query.rows))
+        found = reader.search_conversations(project, wanted, query.in_order, after, query.rows)
+        return _shown(reader, call, found.listed), found.reached
 
-    rows = await call.services.store.read(read)
-    return page(query, rows, lambda row: row[0], lambda row: (list_id, row[1].value, row[1].rowid))
+    def place(at: Place) -> tuple[int, ...]:
+        return list_id, at.value, at.rowid
+
+    rows, reached = await call.services.store.read(read)
+    stopped = None if reached is None else place(reached)
+    return page(query, rows, lambda row: row[0], lambda row: place(row[1]), reached=stopped)
 
 
 def _shown(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.tickets.ports import Order, SortKey
@@ -39,7 +40,23 @@ Description = Annotated[str, Field(max_length=20_000)]
 Kind = Annotated[str, Field(min_length=1, max_length=50), SHOWING]
 Id = Annotated[str, Field(min_length=1, max_length=40)]
 Tag = Annotated[str, Field(min_length=1, max_length=50), SHOWING]
-Tags = Annotated[list[Tag], Field(max_length=20), AfterValidator(unique)]
+
+
+def _distinct(tags: list[str]) -> list[str]:
+    """Return the list itself, if no two of its tags are the same (`tags.tag_key`)."""
+    first: dict[str, str] = {}
+    for tag in unique(tags):
+        other = first.setdefault(tag_key(tag), tag)
+        if other != tag:
+            raise PydanticCustomError(
+                "duplicate",
+                "{tag} and {other} are the same tag: case, accents and signs without width don't count.",
+                {"tag": tag, "other": other},
+            )
+    return tags
+
+
+Tags = Annotated[list[Tag], Field(max_length=20), AfterValidator(_distinct)]
 
 
 class TicketBody(Body):

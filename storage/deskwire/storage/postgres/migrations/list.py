@@ -25,6 +25,7 @@ from deskwire.storage.postgres.schema import (
     scopes,
     search,
     seen,
+    tags,
     tokens,
     triggers,
     workflow_ends,
@@ -114,7 +115,6 @@ MIGRATIONS: Final = (
     ),
     Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
-    Migration("m0024_marks_of_what_was_seen", "m0011_where_workflows_wait", seen.SQL),
     Migration("m0019_drafts_and_held_messages", "m0011_where_workflows_wait", writing.SQL),
     Migration(
         "m0020_refused_deliveries",
@@ -124,12 +124,14 @@ MIGRATIONS: Final = (
     Migration("m0021_text_folding", "m0021_text_folding", folding.SQL, fill=folding.fill),
     Migration("m0022_scopes_of_machine_credentials", "m0022_scopes_of_machine_credentials", scopes.SQL),
     Migration("m0023_tokens_one_by_one", "m0022_scopes_of_machine_credentials", tokens.SQL),
+    Migration("m0024_marks_of_what_was_seen", "m0011_where_workflows_wait", seen.SQL),
     Migration(
         "m0025_ids_of_imported_messages",
         "m0022_scopes_of_machine_credentials",
         typed("ALTER TABLE imported_messages ADD COLUMN message TEXT"),
     ),
     Migration("m0027_events_by_day", "m0022_scopes_of_machine_credentials", steps=days.split(days.EVENTS)),
+    Migration("m0031_folded_tags", "m0031_folded_tags", tags.SQL, fill=tags.fill),
 )
 
 RECORDS: Final = "schema_migrations"

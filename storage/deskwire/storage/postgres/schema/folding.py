@@ -34,7 +34,7 @@ DELETE FROM conversation_attributes g USING conversations c WHERE g.value = 'lar
 """)
 
 
-class _Encoded:
+class Encoded:
     """A connection of psycopg for statements with `?`, with texts as they are stored."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -54,7 +54,7 @@ class _Encoded:
 
 def fill(connection: psycopg.Connection[Any]) -> None:
     """Fold names and words."""
-    encoded = _Encoded(connection)
+    encoded = Encoded(connection)
 
     def reindex(ticket: Sequence[Any]) -> None:
         rowid, project, title, description = ticket

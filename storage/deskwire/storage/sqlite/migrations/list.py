@@ -66,6 +66,7 @@ from deskwire.storage.sqlite.migrations import (
     m0054_tokens_one_by_one_and_a_pushed_trail,
     m0055_marks_of_what_was_seen,
     m0056_the_installation_of_a_database,
+    m0059_folded_tags,
 )
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ SCRIPTS: Final = {
         m0054_tokens_one_by_one_and_a_pushed_trail,
         m0055_marks_of_what_was_seen,
         m0056_the_installation_of_a_database,
+        m0059_folded_tags,
     )
 }
 """The SQL of each migration by its name, in the order in which they are applied."""
@@ -134,6 +136,7 @@ SCRIPTS: Final = {
 FILLS: Final[Mapping[str, Callable[[Database], None]]] = {
     "m0021_finding_contacts": m0021_finding_contacts.fill,
     "m0051_text_folding": m0051_text_folding.fill,
+    "m0059_folded_tags": m0059_folded_tags.fill,
 }
 """What some of them do behind their SQL, as it takes Python."""
 

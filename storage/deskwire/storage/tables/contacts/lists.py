@@ -15,6 +15,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
 from deskwire.engine.contacts.profile import found_by
 from deskwire.engine.contacts.words import NUMBER, address_word
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.storage.dialect import Dialect
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
@@ -89,7 +90,7 @@ def _conditions(project: int, wanted: ContactFilter) -> Iterator[_Condition]:
         yield _Condition("contact_words", "x.word = ?", (address_word(wanted.email),))
     if wanted.tags is not None:
         marks = ", ".join("?" for _ in wanted.tags)
-        yield _Condition("contact_tags", f"x.tag IN ({marks})", wanted.tags)
+        yield _Condition("contact_tags", f"x.folded IN ({marks})", tuple(map(tag_key, wanted.tags)))
     if wanted.attribute is not None:
         found = found_by(wanted.attribute)
         values = ", ".join("?" for _ in found)

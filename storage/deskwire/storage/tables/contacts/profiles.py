@@ -9,6 +9,7 @@ import orjson
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.profile import BLANK, Profile, filtered
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -54,8 +55,8 @@ class ProfileWrites(Changes):
         ).fetchone()
         self.forget_profile(contact.rowid)
         self.conn.executemany(
-            "INSERT INTO contact_tags VALUES (?, ?, ?)",
-            [(row[0], tag, contact.rowid) for tag in profile.tags],
+            "INSERT INTO contact_tags (project, tag, contact, folded) VALUES (?, ?, ?, ?)",
+            [(row[0], tag, contact.rowid, tag_key(tag)) for tag in profile.tags],
         )
         self.conn.executemany(
             "INSERT INTO contact_attributes VALUES (?, ?, ?, ?)",

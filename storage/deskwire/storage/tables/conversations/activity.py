@@ -11,6 +11,7 @@ from deskwire.engine.conversations.activity import Activity, Change, Doer, Entry
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.facts import WorkflowStep
 from deskwire.engine.conversations.milestones import Milestone
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.ids import new_id
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -37,8 +38,9 @@ class ActivityReads(Queries):
 
     def conversation_tags(self, project: int, after: str, limit: int) -> Sequence[tuple[str, int]]:
         return self.conn.execute(
-            "SELECT tag, count(*) FROM conversation_tags WHERE project = ? AND tag > ? GROUP BY tag ORDER BY tag LIMIT ?",
-            (project, after, limit),
+            "SELECT min(tag), count(*) FROM conversation_tags WHERE project = ? AND folded > ? "
+            "GROUP BY folded ORDER BY folded LIMIT ?",
+            (project, tag_key(after), limit),
         ).fetchall()
 
     def next_waking(self) -> int | None:
@@ -74,8 +76,8 @@ class ActivityWrites(Changes):
     def put_conversation_tags(self, state: Conversation) -> None:
         self.conn.execute("DELETE FROM conversation_tags WHERE conversation = ?", (state.rowid,))
         self.conn.executemany(
-            "INSERT INTO conversation_tags VALUES (?, ?, ?)",
-            [(state.project, tag, state.rowid) for tag in state.tags],
+            "INSERT INTO conversation_tags (project, tag, conversation, folded) VALUES (?, ?, ?, ?)",
+            [(state.project, tag, state.rowid, tag_key(tag)) for tag in state.tags],
         )
 
     def put_milestone(self, state: Conversation, milestone: Milestone) -> None:

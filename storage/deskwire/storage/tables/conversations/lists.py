@@ -11,17 +11,20 @@ SQLite sorts the conversations of one hour as it comes to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from heapq import merge
 from itertools import islice
 from typing import Any, Final
 
 from deskwire.engine.conversations.listing import (
     ConversationFilter,
+    FoundConversations,
     Listed,
     Place,
     Sort,
 )
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE, Dialect, either
 from deskwire.storage.folded_patterns import contains
@@ -61,17 +64,68 @@ class ConversationListReads(SeenReads):
     def conversations(
         self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[Listed]:
-        wanted = self._marked(project, wanted)
+        assert wanted.text is None, "`search_conversations` looks for texts"
+        return self._listed(self._places(project, self._marked(project, wanted), sort)(after, limit))
+
+    def search_conversations(
+        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+    ) -> FoundConversations:
+        if wanted.text is None:
+            return FoundConversations(self.conversations(project, wanted, sort, after, limit))
+        places_after = self._places(project, self._marked(project, wanted), sort)
+        found: list[Place] = []
+        looked_at, size = 0, limit
+        while True:
+            places = places_after(after, size)
+            some, texts = self._within(places, TEXTS_MAX - looked_at)
+            having = self._having_text(some, wanted, limit - len(found))
+            found += [place for place in some if place.rowid in having]
+            looked_at += texts
+            if len(found) >= limit or (len(some) == len(places) < size):
+                return FoundConversations(self._listed(found[:limit]))
+            after, size = some[-1], min(4 * size, _SEARCHED_MAX)
+            if looked_at >= TEXTS_MAX:
+                return FoundConversations(self._listed(found), after)
+
+    def _places(
+        self, project: int, wanted: ConversationFilter, sort: Sort
+    ) -> Callable[[Place | None, int], list[Place]]:
+        """Return what reads the next places of a list, whatever the texts of its conversations."""
         ways, few = self._ways(project, wanted, sort)
+        wanted = replace(wanted, text=None)
         if sort.key == "updated" and not (few or self._are_few(ways)):
-            places = self._in_order_of_change(project, wanted, sort, after, limit)
-        else:
-            late = self.dialect is SQLITE and sort.key == "activity" and wanted.text is not None
-            query = text_query if late and all(way.hours for way in ways) else page_query
-            queries = [query(self.dialect, way, wanted, sort, after, limit) for way in ways]
+            return partial(self._in_order_of_change, project, wanted, sort)
+
+        def read(after: Place | None, limit: int) -> list[Place]:
+            queries = [page_query(self.dialect, way, wanted, sort, after, limit) for way in ways]
             pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in queries)
             found = merge(*pages, reverse=is_descending(sort))
-            places = [Place(*place) for place in islice(_once(found), limit)]
+            return [Place(*place) for place in islice(_once(found), limit)]
+
+        return read
+
+    def _within(self, places: Sequence[Place], texts: int) -> tuple[Sequence[Place], int]:
+        """Return the first conversations that have so many texts together, at least one of them, and their texts."""
+        keys = self.dialect.listed([place.rowid for place in places])
+        counts = dict(self.conn.execute(_MESSAGES[self.dialect], (keys,)).fetchall())
+        total = 0
+        for number, place in enumerate(places, 1):
+            total += len(_TEXTS) - 1 + counts[place.rowid]
+            if total >= texts:
+                return places[:number], total
+        return places, total
+
+    def _having_text(
+        self, places: Sequence[Place], wanted: ConversationFilter, enough: int
+    ) -> frozenset[int]:
+        """Return the keys of the conversations that have the wanted text, at least the first `enough` of them."""
+        text, values = _text(self.dialect, wanted)
+        keys = self.dialect.listed([place.rowid for place in places])
+        rows = self.conn.execute(_HAVING[self.dialect] + text, (keys, *values))
+        # SQLite goes through the keys in their order, as it is told to join in this order, and looks on for each row.
+        return frozenset(row[0] for row in (islice(rows, enough) if self.dialect is SQLITE else rows))
+
+    def _listed(self, places: Sequence[Place]) -> list[Listed]:
         keys = self.dialect.listed([place.rowid for place in places])
         rows = {row[_ROWID]: row for row in self.conn.execute(_PAGE[self.dialect], (keys,))}
         return [_listed(rows[place.rowid], place) for place in places]
@@ -136,6 +190,19 @@ class ConversationListReads(SeenReads):
             behind, size = Place(*part[-1][:2]), min(4 * size, _PART_MAX)
 
 
+TEXTS_MAX: Final = 50_000
+"""Texts that a search looks at in one call: up to 0.15 s of processor time where they are not in ASCII (ADR 99)."""
+_SEARCHED_MAX: Final = (
+    5_000  # conversations of a list that are read at a time; their texts are bounded besides
+)
+_MESSAGES: Final = either(
+    "SELECT c.rowid, c.messages FROM {numbers} w {and_then} conversations c ON c.rowid = w.value"
+)
+_HAVING: Final = either(
+    "SELECT c.rowid FROM {numbers} w {and_then} conversations c ON c.rowid = w.value "
+    "{and_then} contacts k ON k.rowid = c.contact WHERE "
+)
+
 _ALL: Final = -1
 """The size of a part with all rows."""
 _PART_MAX: Final = 4_000
@@ -198,7 +265,7 @@ def part_query(
 
 def _tells(wanted: ConversationFilter) -> bool:
     """Return whether it is quickly told of a row whether a list shows it; what takes longer is looked at in the list's order alone."""
-    beside = (wanted.text, wanted.attributes or None, wanted.unread)
+    beside = (wanted.attributes or None, wanted.unread)
     return all(each is None for each in beside)
 
 
@@ -227,32 +294,6 @@ def page_query(
     keys = ", ".join(f"{column} {direction}" for column in order)
     source = _source(way, wanted)
     return f"SELECT {key}, c.rowid FROM {source} WHERE {where} ORDER BY {keys} LIMIT ?", (*values, limit)
-
-
-def text_query(
-    dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
-) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement of `page_query` for a text, by a way that goes by the hour: texts are looked at in the list's order.
-
-    So that is done until the page is full, and not for all conversations of an hour, to put the fitting ones in order. The
-    inner statement's limit keeps SQLite from making one of the two.
-    """
-    direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
-    terms = [
-        *way.terms,
-        *_rest(dialect, way, replace(wanted, text=None), sort),
-        *hours_of(wanted.since, wanted.until),
-    ]
-    if after is not None:
-        terms += _behind("c.activity", sign, after, hours=True)
-    where, values = _joined(terms)
-    keys = ", ".join(f"{column} {direction}" for column in ("c.hour", "c.activity", "c.rowid"))
-    ordered = (
-        f"SELECT c.activity AS value, c.rowid AS row FROM {way.source} WHERE {where} ORDER BY {keys} LIMIT -1"
-    )
-    text, some = _text(dialect, wanted)
-    source = f"({ordered}) AS p CROSS JOIN conversations c ON c.rowid = p.row CROSS JOIN contacts k ON k.rowid = c.contact"
-    return f"SELECT p.value, p.row FROM {source} WHERE {text} LIMIT ?", (*values, *some, limit)
 
 
 def count_query(
@@ -297,7 +338,7 @@ def _rest(dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort) ->
     if left.snoozed is not None:
         yield f"c.snoozed_until IS {'NOT ' if left.snoozed else ''}NULL", ()
     if left.tags is not None:
-        tag, values = one_of("g.tag", left.tags)
+        tag, values = one_of("g.folded", [*map(tag_key, left.tags)])
         yield (
             f"EXISTS (SELECT 1 FROM conversation_tags g WHERE g.conversation = c.rowid AND {tag})",
             values,

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from deskwire.engine.conversations.conversation import Status
 from deskwire.engine.conversations.listing import ConversationFilter, Sort
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import AttributeIs
 from deskwire.storage.tables.conversations.attributes import number_keys, text_key
@@ -64,8 +65,8 @@ def selective(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[
 
 def by_tag(project: int, tags: Sequence[str]) -> Iterator[Way]:
     """Yield the ways to conversations with these tags."""
-    for tag in tags:
-        terms = (("g.project = ? AND g.tag = ?", (project, tag)),)
+    for key in dict.fromkeys(map(tag_key, tags)):
+        terms = (("g.project = ? AND g.folded = ?", (project, key)),)
         yield _beside("conversation_tags g", "g.conversation", terms, frozenset({"tags"}))
 
 

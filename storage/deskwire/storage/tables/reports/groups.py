@@ -37,7 +37,7 @@ def grouping(source: Source, scope: Scope, by: By | None) -> Grouping:
     if by == "team":
         return Grouping(source.team, "", {})
     if by == "tag":
-        return Grouping("g.tag", _TAGS.format(source.conversation), {})
+        return Grouping("g.folded", _TAGS.format(source.conversation), {})
     if by == "day":
         return _by_day(source.at, scope)
     return Grouping("CAST(NULL AS text)", "", {})

@@ -69,8 +69,12 @@ _OF_TEAMS: Final = either(
     "SELECT k.value, c.team_id FROM {numbers} k {and_then} conversations c ON c.rowid = k.value"
 )
 _OF_TAGS: Final = either(
-    "SELECT k.value, g.tag FROM {numbers} k {and_then} conversation_tags g ON g.conversation = k.value"
+    "SELECT k.value, g.folded FROM {numbers} k {and_then} conversation_tags g ON g.conversation = k.value"
 )
+_TAG_NAMES: Final = either(
+    "SELECT k.value, min(g.tag) FROM {texts} k {and_then} conversation_tags g ON g.folded = k.value AND g.project = ? GROUP BY k.value"
+)
+"""Of several ways in which a tag is written, the first in the order of Unicode."""
 _NOBODY: Final[Sequence[Key]] = (None,)
 _AT_ONCE: Final = 10_000
 """Conversations whose team or tags are looked up at once."""
@@ -162,6 +166,11 @@ class ReportReads(Queries):
     def team_names(self, project: int, ids: Sequence[str]) -> Mapping[str, str]:
         return dict(
             self.conn.execute(_TEAM_NAMES[self.dialect], (self.dialect.listed(ids), project)).fetchall()
+        )
+
+    def tag_names(self, project: int, keys: Sequence[str]) -> Mapping[str, str]:
+        return dict(
+            self.conn.execute(_TAG_NAMES[self.dialect], (self.dialect.listed(keys), project)).fetchall()
         )
 
     def _gathered(self, sql: str, values: Mapping[str, Any], by: By | None) -> dict[Key, array[int]]:

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.tickets.ports import NOBODY, Place, Sort, SortKey, TicketFilter
 from deskwire.engine.tickets.ticket import Status, Ticket
 from deskwire.storage.tables.base import Queries
@@ -89,7 +90,7 @@ def list_query(
 def _by_key(project: int, wanted: TicketFilter) -> tuple[str, Terms] | None:
     if wanted.tag is not None:
         source = "ticket_tags g {and_then} tickets t ON t.rowid = g.ticket"
-        return source, iter([("g.project = ? AND g.tag = ?", (project, wanted.tag))])
+        return source, iter([("g.project = ? AND g.folded = ?", (project, tag_key(wanted.tag)))])
     for column, value in (
         ("conversation", wanted.conversation),
         ("contact", wanted.contact),
@@ -137,9 +138,9 @@ def _conditions(wanted: TicketFilter, sort: Sort) -> Terms:
         yield "{unindexed}t.conversation = ?", (wanted.conversation,)
     if wanted.tag is not None:
         tagged = (
-            "SELECT 1 FROM ticket_tags g WHERE g.project = t.project AND g.tag = ? AND g.ticket = t.rowid"
+            "SELECT 1 FROM ticket_tags g WHERE g.project = t.project AND g.folded = ? AND g.ticket = t.rowid"
         )
-        yield f"EXISTS ({tagged})", (wanted.tag,)
+        yield f"EXISTS ({tagged})", (tag_key(wanted.tag),)
 
 
 def _assignee_column(assignee: str | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 
 import orjson
 
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.engine.tickets.activity import Activity, By
 from deskwire.engine.tickets.ticket import Change, Priority, Ticket
@@ -128,12 +129,14 @@ class TicketWrites(Changes):
             self.due.append(ticket.snoozed_until)
 
     def _tag(self, ticket: Ticket, tags: Sequence[str] | set[str]) -> None:
-        rows = ((ticket.project, tag, ticket.rowid) for tag in tags)
-        self.conn.executemany("INSERT INTO ticket_tags VALUES (?, ?, ?)", rows)
+        rows = ((ticket.project, tag, ticket.rowid, tag_key(tag)) for tag in tags)
+        self.conn.executemany(
+            "INSERT INTO ticket_tags (project, tag, ticket, folded) VALUES (?, ?, ?, ?)", rows
+        )
 
     def _untag(self, ticket: Ticket, tags: Sequence[str] | set[str]) -> None:
-        rows = ((ticket.project, tag, ticket.rowid) for tag in tags)
-        self.conn.executemany("DELETE FROM ticket_tags WHERE (project, tag, ticket) = (?, ?, ?)", rows)
+        rows = ((ticket.project, tag_key(tag), ticket.rowid) for tag in tags)
+        self.conn.executemany("DELETE FROM ticket_tags WHERE (project, folded, ticket) = (?, ?, ?)", rows)
 
 
 def _mutable(ticket: Ticket) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 import { html, useEffect, useId, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { cx } from "../parts.js";
+import { useKeptForm } from "../parts/kept-form.js";
 import { lineAt, linesOf, parsed } from "./pointers.js";
 
 /** @typedef {{line: number, path: string, code: string, message: string}} LineProblem */
@@ -49,6 +50,8 @@ export function verdict({ checking, failed, problems }) {
 export function Editor({ label, text, change, of }) {
   const id = useId();
   const box = useRef(/** @type {HTMLTextAreaElement|null} */ (null));
+  const whole = useRef(/** @type {HTMLElement|null} */ (null));
+  useKeptForm(whole, !change);
   const rows = text.split("\n").length;
   const byLine = Map.groupBy(of.problems, (each) => each.line);
   const jump = (/** @type {number} */ line) => {
@@ -57,10 +60,10 @@ export function Editor({ label, text, change, of }) {
     box.current?.focus();
     box.current?.setSelectionRange(before, end < 0 ? text.length : end);
   };
-  return html`<div class="editor">
+  return html`<div ref=${whole} class="editor">
     <div class="sheet">
       <div class="gutter" aria-hidden="true">${Array.from({ length: rows }, (_, i) => html`<span key=${i} class=${cx(byLine.has(i + 1) && "bad")}>${byLine.has(i + 1) ? `● ${i + 1}` : i + 1}</span>`)}</div>
-      <textarea ref=${box} class="mono" rows=${rows} wrap="off" spellcheck="false" autocapitalize="off" aria-label=${label} aria-describedby=${`${id}-verdict`} aria-invalid=${of.problems.length ? "true" : undefined}
+      <textarea ref=${box} name="definition" class="mono" rows=${rows} wrap="off" spellcheck="false" autocapitalize="off" aria-label=${label} aria-describedby=${`${id}-verdict`} aria-invalid=${of.problems.length ? "true" : undefined}
         readonly=${!change} value=${text} onInput=${(/** @type {any} */ event) => change?.(event.target.value)}></textarea>
       <div class="beside" aria-hidden="true">${Array.from({ length: rows }, (_, i) => html`<span key=${i} title=${byLine.get(i + 1)?.map((each) => each.message).join(" ")}>${byLine.get(i + 1)?.map((each) => each.message).join(" ")}</span>`)}</div>
     </div>

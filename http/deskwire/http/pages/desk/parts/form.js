@@ -4,6 +4,7 @@ import { createContext, html, useContext, useId, useLayoutEffect, useRef, useSta
 import { t } from "./texts.js";
 import { Button, cx } from "../parts.js";
 import { Problem } from "../api.js";
+import { useKeptForm } from "./kept-form.js";
 
 /** @typedef {{pointer: string, code: string, message: string}} FieldProblem */
 /** The problems of the form around a field. @type {any} */
@@ -37,6 +38,7 @@ function useKeptFocus(box) {
 export function Form({ save, label, kind = "primary", cancel, disabled, children, ...rest }) {
   const box = useRef(/** @type {HTMLFormElement|null} */ (null));
   useKeptFocus(box);
+  useKeptForm(box, kind === "danger");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {any} */ (null));
   const errors = /** @type {FieldProblem[]} */ (error?.errors ?? []);

@@ -1,7 +1,10 @@
 // @ts-check
 /** Links to places of the desk, and the part of the address behind the question mark. */
 import { computed, html } from "../vendor/preact.js";
-import { go, hrefOf, place } from "../session.js";
+import { go, hrefOf, place, typed } from "../session.js";
+
+/** Parts of a list's filter that people type words into. */
+const TYPED = new Set(["q", "contact"]);
 
 /** A link to a place: `<${Link} to="tickets/tic_…">`. Opens in a new tab where the browser is asked to. @param {{to: string, [more: string]: any}} props */
 export function Link({ to, children, ...rest }) {
@@ -13,13 +16,19 @@ export function Link({ to, children, ...rest }) {
   return html`<a href=${hrefOf(to)} onClick=${pressed} ...${rest}>${children}</a>`;
 }
 
-/** What stands behind the question mark of the address. */
-export const query = computed(() => new URLSearchParams(place.value.split("?")[1] ?? ""));
+/** The filter of the place: what stands after the question mark of the address, and what was typed. */
+export const query = computed(() => {
+  const found = new URLSearchParams(place.value.split("?")[1] ?? "");
+  for (const [name, value] of Object.entries(typed.value)) found.set(name, value);
+  return found;
+});
 
-/** Changes what stands behind the question mark; null and "" take a part away. @param {Record<string, string|null>} changes */
+/** Changes the filter; null and "" take a part away. @param {Record<string, string|null>} changes */
 export function ask(changes) {
   const next = new URLSearchParams(query.peek());
   for (const [name, value] of Object.entries(changes)) value ? next.set(name, value) : next.delete(name);
-  const words = next.toString();
-  go(place.peek().split("?")[0] + (words && `?${words}`), { replace: true });
+  const words = Object.fromEntries([...next].filter(([name]) => TYPED.has(name)));
+  for (const name of TYPED) next.delete(name);
+  const shown = next.toString();
+  go(place.peek().split("?")[0] + (shown && `?${shown}`), { replace: true, words });
 }

@@ -1,5 +1,6 @@
 // @ts-check
 /** Why a conversation is in a list, or is not: each condition of the list's filter, and whether it holds. */
+import { tagged } from "../state.js";
 import { t } from "./words-of-lists.js";
 /** @import { Filter, Row } from "../types.js" */
 
@@ -24,7 +25,7 @@ export function reasons(row, filter, me, { team = "", time }) {
   }
   if (filter.team) add(of?.id === filter.team, of?.id === filter.team ? t.ofTeam(of?.name ?? team) : t.notOfTeam(team));
   if (filter.unread !== undefined) add(row.mine.unread > 0 === filter.unread, row.mine.unread > 0 ? t.unread(row.mine.unread) : t.allSeen);
-  if (filter.tag) add(row.tags.includes(filter.tag), row.tags.includes(filter.tag) ? t.tagged(filter.tag) : t.notTagged(filter.tag));
+  if (filter.tag) add(tagged(row, filter.tag), tagged(row, filter.tag) ? t.tagged(filter.tag) : t.notTagged(filter.tag));
   if (filter.snoozed !== undefined) add((row.snoozedUntil !== null) === filter.snoozed, row.snoozedUntil ? t.snoozed(time(row.snoozedUntil)) : t.notSnoozed);
   if (filter.visible !== undefined) add(row.visible === filter.visible, row.visible ? t.visible : t.hidden);
   const waits = row.waitingSince !== null;
