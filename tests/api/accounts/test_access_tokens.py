@@ -19,7 +19,7 @@ from deskwire.program.secret_file import installation_secrets
 from tests.support.api.agent_stream import page
 from tests.support.api.browsers import PAGE, browser, enter, staff
 from tests.support.api.service import Service, running
-from tests.support.api.staff import PASSWORD, client, code, organisation_of, person, sign_in
+from tests.support.api.staff import PASSWORD, client, code, hire, organisation_of, person, sign_in
 from tests.support.sockets.admin_socket import operate
 from tests.support.stores import beside
 
@@ -194,3 +194,16 @@ async def beside_later(directory: Path) -> AsyncIterator[int]:
                 break
             await trio.sleep(0.05)  # looks again: nothing announces the end of retention's first round
     yield left
+
+
+async def test_nothing_of_the_tokens_of_a_deleted_account_is_kept(service: Service) -> None:
+    hired = await hire(service, "agent")
+    signed = await sign_in(service, hired["email"], hired["password"], PASSWORD)
+    async with client(service, signed.json()["token"]) as http:
+        assert (await http.delete("/users/me")).status_code == 200
+        assert (await http.get("/users/me")).status_code == 401
+    with beside(service.directory) as connection:
+        rows = connection.execute(
+            'SELECT count(*) FROM access_tokens t JOIN users u ON u.rowid = t."user" WHERE u.deleted_at IS NOT NULL'
+        )
+        assert rows.fetchone()[0] == 0

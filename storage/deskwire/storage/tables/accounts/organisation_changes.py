@@ -118,6 +118,8 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
         self.forget_in_audit(user_id)
         self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
         self.conn.execute("DELETE FROM seen_marks WHERE seen_marks.user = ?", (user,))
+        # They name the user's clients. The next generation, below, refuses the tokens themselves.
+        self.conn.execute('DELETE FROM access_tokens WHERE access_tokens."user" = ?', (user,))
         self.forget_writing(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
