@@ -210,7 +210,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    def view(endpoint: Endpoint, secret: str | None = None) -> Answer:
+    def view(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
         return endpoint_view(endpoint, now, waiting, secret, dropped=dropped)
 
     return view(await _followed(call, call.around(rotate, view)), secret)
