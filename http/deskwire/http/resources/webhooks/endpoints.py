@@ -210,9 +210,10 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    kept = partial(endpoint_view, now=now)
-    rotated = await _followed(call, call.around(rotate, kept))
-    return endpoint_view(rotated, now, waiting, secret, dropped=dropped)
+    def view(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
+        return endpoint_view(endpoint, now, waiting, secret, dropped=dropped)
+
+    return view(await _followed(call, call.around(rotate, view)), secret)
 
 
 @routes.add(

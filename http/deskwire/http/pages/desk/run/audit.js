@@ -6,7 +6,7 @@ import { Button, Empty, Name, fullTime } from "../parts.js";
 import { go, people, project } from "../session.js";
 import { Frame } from "../parts/frame.js";
 import { ListTable } from "../parts/table.js";
-import { useCall, useList } from "../parts/loading.js";
+import { useList } from "../parts/loading.js";
 import { ask, query } from "../parts/link.js";
 import { fromLocal, nameOf, toLocal } from "./names.js";
 
@@ -20,14 +20,6 @@ function Details({ of }) {
   const changes = Object.entries(of.changes).map(([name, { before, after }]) => `${name}: ${worded(before)} → ${worded(after)}`);
   const details = Object.entries(of.details).map(([name, value]) => `${name}: ${worded(value)}`);
   return html`<span dir="auto">${[...changes, ...details].join("; ")}</span>`;
-}
-
-/** Says that the trail's push fails, or has lost records; nothing if it goes well or is not set up. @param {{organisation: string}} props */
-function Push({ organisation }) {
-  const { data } = useCall(`organisations/${organisation}/audit/push`);
-  if (!data) return null;
-  const words = [data.failingSince && t.audit.pushFails(fullTime(data.failingSince), data.pending, data.lastAttempt?.error ?? ""), data.missed > 0 && t.audit.pushMissed(data.missed)].filter(Boolean);
-  return words.length > 0 && html`<p class="lead warn" role="status">${words.join(" ")}</p>`;
 }
 
 export function Page() {
@@ -47,5 +39,5 @@ export function Page() {
   const empty = Object.keys(filter).length
     ? html`<${Empty} icon="filter" title=${t.audit.noneFound} action=${html`<${Button} label=${t.clearFilters} press=${() => go("settings/audit", { replace: true })} />`} />`
     : html`<${Empty} icon="clock" title=${t.audit.none} />`;
-  return html`<${Frame} title=${t.pages.audit} tools=${tools} calls=${[of.call]}>${project.value && html`<${Push} organisation=${project.value.organisationId} />`}<${ListTable} of=${of} caption=${t.pages.audit} columns=${columns} empty=${empty} /><//>`;
+  return html`<${Frame} title=${t.pages.audit} tools=${tools} calls=${[of.call]}><${ListTable} of=${of} caption=${t.pages.audit} columns=${columns} empty=${empty} /><//>`;
 }

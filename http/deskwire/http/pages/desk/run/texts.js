@@ -130,7 +130,6 @@ export const t = {
   },
 
   audit: {
-    pushFails: (/** @type {string} */ since, /** @type {number} */ n, /** @type {string} */ why) => `The push of this trail has failed since ${since}: ${why}. ${many(n, "record waits", "records wait")}.`, pushMissed: (/** @type {number} */ n) => `${many(n, "record", "records")} left the trail before they could be pushed.`,
     at: "When", actor: "Who", action: "What", object: "To what", details: "Details", since: "Since", until: "Until", anybody: "Anybody", none: "Nothing is recorded yet", noneFound: "No record fits these filters",
     actors: { server_key: "Server key", machine: "Machine credential", operator: "Operator", system: "Deskwire", anonymous: "Nobody signed in", user: "User" },
   },
