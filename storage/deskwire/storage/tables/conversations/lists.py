@@ -121,7 +121,7 @@ class ConversationListReads(SeenReads):
         """Return the keys of the conversations that have the wanted text, at least the first `enough` of them."""
         text, values = _text(self.dialect, wanted)
         keys = self.dialect.listed([place.rowid for place in places])
-        rows = self.conn.execute(_HAVING[self.dialect] + text, (keys, *values))
+        rows = self.conn.execute(f"{_HAVING[self.dialect]} WHERE {text}", (keys, *values))
         # SQLite goes through the keys in their order, as it is told to join in this order, and looks on for each row.
         return frozenset(row[0] for row in (islice(rows, enough) if self.dialect is SQLITE else rows))
 
@@ -200,7 +200,7 @@ _MESSAGES: Final = either(
 )
 _HAVING: Final = either(
     "SELECT c.rowid FROM {numbers} w {and_then} conversations c ON c.rowid = w.value "
-    "{and_then} contacts k ON k.rowid = c.contact WHERE "
+    "{and_then} contacts k ON k.rowid = c.contact"
 )
 
 _ALL: Final = -1
