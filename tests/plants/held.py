@@ -1,0 +1,3 @@
+"""Bugs of held messages."""
+
+from __future__ import annotations
