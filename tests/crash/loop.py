@@ -49,6 +49,8 @@ _START_S: Final = (0.2, 2.0)
 _JUDGED_MIN: Final = 4
 """The fewest acknowledged requests of a round, on average, that prove anything; two quiet cores make a hundred."""
 _PATIENCE_S: Final = 60.0
+_PATIENCE_WITH_PLANT_S: Final = 15.0
+"""How long is waited for an event that a planted bug may have lost."""
 _FOLLOW_S: Final = 0.1
 _FAILING: Final = 20
 """One in so many deliveries is refused the first time."""
@@ -86,9 +88,10 @@ async def run(directory: Path, rounds: int, seed: int, plant: str = "") -> Repor
         plant: a planted bug that the server has.
     """
     server = Server(directory, "--allow-private-webhooks", environ=_SETTINGS, wrapped=serving(plant))
+    patience_s = _PATIENCE_WITH_PLANT_S if plant else _PATIENCE_S
     await server.start()
     try:
-        report = await _Run(server, random.Random(seed), f"crash-{seed}").run(rounds)
+        report = await _Run(server, random.Random(seed), f"crash-{seed}", patience_s).run(rounds)
         status = await server.stop()
     finally:
         await server.stop()
@@ -101,10 +104,11 @@ async def run(directory: Path, rounds: int, seed: int, plant: str = "") -> Repor
 class _Run:
     """The clients, those who watch, and the one who kills."""
 
-    def __init__(self, server: Server, chance: random.Random, name: str) -> None:
+    def __init__(self, server: Server, chance: random.Random, name: str, patience_s: float) -> None:
         self._server = server
         self._chance = chance
         self._name = name
+        self._patience_s = patience_s
         self._ledger = Ledger()
         self._over = False
         self._kills = 0
@@ -149,7 +153,7 @@ class _Run:
                 self._over = True
             await feed.read()
             for name in (STREAM, WEBHOOK):
-                await self._journals[name].wait_for(self._journals[FEED].ids, _PATIENCE_S)
+                await self._journals[name].wait_for(self._journals[FEED].ids, self._patience_s)
             found = await self._found(str(endpoint.body["id"]))
             self._problems += channel_problems(
                 history := self._history(endpoint.body["secret"], found), timelines(history)
@@ -222,7 +226,7 @@ class _Run:
 
     async def _deliveries(self, endpoint: str, count: int) -> list[tuple[str, str, str]]:
         """All deliveries, once none is pending; that is recorded a moment behind the arrival."""
-        with trio.move_on_after(_PATIENCE_S):
+        with trio.move_on_after(self._patience_s):
             path = f"/s2s/webhooks/{endpoint}/deliveries?status=pending"
             pending = await get(self._api, path)
             while pending["items"]:
