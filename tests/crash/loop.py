@@ -11,11 +11,13 @@ import shutil
 import sys
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import httpx
 import orjson
 import structlog
 import trio
@@ -32,6 +34,7 @@ from deskwire.storage.check.check import check
 from tests.crash.calls import all_of, get, id_of
 from tests.crash.client import AWAY_S, Client
 from tests.crash.consumer import DyingConsumer
+from tests.crash.held import MARK, HeldLedger, became, drafted, hold_often, settled
 from tests.crash.ledger import Found, Ledger
 from tests.crash.verdict import verdict
 from tests.plants.plants import plants_for
@@ -40,6 +43,8 @@ from tests.support.floors import Floor, judged, shortfalls
 from tests.support.sockets.server_process import Server
 
 CLIENTS: Final = 12
+AGENTS: Final = 2
+"""Agents that hold messages, each in a conversation of its own."""
 _LOAD_S: Final = (0.05, 1.2)
 """How long a round's load goes on before the kill, at least and at most."""
 _AT_ITS_START: Final = 0.25
@@ -115,6 +120,11 @@ class _Run:
         self._problems: list[str] = []
         demo = server.demo()
         self._key = str(demo["serverKey"])
+        headers = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
+        self._held = HeldLedger()
+        self._desk = httpx.AsyncClient(
+            base_url=f"{server.url}/v3", headers=headers, timeout=AWAY_S, trust_env=False
+        )
         self._api = Api(server.url, self._key, 8, away_s=AWAY_S)
         self._journals = {name: Journal() for name in (WEBHOOK, STREAM, FEED)}
         self._receiver = Receiver(self._journals[WEBHOOK], _refuses_some)
@@ -136,6 +146,7 @@ class _Run:
             )
             await watching.start(self._consumer.run)
             feed = Feed(self._api, self._journals[FEED], None)
+            conversations = [await self._opened(agent) for agent in range(AGENTS)]
             async with trio.open_nursery() as nursery:
                 for number in range(CLIENTS):
                     chance = random.Random(self._chance.random())
@@ -148,9 +159,16 @@ class _Run:
                         lambda: self._over,
                     )
                     nursery.start_soon(client.run)
+                for conversation in conversations:
+                    name = f"{self._name}-{conversation}"
+                    nursery.start_soon(
+                        hold_often, self._desk, conversation, name, self._held, lambda: self._over
+                    )
                 nursery.start_soon(self._follow, feed)
                 await self._crash_often(rounds)
                 self._over = True
+            waiting = await settled(self._desk, self._patience_s)
+            drafts = Counter([text for each in conversations for text in await drafted(self._desk, each)])
             await feed.read()
             for name in (STREAM, WEBHOOK):
                 await self._journals[name].wait_for(self._journals[FEED].ids, self._patience_s)
@@ -160,6 +178,10 @@ class _Run:
             )
             watching.cancel_scope.cancel()
         await self._api.aclose()
+        await self._desk.aclose()
+        texts = Counter(each["text"] for messages in found.messages.values() for each in messages)
+        sent = Counter({text: count for text, count in texts.items() if MARK in text})
+        self._problems += became(self._held, sent, drafts, waiting)
         floors = self._floors(rounds, found)
         self._problems += (*verdict(self._ledger, found), *shortfalls(floors))
         return Report(
@@ -177,8 +199,17 @@ class _Run:
             Floor("events by webhook", len(found.received), least),
             Floor("events by the stream", len(set(found.streamed)), least),
             Floor("answers compared with their repetition", replays, rounds // 5),
+            Floor("held messages acknowledged", len(self._held.held), rounds),
+            Floor("messages taken back", len(self._held.back), rounds // 5),
             Floor("deaths of the consumer", self._consumer.deaths, rounds // 5),
         )
+
+    async def _opened(self, agent: int) -> str:
+        """Return the id of a new conversation for an agent's held messages."""
+        contact = {"userId": f"{self._name}{MARK}{agent}"}
+        answer = await self._desk.post("/conversations", json={"contact": contact})
+        assert answer.status_code == httpx.codes.OK, answer.text
+        return str(answer.json()["id"])
 
     async def _crash_often(self, rounds: int) -> None:
         """Kill so often, and on a busy machine until enough was acknowledged to judge by, or three times as often."""

@@ -18,13 +18,13 @@ from deskwire.storage.tables.webhooks.deliveries import DeliveryReads
 from tests.plants.registry import Patch, plant
 
 
-@plant("simulation", "nodes", "crash", thorough=("simulation",))
+@plant("simulation", "nodes", "crash", thorough=("simulation", "crash"))
 def forget_what_is_pending_at_a_restart(patch: Patch) -> None:
     """A worker that does not read the rows that an earlier process has left."""
     patch.setattr(DeliveryReads, "pending_deliveries", lambda *_, **__: [])
 
 
-@plant("simulation", "crash")
+@plant("simulation", "crash", thorough=("crash",))
 def forget_a_row(patch: Patch) -> None:
     """Every twentieth delivery is told to the dispatcher, and not stored."""
     insert = LogWrites.add_delivery
@@ -40,7 +40,7 @@ def forget_a_row(patch: Patch) -> None:
     patch.setattr(LogWrites, "add_delivery", forgetting)
 
 
-@plant("simulation", "crash", thorough=("simulation",))
+@plant("simulation", "crash", thorough=("simulation", "crash"))
 def say_delivered_whatever_the_answer(patch: Patch) -> None:
     """Any answer counts as a delivery."""
     after = Schedule.after_failure
@@ -52,7 +52,7 @@ def say_delivered_whatever_the_answer(patch: Patch) -> None:
     patch.setattr(Schedule, "after_failure", lenient)
 
 
-@plant("simulation", "crash")
+@plant("simulation", "crash", thorough=("crash",))
 def send_a_conversation_out_of_order(patch: Patch) -> None:
     """A conversation's next delivery does not wait for the one before."""
 

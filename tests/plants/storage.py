@@ -33,7 +33,7 @@ def answer_a_failed_commit(patch: Patch) -> None:
     patch.setattr(Writer, "_refuse", told)
 
 
-@plant("simulation", "crash")
+@plant("simulation", "crash", "model", thorough=("crash",))
 def skip_a_sequence(patch: Patch) -> None:
     """Every thirtieth event takes the number after the next."""
     append = LogWrites.append_event
@@ -56,7 +56,7 @@ def leave_erased_text(patch: Patch) -> None:
     patch.setattr("deskwire.storage.sqlite.scrub.scrubbed", lambda page, *_: page)
 
 
-@plant("simulation", "nodes", "crash")
+@plant("simulation", "nodes", "crash", thorough=("crash",))
 def answer_a_key_twice(patch: Patch) -> None:
     """A key is looked up before the commit alone, so two at once, or one after a crash, are both carried out."""
     patch.setattr(Answers, "refuse", lambda *_: None)
@@ -64,7 +64,7 @@ def answer_a_key_twice(patch: Patch) -> None:
 
 @plant("crash", "powerloss")
 def answer_before_the_commit(patch: Patch) -> None:
-    """Jobs are answered when their statements have run, some milliseconds before their COMMIT."""
+    """Jobs are answered when their statements have run, twenty milliseconds before their COMMIT."""
     carry_out, end = writer._carry_out, Writer._end
 
     def answering(tx: Any, batch: Any) -> Any:
@@ -77,7 +77,7 @@ def answer_before_the_commit(patch: Patch) -> None:
 
     async def later(self: Writer, tx: Any, *, alone: bool) -> None:
         with trio.CancelScope(shield=True):
-            await trio.sleep(0.004)  # long enough for the answers to leave
+            await trio.sleep(0.02)  # long enough for the answers to leave
         await end(self, tx, alone=alone)
 
     patch.setattr(writer, "_carry_out", answering)

@@ -16,7 +16,7 @@ def drop_the_fence(patch: Patch) -> None:
     patch.setattr(ChannelLease, "fenced", lambda *_: False)
 
 
-@plant("simulation", "crash")
+@plant("simulation", "crash", thorough=("crash",))
 def lose_an_event_of_the_stream(patch: Patch) -> None:
     """Every tenth look at the log that finds something passes over its first event."""
     take = Subscription._take

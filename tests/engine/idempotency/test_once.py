@@ -22,7 +22,7 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
-from deskwire.engine.idempotency.once import Answers, Keeping, Once, Repeats, hashed, keyed
+from deskwire.engine.idempotency.once import Answers, Once, Repeats, hashed, keyed
 from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -322,10 +322,10 @@ def test_a_request_is_not_looked_up_before_its_body_is_known(transaction: Sqlite
         once.check(transaction)
 
 
-def test_a_request_and_its_keeping_can_not_be_changed_while_they_are_under_way() -> None:
-    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
-    assert answers.several is False
-    with answers.under_way("key 1", "k") as once:
-        for one, name in ((once, "place"), (Keeping(once, dict), "subject")):
-            with pytest.raises(AttributeError):
-                setattr(one, name, "another")
+def test_a_store_is_of_one_node_unless_it_is_said_to_be_of_several() -> None:
+    assert [
+        Answers(Secrets(SECRET), lambda: NOON, 1, **more).several for more in ({}, {"several": True})
+    ] == [
+        False,
+        True,
+    ]
