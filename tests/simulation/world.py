@@ -76,6 +76,7 @@ class World:
         self.links: list[Link] = []
         self.server: Server | None = None
         self.flaky = True
+        self._dying = False
         self._nursery = nursery
         self.crashes = 0
         self._seated: set[str] = set()
@@ -139,7 +140,9 @@ class World:
         path.parent.mkdir()
         server.disk.crash(how, path)
         self.internet.break_off()
+        self._dying = True
         await server.kill()
+        self._dying = False
         self._path = path
         await self._restart()
 
@@ -241,6 +244,8 @@ class World:
         self.later(take, link)
 
     def _posting(self, receiver: Receiver, data: bytes) -> None:
+        if self._dying:
+            return  # a killed process sends nothing, whatever its tasks do while they are cancelled
         self.mail.posting(receiver, data)
 
     def _arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.plants.plants import planted, plants_for
 from tests.simulation.nodes.life import simulate
+from tests.support.floors import shortfalls
 
 pytestmark = pytest.mark.long
 
@@ -24,6 +25,7 @@ def test_whatever_happens_every_promise_is_kept(tmp_path: Path, seed: int) -> No
     if verdict.problems:
         print(*(f"{at} {text}" for at, text in verdict.trace), sep="\n")
         pytest.fail("\n".join([f"seed {seed}:", *verdict.problems[:20]]), pytrace=False)
+    assert shortfalls(verdict.floors) == [], f"seed {seed}"
 
 
 def test_a_seed_is_the_same_life_each_time(tmp_path: Path) -> None:
