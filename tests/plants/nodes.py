@@ -86,7 +86,7 @@ def give_positions_before_the_lock(patch: Patch) -> None:
     patch.setattr(Database, "commit", reordered)
 
 
-@plant("nodes")
+@plant("processes")
 def barrier_that_does_not_wait(patch: Patch) -> None:
     """A change that all nodes have to hear of is answered before they have."""
 

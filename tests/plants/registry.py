@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 import pytest
 from msgspec import Struct
 
-Tool = Literal["simulation", "nodes", "model", "crash", "powerloss"]
+Tool = Literal["simulation", "nodes", "processes", "model", "crash", "powerloss"]
 Patch = pytest.MonkeyPatch
 Bug = Callable[[Patch], None]
 
