@@ -9,8 +9,10 @@ import trio
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.merging import merges
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
+from deskwire.engine.webhooks.queue.outage import Outage
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.recorder import Result
+from deskwire.engine.webhooks.retry import breaker
 from deskwire.engine.webhooks.retry.schedule import Ended, Schedule
 from deskwire.engine.webhooks.worker import EndpointWorker
 from deskwire.storage.sqlite.log import LogWrites
@@ -109,3 +111,17 @@ def send_what_was_delivered_again(patch: Patch) -> None:
         return record(self, tx)
 
     patch.setattr(Result, "record", repeating)
+
+
+@plant("simulation")
+def never_probe_a_quiet_endpoint(patch: Patch) -> None:
+    """An endpoint that has missed events waits for its next one before they are sent."""
+    patch.setattr(Outage, "quiet_probe_at", lambda *_: None)
+
+
+@plant("simulation", thorough=("simulation",))
+def wait_without_end_for_one_event(patch: Patch) -> None:
+    """A `Retry-After` never counts, also if it is for one event alone."""
+    patch.setattr(
+        breaker, "_refused", lambda attempt, plan, schedule, *_: schedule.after_pause_asked(attempt, plan)
+    )

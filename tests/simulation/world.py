@@ -21,7 +21,7 @@ from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.simulation.disk import Disk, End, new_disk
 from tests.simulation.judge import Judge
-from tests.simulation.ledger import Ledger
+from tests.simulation.ledger import MARK, Ledger
 from tests.simulation.network import Link
 from tests.simulation.peers.client import Client
 from tests.simulation.peers.consumer import Consumer, Kind, Pongs
@@ -35,6 +35,8 @@ from tests.support.streaming import found_project, trio_ms
 CONTACTS: Final = ("ada", "bob", "carol")
 """For the last one's channel there is a consumer that is always well."""
 _RECEIVERS: Final = 5
+_DELAYED: Final = 60
+"""Among so many of the first marks each receiver has one that it always asks to come later."""
 _HOUR_S: Final = 3600.0
 _DAY_S: Final = 24 * _HOUR_S
 
@@ -94,6 +96,8 @@ class World:
         for number in range(_RECEIVERS):
             self.internet.receivers.append(Receiver(f"receiver-{number}.test", dice, self._arrived))
         self.internet.receivers[0].healthy = True
+        for receiver in self.internet.receivers[1:]:
+            receiver.delays = MARK.format(dice.randrange(_DELAYED))  # of one event, for good
         self.client = Client(self)
 
     def _found(self) -> Project:

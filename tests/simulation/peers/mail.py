@@ -40,6 +40,14 @@ _OWED: Final = (
 )
 """Missed deliveries to endpoints that have answered well a minute later."""
 
+_MISSED: Final = (
+    "SELECT d.id FROM deliveries d JOIN endpoints e ON e.rowid = d.endpoint "
+    "WHERE d.missed = 1 AND e.status = 'enabled' AND e.catch_up = 'automatic' AND d.ended_at > ?"
+)
+"""Missed deliveries that ended after a time, to endpoints that are caught up by themselves."""
+_CAUGHT_UP_S: Final = 86_400.0
+"""What was missed within this time is sent once its receiver is well, also to an endpoint that has nothing else to send."""
+
 _ROWS: Final = "SELECT endpoint, event, status, reason, id FROM deliveries"
 
 
@@ -97,6 +105,8 @@ class Mail:
         self._lane: dict[str, int | None] = {}
         self._taken: set[str] = set()
         self._attempts: dict[str, int] = {}
+        self._alone: set[str] = set()
+        """Deliveries that were asked to come later by themselves, which hold up no other."""
         self._newest: dict[tuple[int, int, bool], tuple[int, str]] = {}
         self._due: dict[str, _Due] = {}
 
@@ -208,7 +218,7 @@ class Mail:
         lane = self._lane.get(event_id)
         if lane is not None:
             self._check_erased(delivery, lane)
-            if attempt == 1 and not probe and delivery not in self._again:
+            if attempt == 1 and not probe and delivery not in self._again | self._alone:
                 held_upto = None if breaker is None else breaker.held_upto
                 held = self._made_at.get(delivery, 0) <= (held_upto or 0)
                 self._check_order(receiver, delivery, (rowid, lane, held), envelope["sequence"])
@@ -231,8 +241,12 @@ class Mail:
         """A receiver has a request, and answers it with a 2xx if it is taken."""
         if taken:
             self._taken.add(headers["service-delivery-id"])
-        elif receiver.manner == "busy":  # it asks for a pause, which uses up no attempt
+        elif receiver.manner == "busy" or receiver.asks_to_wait(
+            body
+        ):  # it asks for a pause, which uses up no attempt
             self._repeatable.add(headers["service-delivery-id"])
+            if receiver.manner != "busy":
+                self._alone.add(headers["service-delivery-id"])
         endpoint = self._to[headers["service-delivery-id"]].id
         secret, since = self.secrets.get(endpoint), self.rotated.get(endpoint, -inf)
         if trio.current_time() < since + HEARD_S:
@@ -262,6 +276,9 @@ class Mail:
         if settled:
             for (delivery,) in connection.execute(_OWED):
                 self._wrong(f"{delivery} was dropped in an outage, and not sent once more after it")
+            since = (trio.current_time() - _CAUGHT_UP_S) * 1000
+            for (delivery,) in connection.execute(_MISSED, (since,)):
+                self._wrong(f"{delivery} was missed, and its quiet endpoint was not probed with it")
 
 
 def _signed(secret: str, header: str, body: bytes) -> bool:
