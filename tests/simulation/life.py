@@ -116,6 +116,7 @@ def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
                 if not to_the_end:
                     world.judge.stop = scope.cancel
                 await _live(world, faults)
+                world.end()
                 nursery.cancel_scope.cancel()
         return trio.current_time()
 

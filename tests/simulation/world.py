@@ -192,6 +192,10 @@ class World:
         self.judge.forgive()
         self.mail.forgive()
 
+    def end(self) -> None:
+        """End the life: what its tasks do while they are cancelled is not judged."""
+        self._dying = True
+
     def heal(self) -> None:
         """Let everything be well from now on, and everybody patient."""
         self.flaky = False

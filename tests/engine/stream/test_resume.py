@@ -438,13 +438,7 @@ def test_a_log_is_another_one_if_it_lacks_what_was_confirmed_or_has_given_its_po
 
 
 @pytest.mark.parametrize(
-    ("ahead", "shared", "lost"),
-    [
-        (1, {"shared": True}, True),
-        (0, {"shared": True}, False),
-        (1, {"shared": False}, False),
-        (1, {}, False),
-    ],
+    ("ahead", "shared", "lost"), [(1, True, True), (0, True, False), (1, False, False), (1, None, False)]
 )
 async def test_a_position_beyond_the_end_of_a_shared_log_is_of_another_log(
     autojump_clock: MockClock, stage: Stage, ahead: int, shared: bool | None, lost: bool
