@@ -44,6 +44,7 @@ class Mutated:
 
 
 _BOUND: Final = "a bound on memory that any such number keeps; the tests set their own"
+_DIGITS: Final = "a bound that any number keeps between the digits of now and those of a float"
 _EPOCH: Final = "an unknown bucket was full at the epoch, or a nanosecond beside it"
 
 TABLE: Final = (
@@ -70,6 +71,10 @@ TABLE: Final = (
     Mutated(
         "engine/deskwire/engine/webhooks/retry/schedule.py",
         ("tests/engine/webhooks/policy/test_schedule.py",),
+        left=(
+            Left("attempt.wait_ms or 0", "0", "1", "the schedule's own least pause is the longer one"),
+            Left("attempt.wait_ms or 0", "0", "-1", "the schedule's own least pause is the longer one"),
+        ),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/retry/circuit.py", ("tests/engine/webhooks/policy/test_circuit.py",)
@@ -80,8 +85,21 @@ TABLE: Final = (
             "tests/engine/webhooks/policy/test_breaker.py",
             "tests/engine/webhooks/policy/test_verdict.py",
         ),
+        left=(
+            Left("self.succeeded_at or 0", "0", "1", "an attempt begins later than that"),
+            Left("self.succeeded_at or 0", "0", "-1", "an attempt begins later than that"),
+        ),
     ),
-    Mutated("engine/deskwire/commands/demo/clients/signature.py", ("tests/commands/demo/test_signature.py",)),
+    Mutated(
+        "engine/deskwire/commands/demo/clients/signature.py",
+        ("tests/commands/demo/test_signature.py",),
+        left=(
+            Left("_DIGITS: Final", "15", "16", _DIGITS),
+            Left("_DIGITS: Final", "15", "14", _DIGITS),
+            Left("len(text) <= _DIGITS", "len(text) <= _DIGITS", "len(text) < _DIGITS", _DIGITS),
+            Left("times[0]", "0", "-1", "there is one time"),
+        ),
+    ),
     Mutated(
         "engine/deskwire/engine/core/limits/rate_limit.py",
         ("tests/engine/core/test_rate_limit.py",),
@@ -127,6 +145,7 @@ TABLE: Final = (
             "tests/engine/stream/test_lease.py",
             "tests/engine/stream/test_takeover.py",
         ),
+        left=(Left("return False", "return False", "return None", "both are no"),),
     ),
     Mutated(
         "engine/deskwire/engine/stream/resume.py",
@@ -140,6 +159,7 @@ TABLE: Final = (
             "tests/engine/stream/test_resume.py",
             "tests/engine/stream/test_takeover.py",
         ),
+        left=(Left("self.written = -1", "1", "2", "both stand for nothing"),),
     ),
     Mutated(
         "engine/deskwire/engine/stream/hub.py",
@@ -148,6 +168,10 @@ TABLE: Final = (
             "tests/engine/stream/test_channel.py",
             "tests/engine/stream/test_resume.py",
             "tests/engine/stream/test_lag.py",
+        ),
+        left=(
+            Left("_LEASES: Final", "10000", "10001", _BOUND),
+            Left("_LEASES: Final", "10000", "9999", _BOUND),
         ),
     ),
 )
