@@ -150,7 +150,10 @@ TABLE: Final = (
     Mutated(
         "engine/deskwire/engine/stream/resume.py",
         ("tests/engine/stream/test_resume.py",),
-        left=(Left("missed[0].id", "0", "-1", "one event is read, so the first is the last"),),
+        left=(
+            Left("confirmed, 1)", "1", "2", "the first one alone is looked at"),
+            Left("missed[0].id", "0", "-1", "one event is read, so the first is the last"),
+        ),
     ),
     Mutated(
         "engine/deskwire/engine/stream/subscription.py",

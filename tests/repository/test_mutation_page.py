@@ -30,7 +30,6 @@ NOT_MEASURED_YET: Final = frozenset(
         "engine/stream/lease.py",
         "engine/stream/resume.py",
         "engine/stream/subscription.py",
-        "engine/stream/token.py",
         "engine/webhooks/retry/breaker.py",
         "engine/webhooks/retry/circuit.py",
         "engine/webhooks/retry/schedule.py",
