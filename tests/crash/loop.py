@@ -11,11 +11,13 @@ import shutil
 import sys
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import httpx
 import orjson
 import structlog
 import trio
@@ -25,25 +27,35 @@ from deskwire.commands.demo.checks.check import timelines
 from deskwire.commands.demo.checks.history import FEED, STREAM, WEBHOOK, Delivery, History
 from deskwire.commands.demo.checks.journal import Journal
 from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.consumer import Consumer
 from deskwire.commands.demo.clients.feed import Feed
 from deskwire.commands.demo.clients.receiver import Receiver
 from deskwire.program.secret_file import present_secrets
 from deskwire.storage.check.check import check
 from tests.crash.calls import all_of, get, id_of
 from tests.crash.client import AWAY_S, Client
+from tests.crash.consumer import DyingConsumer
+from tests.crash.held import MARK, HeldLedger, became, drafted, hold_often, settled
 from tests.crash.ledger import Found, Ledger
 from tests.crash.verdict import verdict
+from tests.plants.plants import plants_for
+from tests.plants.serving import serving
+from tests.support.floors import Floor, judged, shortfalls
 from tests.support.sockets.server_process import Server
 
 CLIENTS: Final = 12
+AGENTS: Final = 2
+"""Agents that hold messages, each in a conversation of its own."""
 _LOAD_S: Final = (0.05, 1.2)
 """How long a round's load goes on before the kill, at least and at most."""
 _AT_ITS_START: Final = 0.25
 """Share of starts that are killed, too."""
 _START_S: Final = (0.2, 2.0)
 """How long after its begin such a start is killed."""
+_JUDGED_MIN: Final = 4
+"""The fewest acknowledged requests of a round, on average, that prove anything; two quiet cores make a hundred."""
 _PATIENCE_S: Final = 60.0
+_PATIENCE_WITH_PLANT_S: Final = 15.0
+"""How long is waited for an event that a planted bug may have lost."""
 _FOLLOW_S: Final = 0.1
 _FAILING: Final = 20
 """One in so many deliveries is refused the first time."""
@@ -56,12 +68,13 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a run: how often it was killed, what was asked, and what is wrong."""
+    """What came of a run: how often it was killed, what was asked, what was judged, and what is wrong."""
 
     kills: int
     ledger: Ledger
     events: int
     connections: int
+    floors: Sequence[Floor]
     problems: Sequence[str]
 
     def __str__(self) -> str:
@@ -70,41 +83,59 @@ class Report:
             f"{self.ledger.count(outcome):,} {outcome}" for outcome in ("acknowledged", "unknown", "refused")
         )
         figures = f"{self.kills} kills, {asked}, {self.events:,} events, {self.connections} connections of the stream"
-        return "\n".join((figures, *(self.problems or ("every promise was kept",))))
+        return "\n".join((figures, judged(self.floors), *(self.problems or ("every promise was kept",))))
 
 
-async def run(directory: Path, rounds: int, seed: int) -> Report:
-    """Kill a server on this directory `rounds` times, and say what is wrong after that."""
-    server = Server(directory, "--allow-private-webhooks", environ=_SETTINGS)
+async def run(directory: Path, rounds: int, seed: int, plant: str = "") -> Report:
+    """Kill a server on this directory `rounds` times, and return what is wrong after that.
+
+    Args:
+        plant: a planted bug that the server has.
+    """
+    server = Server(directory, "--allow-private-webhooks", environ=_SETTINGS, wrapped=serving(plant))
+    patience_s = _PATIENCE_WITH_PLANT_S if plant else _PATIENCE_S
     await server.start()
     try:
-        report = await _Run(server, random.Random(seed), f"crash-{seed}").run(rounds)
+        report = await _Run(server, random.Random(seed), f"crash-{seed}", patience_s).run(rounds)
         status = await server.stop()
     finally:
         await server.stop()
     left = [*report.problems, *_broken(directory / "data")]
     if status:
         left.append(f"the last stop ended with status {status}: {server.log()[-2_000:]}")
-    return Report(report.kills, report.ledger, report.events, report.connections, left)
+    return replace(report, problems=left)
 
 
 class _Run:
     """The clients, those who watch, and the one who kills."""
 
-    def __init__(self, server: Server, chance: random.Random, name: str) -> None:
+    def __init__(self, server: Server, chance: random.Random, name: str, patience_s: float) -> None:
         self._server = server
         self._chance = chance
         self._name = name
+        self._patience_s = patience_s
         self._ledger = Ledger()
         self._over = False
         self._kills = 0
         self._problems: list[str] = []
         demo = server.demo()
         self._key = str(demo["serverKey"])
+        headers = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
+        self._held = HeldLedger()
+        self._desk = httpx.AsyncClient(
+            base_url=f"{server.url}/v3", headers=headers, timeout=AWAY_S, trust_env=False
+        )
         self._api = Api(server.url, self._key, 8, away_s=AWAY_S)
         self._journals = {name: Journal() for name in (WEBHOOK, STREAM, FEED)}
         self._receiver = Receiver(self._journals[WEBHOOK], _refuses_some)
-        self._consumer = Consumer(self._api, demo["projectId"], demo["streamKey"], self._journals[STREAM])
+        self._consumer = DyingConsumer(
+            self._api,
+            demo["projectId"],
+            demo["streamKey"],
+            self._journals[STREAM],
+            chance,
+            lambda: self._over,
+        )
 
     async def run(self, rounds: int) -> Report:
         """Kill so often, let everything settle, and judge."""
@@ -115,6 +146,7 @@ class _Run:
             )
             await watching.start(self._consumer.run)
             feed = Feed(self._api, self._journals[FEED], None)
+            conversations = [await self._opened(agent) for agent in range(AGENTS)]
             async with trio.open_nursery() as nursery:
                 for number in range(CLIENTS):
                     chance = random.Random(self._chance.random())
@@ -127,25 +159,63 @@ class _Run:
                         lambda: self._over,
                     )
                     nursery.start_soon(client.run)
+                for conversation in conversations:
+                    name = f"{self._name}-{conversation}"
+                    nursery.start_soon(
+                        hold_often, self._desk, conversation, name, self._held, lambda: self._over
+                    )
                 nursery.start_soon(self._follow, feed)
                 await self._crash_often(rounds)
                 self._over = True
+            waiting = await settled(self._desk, self._patience_s)
+            drafts = Counter([text for each in conversations for text in await drafted(self._desk, each)])
             await feed.read()
             for name in (STREAM, WEBHOOK):
-                await self._journals[name].wait_for(self._journals[FEED].ids, _PATIENCE_S)
+                await self._journals[name].wait_for(self._journals[FEED].ids, self._patience_s)
             found = await self._found(str(endpoint.body["id"]))
             self._problems += channel_problems(
                 history := self._history(endpoint.body["secret"], found), timelines(history)
             )
             watching.cancel_scope.cancel()
         await self._api.aclose()
-        self._problems += verdict(self._ledger, found)
+        await self._desk.aclose()
+        texts = Counter(each["text"] for messages in found.messages.values() for each in messages)
+        sent = Counter({text: count for text, count in texts.items() if MARK in text})
+        self._problems += became(self._held, sent, drafts, waiting)
+        floors = self._floors(rounds, found)
+        self._problems += (*verdict(self._ledger, found), *shortfalls(floors))
         return Report(
-            self._kills, self._ledger, len(found.events), self._consumer.connections, self._problems
+            self._kills, self._ledger, len(found.events), self._consumer.connections, floors, self._problems
         )
 
+    def _floors(self, rounds: int, found: Found) -> Sequence[Floor]:
+        """Return how much of everything the verdict rests on, with the least that a slow machine reaches."""
+        replays = sum(len(ask.replays) for ask in self._ledger.asks)
+        least = rounds * _JUDGED_MIN
+        return (
+            Floor("kills", self._kills, rounds),
+            Floor("acknowledged requests", self._ledger.count("acknowledged"), least),
+            Floor("events", len(found.events), least),
+            Floor("events by webhook", len(found.received), least),
+            Floor("events by the stream", len(set(found.streamed)), least),
+            Floor("answers compared with their repetition", replays, rounds // 5),
+            Floor("held messages acknowledged", len(self._held.held), rounds),
+            Floor("messages taken back", len(self._held.back), rounds // 5),
+            Floor("deaths of the consumer", self._consumer.deaths, rounds // 5),
+        )
+
+    async def _opened(self, agent: int) -> str:
+        """Return the id of a new conversation for an agent's held messages."""
+        contact = {"userId": f"{self._name}{MARK}{agent}"}
+        answer = await self._desk.post("/conversations", json={"contact": contact})
+        assert answer.status_code == httpx.codes.OK, answer.text
+        return str(answer.json()["id"])
+
     async def _crash_often(self, rounds: int) -> None:
-        for _ in range(rounds):
+        """Kill so often, and on a busy machine until enough was acknowledged to judge by, or three times as often."""
+        for number in range(3 * rounds):
+            if number >= rounds and self._ledger.count("acknowledged") >= rounds * _JUDGED_MIN:
+                return
             await trio.sleep(self._chance.uniform(*_LOAD_S))  # the load is what goes on meanwhile
             await self._server.kill()
             self._kills += 1
@@ -187,7 +257,7 @@ class _Run:
 
     async def _deliveries(self, endpoint: str, count: int) -> list[tuple[str, str, str]]:
         """All deliveries, once none is pending; that is recorded a moment behind the arrival."""
-        with trio.move_on_after(_PATIENCE_S):
+        with trio.move_on_after(self._patience_s):
             path = f"/s2s/webhooks/{endpoint}/deliveries?status=pending"
             pending = await get(self._api, path)
             while pending["items"]:
@@ -218,11 +288,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--rounds", type=int, default=20, help="how often the server is killed")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    parser.add_argument("--plant", default="", choices=plants_for("crash"), help="a bug to find")
     given = parser.parse_args(arguments)
     print(f"seed {given.seed}", flush=True)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("warning"))  # the receiver's own
     with tempfile.TemporaryDirectory(prefix="deskwire-crash-") as directory:
-        report = trio.run(run, Path(directory), given.rounds, given.seed)
+        report = trio.run(run, Path(directory), given.rounds, given.seed, given.plant)
     print(report)
     return 1 if report.problems else 0
 

@@ -32,45 +32,56 @@ from tests.crash.client import Client
 from tests.crash.disk import ALL_SPARED, BYTES_SPARED, NAMES_SPARED, NOTHING_SPARED, Disk, Loss, torn
 from tests.crash.ledger import Ledger
 from tests.crash.shim import Op, Shim, missing
+from tests.plants.plants import plants_for
+from tests.plants.serving import serving
+from tests.support.floors import Floor, judged, shortfalls
 from tests.support.sockets.server_process import Server, free_port
 
 CLIENTS: Final = 6
 LOAD_S: Final = 1.2
+PATIENCE_S: Final = 60.0
+ANSWERS_MIN: Final = 40
+"""The fewest answered requests of each half of a record that prove anything; two quiet cores give some hundreds."""
 _UPLOADS: Final = 5
 _SETTINGS: Final = {"DESKWIRE_RATE_LIMIT_PER_MINUTE": "0", "DESKWIRE_ARGON2_MEMORY_KIB": "8192"}
 _FIXED: Final = (NOTHING_SPARED, ALL_SPARED, NAMES_SPARED, BYTES_SPARED)
 _ID: Final = re.compile(rb'"id":"((?:msg|cnv|upl|whk)_[0-9A-Z]{26})"')
 _PART: Final = re.compile(rb'"id":"(msg_[0-9A-Z]{26})","conversationId":"(cnv_[0-9A-Z]{26})"')
+_STATE: Final = re.compile(rb'"id":"(cnv_[0-9A-Z]{26})","projectId":[^\n]*?"sequence":(\d+)')
 _DELETED: Final = re.compile(rb'\{"id":"(cnv_[0-9A-Z]{26})","deleted":true\}')
 _TABLES: Final = {"msg": "messages", "cnv": "conversations", "upl": "uploads", "whk": "endpoints"}
 
 
-async def record(server: Server, seed: int) -> set[str]:
+async def record(server: Server, seed: int, ledger: Ledger) -> set[str]:
     """Have the service do something of everything, be killed in the middle, start again and stop.
 
-    Returns the ids of what it was told to delete.
+    Returns the ids of the objects that it was asked to delete; `ledger` has its answers to all other requests.
     """
     chance, passing = random.Random(seed), set[str]()
     await server.start()
     try:
-        await _load(server, f"power-{seed}-a", chance, passing)
+        await _load(server, f"power-{seed}-a", chance, passing, ledger)
         await server.kill()
         await server.start()
-        await _load(server, f"power-{seed}-b", chance, passing)
+        await _load(server, f"power-{seed}-b", chance, passing, ledger)
     finally:
         await server.stop()
     return passing
 
 
-async def _load(server: Server, name: str, chance: random.Random, passing: set[str]) -> None:
-    ledger, key = Ledger(), str(server.demo()["serverKey"])
-    with trio.CancelScope() as over:
-        over.deadline = trio.current_time() + LOAD_S
-        async with trio.open_nursery() as nursery:
-            for number in range(CLIENTS):
-                mark, own = f"{name}-{number}", random.Random(chance.random())
-                nursery.start_soon(Client(server.url, key, mark, own, ledger, lambda: False).run)
-            nursery.start_soon(_files_and_removals, server.url, key, name, passing)
+async def _load(server: Server, name: str, chance: random.Random, passing: set[str], ledger: Ledger) -> None:
+    """Have clients work for a while: on a busy machine, for as long as it takes until enough is answered."""
+    key, enough = str(server.demo()["serverKey"]), ledger.count("acknowledged") + ANSWERS_MIN
+    async with trio.open_nursery() as nursery:
+        for number in range(CLIENTS):
+            mark, own = f"{name}-{number}", random.Random(chance.random())
+            nursery.start_soon(Client(server.url, key, mark, own, ledger, lambda: False).run)
+        nursery.start_soon(_files_and_removals, server.url, key, name, passing)
+        await trio.sleep(LOAD_S)  # the load is what goes on in the meantime
+        with trio.move_on_after(PATIENCE_S):
+            while ledger.count("acknowledged") < enough:  # noqa: ASYNC110  # nothing announces it
+                await trio.sleep(LOAD_S / 10)
+        nursery.cancel_scope.cancel()
 
 
 async def _files_and_removals(url: str, key: str, name: str, passing: set[str]) -> None:
@@ -91,18 +102,33 @@ async def _files_and_removals(url: str, key: str, name: str, passing: set[str]) 
 
 @dataclass(slots=True)
 class Told:
-    """What anybody has been told: ids of what is there, and of conversations that are gone for good."""
+    """Everything that the service has sent out: ids of what is there, and of conversations that are gone for good.
+
+    Args:
+        sequences: the newest sequence of each conversation, by its id.
+    """
 
     there: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
+    sequences: dict[str, int] = field(default_factory=dict)
     credentials: bool = False
 
     def hear(self, said: bytes, passing: set[str]) -> None:
         """Take in what was sent; that something is there which is `passing` says nothing."""
         ids = (each.decode() for each in _ID.findall(said))
         self.there.update(each for each in ids if each not in passing)
+        for found, sequence in _STATE.findall(said):
+            if (conversation := found.decode()) not in passing:
+                self.sequences[conversation] = max(int(sequence), self.sequences.get(conversation, 0))
         self.gone.update(each.decode() for each in _DELETED.findall(said))
         self.credentials |= b"sk_" in said
+
+    def includes(self, answer: bytes) -> bool:
+        """Return whether an answer to a client is among what was sent: its object, in its state or a later one."""
+        return all(each.decode() in self.there for each in _ID.findall(answer)) and all(
+            int(sequence) <= self.sequences.get(found.decode(), -1)
+            for found, sequence in _STATE.findall(answer)
+        )
 
 
 def with_their_messages(passing: set[str], ops: Sequence[Op]) -> set[str]:
@@ -177,6 +203,9 @@ def objections(data: Path, told: Told) -> Iterator[str]:
         for each in sorted(told.there):
             if not _row(connection, each):
                 yield f"{each} is lost"
+        for each, sequence in told.sequences.items():
+            if (stored := _sequence(connection, each)) < sequence:
+                yield f"{each} is at {stored}, and was shown at {sequence}"
         for each in sorted(told.gone):
             if _row(connection, each):
                 yield f"{each} is back"
@@ -192,6 +221,11 @@ def _row(connection: sqlite3.Connection, identifier: str) -> bool:
     return connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (identifier,)).fetchone() is not None
 
 
+def _sequence(connection: sqlite3.Connection, conversation: str) -> int:
+    row = connection.execute("SELECT sequence FROM conversations WHERE id = ?", (conversation,)).fetchone()
+    return -1 if row is None else int(row[0])
+
+
 async def _opened(data: Path) -> None:
     async with open_store(data, batch=256, readers=1, on_commit=lambda _: None):
         pass
@@ -199,26 +233,52 @@ async def _opened(data: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A run that can be cut: the disk before it, what was asked of it, and what was deleted in it."""
+    """A run that can be cut: the disk before it, what was asked of it, what was deleted in it, and what clients got.
+
+    Args:
+        answers: the bodies of all answers to requests that changed something, but for those on `passing`.
+    """
 
     disk: Disk
     ops: Sequence[Op]
     passing: set[str]
+    answers: Sequence[bytes]
+
+    def floors(self) -> Sequence[Floor]:
+        """Return how many of the answers to clients the recorder saw, and how much of the record they cover."""
+        told, first = Told(), len(self.ops)
+        for number, op in enumerate(self.ops):
+            if op.kind == "N":
+                told.hear(op.data, self.passing)
+                if told.there:
+                    first = min(first, number)
+        seen = sum(told.includes(each) for each in self.answers)
+        return (
+            Floor("requests answered", len(self.answers), 2 * ANSWERS_MIN),
+            Floor("of their answers seen by the recorder", seen, len(self.answers) // 2),
+            Floor("calls after the first of them", len(self.ops) - first, len(self.ops) // 4),
+        )
 
     def problems(self, cuts: int, seed: int, scratch: Path) -> list[str]:
-        """What is wrong after losses at so many moments."""
+        """Return what is wrong after losses at so many moments, and what was judged too little."""
+        return [*shortfalls(self.floors()), *self.losses(cuts, seed, scratch)]
+
+    def losses(self, cuts: int, seed: int, scratch: Path) -> list[str]:
+        """Return what is wrong after losses at so many moments."""
         chance = random.Random(seed)
         return list(losses(deepcopy(self.disk), self.ops, self.passing, cuts, chance, scratch))
 
 
-def recorded(scratch: Path, seed: int) -> Recorded:
-    """Record a run of the real service."""
+def recorded(scratch: Path, seed: int, plant: str = "") -> Recorded:
+    """Record a run of the real service, with a planted bug if one is named."""
     shim = Shim(scratch, scratch / "disk", recording=True)
-    server = Server(shim.root, "--allow-private-webhooks", environ={**_SETTINGS, **shim.environ})
-    disk = Disk(shim.root)
-    passing = trio.run(record, server, seed)
+    environ = {**_SETTINGS, **shim.environ}
+    server = Server(shim.root, "--allow-private-webhooks", environ=environ, wrapped=serving(plant))
+    disk, ledger = Disk(shim.root), Ledger()
+    passing = trio.run(record, server, seed, ledger)
     ops = list(shim.ops())
-    return Recorded(disk, ops, with_their_messages(passing, ops))
+    answers = [ask.answer for ask in ledger.asks if ask.outcome == "acknowledged"]
+    return Recorded(disk, ops, with_their_messages(passing, ops), answers)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -228,15 +288,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--cuts", type=int, default=200, help="how many moments are tried")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    parser.add_argument("--plant", default="", choices=plants_for("powerloss"), help="a bug to find")
     given = parser.parse_args(arguments)
     if reason := missing():
         print(f"not here: {reason}")
         return 2
     print(f"seed {given.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="deskwire-power-") as scratch:
-        run = recorded(Path(scratch), given.seed)
+        run = recorded(Path(scratch), given.seed, given.plant)
         problems = run.problems(given.cuts, given.seed, Path(scratch))
-    print(f"{given.cuts} losses of power in {len(run.ops):,} calls", *problems, sep="\n")
+    print(
+        f"{given.cuts} losses of power in {len(run.ops):,} calls", judged(run.floors()), *problems, sep="\n"
+    )
     print("nothing that was told is lost" if not problems else f"{len(problems)} problems")
     return 1 if problems else 0
 

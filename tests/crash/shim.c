@@ -5,8 +5,9 @@
  * A record is a head (op, inode, offset, length; 21 bytes, little-endian) and `length` bytes. One lock is held over each
  * call and its record, so that the order of the records is that of the effects.
  *
- * Not seen: what is written through a memory map (SQLite's -shm, which is made anew after a loss), O_APPEND by several,
- * writev, sendfile, copy_file_range: nothing here uses them.
+ * Every call that can send on a socket is recorded: write, writev, send, sendto, sendmsg, sendmmsg, sendfile. Writes into a
+ * memory map are not (SQLite's -shm, which is not read after a loss). sendfile and copy_file_range into the tree fail with
+ * ENOSYS, so that callers fall back to calls that are recorded.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,9 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,7 +36,8 @@ struct control {
 };
 
 #define FILES 65536
-#define SENT_MAX (1 << 20)
+#define SENT_MAX (1 << 20) /* bytes of one sendfile that are recorded */
+#define WAKEUP_MAX 8         /* bytes: sockets that wake a thread carry no more */
 
 static struct control nothing, *control = &nothing;
 static char root[PATH_MAX];
@@ -75,7 +79,7 @@ static void put(const void *data, size_t length) {
     }
 }
 
-static void record(char op, int64_t inode, int64_t at, const void *data, uint32_t length) {
+static void record_parts(char op, int64_t inode, int64_t at, const struct iovec *parts, int count, uint32_t length) {
     if (log_file < 0) return;
     char head[21];
     head[0] = op;
@@ -83,7 +87,16 @@ static void record(char op, int64_t inode, int64_t at, const void *data, uint32_
     memcpy(head + 9, &at, 8);
     memcpy(head + 17, &length, 4);
     put(head, sizeof head);
-    put(data, length);
+    for (int i = 0; i < count && length; i++) {
+        size_t size = parts[i].iov_len < length ? parts[i].iov_len : length;
+        put(parts[i].iov_base, size);
+        length -= size;
+    }
+}
+
+static void record(char op, int64_t inode, int64_t at, const void *data, uint32_t length) {
+    struct iovec part = {(void *)data, length};
+    record_parts(op, inode, at, &part, 1, length);
 }
 
 static int within(const char *path) {
@@ -175,28 +188,54 @@ int close(int file) {
     return real(file);
 }
 
+static int is_socket(int file) {
+    struct stat status;
+    return !fstat(file, &status) && S_ISSOCK(status.st_mode);
+}
+
+static size_t size_of(const struct iovec *parts, int count) {
+    size_t size = 0;
+    for (int i = 0; i < count; i++) size += parts[i].iov_len;
+    return size;
+}
+
+/* Recorded before it is sent: a power cut in between then counts as one after it, which asks for more. */
+static void sending(const struct iovec *parts, int count) {
+    size_t size = size_of(parts, count);
+    if (size <= WAKEUP_MAX) return;
+    pthread_mutex_lock(&lock);
+    record_parts('N', 0, 0, parts, count, size);
+    pthread_mutex_unlock(&lock);
+}
+
 static int64_t place_of(int file) {
     struct stat status;
     if (fcntl(file, F_GETFL) & O_APPEND) return fstat(file, &status) ? 0 : status.st_size;
     return lseek(file, 0, SEEK_CUR);
 }
 
-ssize_t write(int file, const void *data, size_t length) {
-    REAL(ssize_t, write, int, const void *, size_t);
-    if (file == 1) {
-        pthread_mutex_lock(&lock);
-        record('N', 0, 0, data, length);
-        pthread_mutex_unlock(&lock);
+ssize_t writev(int file, const struct iovec *parts, int count) {
+    REAL(ssize_t, writev, int, const struct iovec *, int);
+    if (!is_tracked(file)) {
+        if (file == STDOUT_FILENO || is_socket(file)) sending(parts, count);
+        return real(file, parts, count);
     }
-    if (!is_tracked(file)) return real(file, data, length);
     pthread_mutex_lock(&lock);
     int64_t at = place_of(file);
-    ssize_t done = refused() ? -1 : real(file, data, length);
-    if (done > 0) record('W', inode_of(file), at, data, done);
+    ssize_t done = refused() ? -1 : real(file, parts, count);
+    if (done > 0) record_parts('W', inode_of(file), at, parts, count, done);
     int saved = errno;
     pthread_mutex_unlock(&lock);
     errno = saved;
     return done;
+}
+
+ssize_t write(int file, const void *data, size_t length) {
+    REAL(ssize_t, write, int, const void *, size_t);
+    struct iovec part = {(void *)data, length};
+    if (is_tracked(file)) return writev(file, &part, 1);
+    if (file == STDOUT_FILENO || is_socket(file)) sending(&part, 1);
+    return real(file, data, length);
 }
 
 #define PWRITE(name, offset) \
@@ -290,14 +329,56 @@ int unlinkat(int folder, const char *path, int flags) {
 int unlink(const char *path) { return unlinkat(AT_FDCWD, path, 0); }
 int rmdir(const char *path) { return unlinkat(AT_FDCWD, path, AT_REMOVEDIR); }
 
+ssize_t sendto(int socket, const void *data, size_t length, int flags, const struct sockaddr *to, socklen_t size) {
+    REAL(ssize_t, sendto, int, const void *, size_t, int, const struct sockaddr *, socklen_t);
+    struct iovec part = {(void *)data, length};
+    sending(&part, 1);
+    return real(socket, data, length, flags, to, size);
+}
+
 ssize_t send(int socket, const void *data, size_t length, int flags) {
-    REAL(ssize_t, send, int, const void *, size_t, int);
-    if (length > 8) {
-        pthread_mutex_lock(&lock);
-        record('N', 0, 0, data, length < SENT_MAX ? length : SENT_MAX);
-        pthread_mutex_unlock(&lock);
+    return sendto(socket, data, length, flags, NULL, 0);
+}
+
+ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
+    REAL(ssize_t, sendmsg, int, const struct msghdr *, int);
+    sending(message->msg_iov, message->msg_iovlen);
+    return real(socket, message, flags);
+}
+
+int sendmmsg(int socket, struct mmsghdr *messages, unsigned int count, int flags) {
+    REAL(int, sendmmsg, int, struct mmsghdr *, unsigned int, int);
+    for (unsigned int i = 0; i < count; i++) sending(messages[i].msg_hdr.msg_iov, messages[i].msg_hdr.msg_iovlen);
+    return real(socket, messages, count, flags);
+}
+
+#define SENDFILE(name, offset) \
+    ssize_t name(int to, int from, offset *at, size_t length) { \
+        REAL(ssize_t, name, int, int, offset *, size_t); \
+        if (is_tracked(to)) { \
+            errno = ENOSYS; \
+            return -1; \
+        } \
+        if (is_socket(to)) { \
+            struct iovec part = {malloc(SENT_MAX), 0}; \
+            ssize_t found = part.iov_base ? pread(from, part.iov_base, length < SENT_MAX ? length : SENT_MAX, \
+                                                  at ? *at : lseek(from, 0, SEEK_CUR)) : -1; \
+            if (found > 0) { \
+                part.iov_len = found; \
+                sending(&part, 1); \
+            } \
+            free(part.iov_base); \
+        } \
+        return real(to, from, at, length); \
     }
-    return real(socket, data, length, flags);
+SENDFILE(sendfile, off_t)
+SENDFILE(sendfile64, off64_t)
+
+ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t length, unsigned int flags) {
+    REAL(ssize_t, copy_file_range, int, off64_t *, int, off64_t *, size_t, unsigned int);
+    if (!is_tracked(to)) return real(from, from_at, to, to_at, length, flags);
+    errno = ENOSYS;
+    return -1;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *found) {

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Final
 
 import httpx
@@ -16,6 +17,7 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket
 
 from tests.model.commands import Answer, Command, Fetch, Messages, OnConversation, Request, refused
 from tests.model.customers import ListOf, Merge
+from tests.model.held import LONG_S, Hold, ListHeld, OnHeld, TakeBack, send
 from tests.model.machines import LookAtMachine, OnMachine
 from tests.model.reports import BYS, KINDS, LookAtReport
 from tests.model.rewriting import OnMessage
@@ -30,6 +32,8 @@ from tests.support.api.surveys import DEFINITION
 from tests.support.sockets.receivers import Receiver
 from tests.support.sockets.receivers import Request as Delivered
 
+HELD_FOR: Final = timedelta(seconds=LONG_S / 2)
+"""After this a message that is still held is taken back, before it is sent by itself."""
 KEPT_S: Final = 60.0
 """Far longer than a delivery or a frame takes on a machine that does much else."""
 
@@ -57,7 +61,15 @@ class Doze:
     at: int
 
 
-Step = Command | AtOnce | Again | Doze
+@dataclass(frozen=True)
+class Elapse:
+    """Hold messages for a second, one after the other, and wait until they are sent by themselves, in their order."""
+
+    at: int
+    texts: tuple[str, ...]
+
+
+Step = Command | AtOnce | Again | Doze | Elapse
 
 
 def bound(command: Command, world: World) -> Command:
@@ -81,6 +93,8 @@ def _among(command: Command, world: World) -> Sequence[object]:
             return world.endpoints
         case OnMachine():
             return world.machines
+        case OnHeld():
+            return world.held
     return world.conversations
 
 
@@ -97,6 +111,8 @@ def looks(*commands: Command) -> list[Command]:
                 found.append(LookAtEndpoint(at))
             case OnMachine(at=at):
                 found.append(LookAtMachine(at))
+            case OnHeld():
+                found.append(ListHeld())
             case Merge(user=user, source=source):
                 found += [ListOf(user), ListOf(source)]
             case OnConversation(at=at):
@@ -118,6 +134,8 @@ class Play:
     frames: list[str] = field(default_factory=list)
     more: trio.Event = field(default_factory=trio.Event)
     keys: Iterator[int] = field(default_factory=itertools.count)
+    calls: int = 0
+    told: int = 0
 
     # --- calls
 
@@ -129,6 +147,7 @@ class Play:
         headers |= {"project": self.world.project} if request.agent else {}
         headers |= {} if key is None else {"Idempotency-Key": key}
         body = {"json": request.body} if request.body is not None else {}
+        self.calls += 1
         asked = now()
         answer = await self.service.http.request(request.method, request.path, headers=headers, **body)  # type: ignore[arg-type]
         said = answer.json() if answer.content else {}
@@ -136,7 +155,9 @@ class Play:
 
     async def settle(self, *, mixed: bool = False) -> None:
         """Hold what has come to the feed against what is due; see `World.settle`."""
-        self.world.settle(await self.events(), await self.events(extensions=True), mixed=mixed)
+        events, beyond = await self.events(), await self.events(extensions=True)
+        self.told += len(events) + len(beyond)
+        self.world.settle(events, beyond, mixed=mixed)
 
     async def events(self, *, extensions: bool = False) -> list[JSON]:
         """What the feed has behind what was read before: the contract's events, or those of the types beyond it."""
@@ -157,6 +178,13 @@ class Play:
 
     async def step(self, step: Step) -> None:
         """Do one step. Raises AssertionError if what comes of it can't be explained."""
+        for number, each in enumerate(self.world.held):
+            if each.state == "held" and not each.conversation.gone and now() - each.since > HELD_FOR:
+                await self.do(TakeBack(number))  # on a busy machine its time would come
+        await self.do(step)
+
+    async def do(self, step: Step) -> None:
+        """Do as `step`, whatever is held."""
         match step:
             case AtOnce(first, second):
                 await self.at_once(first, second)
@@ -164,6 +192,8 @@ class Play:
                 await self.again(command, at_once)
             case Doze(at):
                 await self.doze(at)
+            case Elapse(at, texts):
+                await self.elapse(at, texts)
             case _:
                 answer = await self.call(step.request(self.world))
                 step.judge(self.world, answer)
@@ -235,6 +265,26 @@ class Play:
             while ticket is not None and ticket.snooze is not None:
                 await self.step(look)  # looks again: nothing announces it
 
+    async def elapse(self, at: int, texts: tuple[str, ...]) -> None:
+        before, held = len(self.world.held), [Hold(at, text, seconds=1) for text in texts]
+        for each in held:
+            answer = await self.call(each.request(self.world))
+            each.judge(self.world, answer)
+        mine = self.world.held[before:]
+        with trio.fail_after(KEPT_S):
+            ids = {each.id for each in mine}
+            while ids & {each["id"] for each in await self.waiting()}:  # noqa: ASYNC110  # nothing announces it
+                await trio.sleep(0.05)
+        for message in mine:
+            send(self.world, message)
+        await self.settle()
+        await self.step(ListHeld())
+
+    async def waiting(self) -> Sequence[JSON]:
+        """Return the messages that are held."""
+        found: Sequence[JSON] = (await self.call(ListHeld().request(self.world))).body["items"]
+        return found
+
     # --- the end
 
     async def conclude(self) -> None:
@@ -248,6 +298,7 @@ class Play:
         await self.step(ListEndpoints())
         for at in range(len(self.world.machines)):
             await self.step(LookAtMachine(at))
+        await self.step(ListHeld())
         for kind, by in itertools.product(KINDS, BYS):
             await self.step(LookAtReport(kind, by))
         assert not any(each.woken for each in self.world.tickets if each is not None), "woken and not told"

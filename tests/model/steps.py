@@ -28,8 +28,9 @@ from tests.model.commands import (
 from tests.model.commands import Step as PendingStep
 from tests.model.content import Content, Translate
 from tests.model.customers import Erase, Forget, ListOf, Mark, Merge, PutContact, Recall, Remember, Rename
+from tests.model.held import Hold, SendHeld, TakeBack
 from tests.model.machines import ActAs, LookAtMachine, MakeMachine, Revoke, Rotate
-from tests.model.play import Again, AtOnce, Doze, Step
+from tests.model.play import Again, AtOnce, Doze, Elapse, Step
 from tests.model.reports import BYS, KINDS, LookAtReport
 from tests.model.rewriting import DeleteMessage, Redact
 from tests.model.surveys import (
@@ -324,12 +325,23 @@ KEYED: Final = st.one_of(
     PUBLISHES,
     RESPONDS,
 )
+HELD_PLACES: Final = st.sampled_from([0, 0, 0, 1, 1, 2, 9])
+HOLDS: Final = st.builds(Hold, PLACES, TEXTS)
+ENDS_OF_HOLDS: Final = st.builds(TakeBack, HELD_PLACES) | st.builds(SendHeld, HELD_PLACES)
+HELD: Final[st.SearchStrategy[Step]] = st.one_of(
+    HOLDS,
+    HOLDS,
+    ENDS_OF_HOLDS,
+    ENDS_OF_HOLDS,
+    st.builds(Elapse, PLACES, st.tuples(TEXTS, TEXTS)),
+)
 SHARES: Final[Mapping[st.SearchStrategy[Step], int]] = {
     ON_CONVERSATION: 6,
     CREATES: 1,
     CONTACTS | CONTACTS_PATCHED: 1,
     MERGES: 1,
     REWRITES: 2,
+    HELD: 2,
     OF_MACHINES: 1,
     TICKETS: 1,
     OF_TICKETS: 4,
@@ -340,6 +352,7 @@ SHARES: Final[Mapping[st.SearchStrategy[Step], int]] = {
     st.builds(AtOnce, MERGES, ON_CONVERSATION | REWRITES) | st.builds(AtOnce, USES, REVOCATIONS): 1,
     st.builds(AtOnce, CHANGES_OF_ENDPOINTS, CHANGES_OF_ENDPOINTS | REMOVALS_OF_ENDPOINTS): 1,
     st.builds(AtOnce, CHANGES_OF_SURVEYS, CHANGES_OF_SURVEYS | REMOVALS_OF_SURVEYS): 1,
+    st.builds(AtOnce, ENDS_OF_HOLDS, HOLDS | ENDS_OF_HOLDS | st.builds(Delete, PLACES)): 1,
     st.builds(Again, KEYED, st.booleans()): 1,
 }
 STEPS: Final[st.SearchStrategy[Step]] = st.sampled_from(

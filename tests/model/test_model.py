@@ -7,7 +7,7 @@ that many, others in each run.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,15 +17,18 @@ import trio
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from tests.model.commands import Close, Create, Label, Messages, Note, Patch, Rate, Reply, Say
+from tests.model.commands import Close, Create, Delete, Label, Messages, Note, Patch, Rate, Reply, Say
 from tests.model.customers import Erase, ListOf, Mark, Merge, PutContact, Recall, Remember, Rename
+from tests.model.held import Hold, ListHeld, SendHeld, TakeBack
 from tests.model.machines import ActAs, MakeMachine, Revoke, Rotate
-from tests.model.play import AtOnce, Step, playing
+from tests.model.play import AtOnce, Elapse, Play, Step, playing
 from tests.model.rewriting import DeleteMessage, Redact
 from tests.model.steps import BEGINNING, STEPS
 from tests.model.surveys import Respond
 from tests.model.tickets import Link, LookAtTicket, Snooze
+from tests.plants.plants import planted, plants_for
 from tests.support.api.service import Service, running
+from tests.support.floors import Floor, judged, shortfalls
 from tests.support.properties import budget, here, hold
 from tests.support.sockets.receivers import Receiver, answering
 
@@ -48,12 +51,13 @@ async def service(tmp_path: Path, receiver: Receiver) -> AsyncIterator[Service]:
         yield started
 
 
-async def replayed(service: Service, receiver: Receiver, steps: list[Step]) -> None:
-    """Play one example, on a project of its own."""
+async def replayed(service: Service, receiver: Receiver, steps: Sequence[Step]) -> Play:
+    """Play one example, on a project of its own; return it as it was concluded."""
     async with playing(service, receiver) as play:
         for step in (*BEGINNING, *steps):
             await play.step(step)
         await play.conclude()
+    return play
 
 
 async def test_whatever_is_called_the_answers_and_the_events_are_those_of_the_contract(
@@ -62,13 +66,114 @@ async def test_whatever_is_called_the_answers_and_the_events_are_those_of_the_co
     usual = budget(14)
     chosen = settings(usual, max_examples=EXAMPLES, derandomize=False) if EXAMPLES else usual
 
+    plays: list[Play] = []
+
+    async def judge(steps: list[Step]) -> None:
+        plays.append(await replayed(service, receiver, steps))
+
     @chosen
     @given(st.lists(STEPS, min_size=8, max_size=20))
     def run(steps: list[Step]) -> None:
         note(f"steps = {steps}")
-        here(partial(replayed, service, receiver, steps))
+        here(partial(judge, steps))
 
     await hold(run)
+    floors = floors_of(plays)
+    print(judged(floors))
+    assert shortfalls(floors) == []
+
+
+def floors_of(plays: Sequence[Play]) -> Sequence[Floor]:
+    """Return how much a run has judged; each example has more calls and events in its beginning alone."""
+    return (
+        Floor("examples concluded", len(plays), 10),
+        Floor("answers judged", sum(play.calls for play in plays), 30 * len(plays)),
+        Floor("events judged", sum(play.told for play in plays), 5 * len(plays)),
+        Floor("frames compared", sum(len(play.frames) for play in plays), 5 * len(plays)),
+        Floor("messages held", sum(len(play.world.held) for play in plays), len(plays) // 5),
+    )
+
+
+MERGED: Final[Sequence[Step]] = (
+    PutContact("bob", {"name": "Bob", "email": "b@shop.test"}),
+    Mark("bob", {"plan": "pro", "a": 1}, ["vip"]),
+    Mark("ada", {"plan": "free"}, ["web"]),
+    Remember("bob", "likes", "Tea"),
+    Respond(0, "bob", {"score": 9}),
+    Create("bob", text="Where?"),
+    Link(0, about=2),
+    AtOnce(Merge("ada", "bob"), Say(2, "contact", "Well?")),
+    Merge("ada", "bob"),
+    Merge("bob", "ada"),
+    Rename("bob", {"name": "B"}),
+    Recall("ada"),
+    Say(2, "contact", "Thanks"),
+    PutContact("bob", {"name": "Another"}),
+    Create("bob", text="Hi"),
+    Merge("bob", "ada"),
+    ListOf("bob"),
+    Erase("bob"),
+    Merge("bob", "ada"),
+)
+REWRITTEN: Final[Sequence[Step]] = (
+    Say(0, "agent", "Card 4111 1111"),
+    Redact(0, 3, ((5, 14),)),
+    Redact(0, 3, ((5, 14),)),
+    AtOnce(Redact(0, 0), DeleteMessage(0, 0)),
+    DeleteMessage(0, 1),
+    Redact(0, 1),
+    Say(1, "contact", "Hidden"),
+    Messages(1),
+    DeleteMessage(1, 0),
+    Say(1, "contact", "Shown"),
+    Patch(1, {"visible": True}),
+    Rate(0, 9),
+    Label(0, ("b", "a")),
+    Close(0, "agent"),
+    Say(0, "contact", "And?"),
+    Close(0, "agent"),
+)
+HOLDING: Final[Sequence[Step]] = (
+    Hold(0, "First"),
+    Hold(0, "Second"),
+    Hold(1, "Of a hidden conversation"),
+    ListHeld(),
+    Say(0, "agent", "Before both"),
+    SendHeld(1),
+    SendHeld(1),
+    TakeBack(1),
+    TakeBack(0),
+    TakeBack(0),
+    SendHeld(0),
+    SendHeld(2),
+    Elapse(0, ("One", "Two", "Three")),
+    AtOnce(Hold(0, "Fourth"), Hold(0, "Fifth")),
+    AtOnce(TakeBack(6), SendHeld(6)),
+    AtOnce(SendHeld(7), SendHeld(7)),
+    Hold(0, "Gone with its conversation"),
+    Delete(0),
+    TakeBack(8),
+    SendHeld(8),
+    Messages(1),
+    TakeBack(9),
+)
+
+
+async def test_held_messages_become_messages_or_drafts_as_in_the_model(
+    service: Service, receiver: Receiver
+) -> None:
+    play = await replayed(service, receiver, HOLDING)
+    assert len(play.world.held) == 9
+
+
+@pytest.mark.parametrize("bug", plants_for("model"))
+async def test_a_planted_bug_is_found_by_an_example(service: Service, receiver: Receiver, bug: str) -> None:
+    async def play_all() -> None:
+        for example in (HOLDING, REWRITTEN, MERGED):
+            await replayed(service, receiver, example)
+
+    with planted(bug), pytest.RaisesGroup(AssertionError, allow_unwrapped=True, flatten_subgroups=True):
+        await play_all()
 
 
 async def test_what_wakes_a_snoozed_ticket_in_the_model_wakes_it_in_the_service(
@@ -94,47 +199,8 @@ async def test_a_merge_a_redaction_and_a_deletion_leave_what_the_model_says(
     service: Service, receiver: Receiver
 ) -> None:
     """Chance puts these steps together too seldom as well."""
-    merged: list[Step] = [
-        PutContact("bob", {"name": "Bob", "email": "b@shop.test"}),
-        Mark("bob", {"plan": "pro", "a": 1}, ["vip"]),
-        Mark("ada", {"plan": "free"}, ["web"]),
-        Remember("bob", "likes", "Tea"),
-        Respond(0, "bob", {"score": 9}),
-        Create("bob", text="Where?"),
-        Link(0, about=2),
-        AtOnce(Merge("ada", "bob"), Say(2, "contact", "Well?")),
-        Merge("ada", "bob"),
-        Merge("bob", "ada"),
-        Rename("bob", {"name": "B"}),
-        Recall("ada"),
-        Say(2, "contact", "Thanks"),
-        PutContact("bob", {"name": "Another"}),
-        Create("bob", text="Hi"),
-        Merge("bob", "ada"),
-        ListOf("bob"),
-        Erase("bob"),
-        Merge("bob", "ada"),
-    ]
-    await replayed(service, receiver, merged)
-    rewritten: list[Step] = [
-        Say(0, "agent", "Card 4111 1111"),
-        Redact(0, 3, ((5, 14),)),
-        Redact(0, 3, ((5, 14),)),
-        AtOnce(Redact(0, 0), DeleteMessage(0, 0)),
-        DeleteMessage(0, 1),
-        Redact(0, 1),
-        Say(1, "contact", "Hidden"),
-        Messages(1),
-        DeleteMessage(1, 0),
-        Say(1, "contact", "Shown"),
-        Patch(1, {"visible": True}),
-        Rate(0, 9),
-        Label(0, ("b", "a")),
-        Close(0, "agent"),
-        Say(0, "contact", "And?"),
-        Close(0, "agent"),
-    ]
-    await replayed(service, receiver, rewritten)
+    await replayed(service, receiver, MERGED)
+    await replayed(service, receiver, REWRITTEN)
 
 
 async def test_a_secret_is_good_for_as_long_as_the_model_says(service: Service, receiver: Receiver) -> None:

@@ -175,6 +175,17 @@ class Milestones:
 
 
 @dataclass
+class HeldMessage:
+    """A message that an agent held since a time, and what became of it: it went into a `draft` when it was taken back."""
+
+    id: str
+    conversation: Conversation
+    text: str
+    since: datetime = field(default_factory=now)
+    state: Literal["held", "sent", "draft"] = "held"
+
+
+@dataclass
 class Conversation:
     """A conversation, by its fields, with the messages that its customer sees, or has seen before they were deleted."""
 

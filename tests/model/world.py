@@ -19,6 +19,7 @@ from tests.model.things import (
     Conversation,
     Endpoint,
     Event,
+    HeldMessage,
     Machine,
     Moment,
     Span,
@@ -61,6 +62,7 @@ class World:
     merged: list[Contact] = field(default_factory=list)
     erased: int = 0
     conversations: list[Conversation] = field(default_factory=list)
+    held: list[HeldMessage] = field(default_factory=list)
     tickets: list[Ticket | None] = field(default_factory=list)
     endpoints: list[Endpoint] = field(default_factory=list)
     surveys: list[Survey] = field(default_factory=list)

@@ -1,5 +1,8 @@
 """Runs the tests of a module against each of its mutants, and lists those that no test noticed.
 
+A mutant that goes unnoticed and is not among those that `table.py` explains makes the run fail. Without one, the figures go
+to docs/mutation.md, with a digest of the module.
+
 A mutant lives in a process of its own, forked from one that has most modules loaded; no file is changed.
 """
 
@@ -25,6 +28,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.mutation.mutants import mutants
+from tests.mutation.page import note
 from tests.mutation.table import TABLE, Mutated
 
 ROOT: Final = Path(__file__).parents[2]
@@ -67,7 +71,7 @@ class _Instead(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def main(chosen: Sequence[str]) -> int:
-    """Run the modules whose path holds one of the words, all if there is none; 0 if none of them failed to run."""
+    """Run the modules whose path holds one of the words, all if there is none; return 0 if every mutant was noticed or is explained."""
     os.chdir(ROOT)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     settings.register_profile(
@@ -84,7 +88,7 @@ def main(chosen: Sequence[str]) -> int:
 
 
 def _run(row: Mutated) -> int:
-    """Print what became of the module's mutants; 1 if its tests fail without one."""
+    """Print what became of the module's mutants; return 1 if its tests fail without one, or one is not explained."""
     path = ROOT / row.path
     name = ".".join(Path(row.path).with_suffix("").parts[1:])
     _load_ahead(row, name)
@@ -93,15 +97,25 @@ def _run(row: Mutated) -> int:
         print(f"{row.path}: its tests fail as it is")
         return 1
     limit_s = 10 + 5 * (time.monotonic() - began)
-    made = survived = 0
-    for mutant in mutants(path.read_text(), str(path), row.only):
+    made = survived = unexplained = 0
+    source = path.read_text()
+    lines = source.splitlines()
+    for mutant in mutants(source, str(path), row.only):
         made += 1
         instead = _Instead(name, path, mutant.code)
         if not _in_a_fork(partial(_test, row, instead), limit_s):
             survived += 1
-            print(f"{row.path}:{mutant.line}: {mutant.was}  ->  {mutant.became}", flush=True)
-    print(f"{row.path}: {made} mutants, {made - survived} killed, {survived} survived", flush=True)
-    return 0
+            explained = row.explains(lines[mutant.line - 1], mutant.was, mutant.became)
+            unexplained += not explained
+            mark = "explained" if explained else "UNNOTICED"
+            print(f"{row.path}:{mutant.line}: {mutant.was}  ->  {mutant.became}  {mark}", flush=True)
+    print(
+        f"{row.path}: {made} mutants, {made - survived} noticed, {survived} left, {unexplained} not explained",
+        flush=True,
+    )
+    if not unexplained and path.read_text() == source:
+        note(row, made, survived)
+    return int(unexplained > 0)
 
 
 def _load_ahead(row: Mutated, name: str) -> None:

@@ -1,6 +1,6 @@
 """The ways in which one module can be wrong by one small step: its mutants.
 
-Not touched: docstrings, annotations, decorators, assertions (they hold no rule, they name one), texts, and calls
+Not touched: docstrings, annotations, decorators and options of classes (`frozen`), assertions (they hold no rule, they name one), texts, and calls
 of a `log`. A `|` outside functions joins types.
 """
 
@@ -95,11 +95,11 @@ def _places(
     holder: ast.AST, field: str, index: int | None, node: ast.AST
 ) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
     """The node and all below it, each with where it hangs."""
-    if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)) or _is_silent(node):
+    if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)) or is_silent(node):
         return
     yield holder, field, index, node
     for name, value in list(ast.iter_fields(node)):
-        if name in _UNTOUCHED:
+        if name in _UNTOUCHED or (name == "keywords" and isinstance(node, ast.ClassDef)):
             continue
         if isinstance(value, ast.AST):
             yield from _places(node, name, None, value)
@@ -109,8 +109,8 @@ def _places(
                     yield from _places(node, name, at, each)
 
 
-def _is_silent(node: ast.AST) -> bool:
-    """Whether the statement is a docstring, writes to the log, or stands where nothing ever comes."""
+def is_silent(node: ast.AST) -> bool:
+    """Return whether the statement is a docstring, writes to the log, or stands where nothing ever comes."""
     if not isinstance(node, ast.Expr):
         return False
     return isinstance(node.value, ast.Constant) or ast.unparse(node.value).startswith(

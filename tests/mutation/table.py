@@ -7,6 +7,22 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """A mutant that no test can notice, or need.
+
+    Args:
+        within: a piece of the line that is mutated.
+        was, became: the change, as `make mutate` prints it.
+        why: the reason, for docs/mutation.md.
+    """
+
+    within: str
+    was: str
+    became: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mutated:
     """One module.
 
@@ -14,29 +30,51 @@ class Mutated:
         path: the module, from the root of the repository.
         tests: files of tests, or single ones, that hold what it does.
         only: what of it is mutated, by the name at the module's top; all if empty.
+        left: the mutants that may go unnoticed.
     """
 
     path: str
     tests: tuple[str, ...]
     only: tuple[str, ...] = ()
+    left: tuple[Left, ...] = ()
 
+    def explains(self, line: str, was: str, became: str) -> bool:
+        """Return whether the mutant of this source line is one that may go unnoticed."""
+        return any(each.within in line and (each.was, each.became) == (was, became) for each in self.left)
+
+
+_BOUND: Final = "a bound on memory that any such number keeps; the tests set their own"
+_DIGITS: Final = "a bound that any number keeps between the digits of now and those of a float"
+_EPOCH: Final = "an unknown bucket was full at the epoch, or a nanosecond beside it"
 
 TABLE: Final = (
     Mutated(
-        "engine/deskwire/engine/webhooks/signature.py", ("tests/engine/webhooks/policy/test_signature.py",)
+        "engine/deskwire/engine/webhooks/signature.py",
+        ("tests/engine/webhooks/policy/test_signature.py",),
+        left=(
+            Left(
+                "_SECRET_BYTES: Final", "32", "33", "as many digits are kept of them, and no chance is lost"
+            ),
+        ),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/http/retry_after.py",
         ("tests/engine/webhooks/policy/test_retry_after.py",),
+        left=(Left("text[:8]", "8", "9", "more than 10,000,000 s is cut down to that either way"),),
     ),
     Mutated(
         "engine/deskwire/engine/core/http1.py",
         ("tests/engine/webhooks/client/test_response_head.py",),
         ("plain_response",),
+        left=(Left("fullmatch(data, 0, end)", "0", "-1", "nothing is before the start"),),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/retry/schedule.py",
         ("tests/engine/webhooks/policy/test_schedule.py",),
+        left=(
+            Left("attempt.wait_ms or 0", "0", "1", "the schedule's own least pause is the longer one"),
+            Left("attempt.wait_ms or 0", "0", "-1", "the schedule's own least pause is the longer one"),
+        ),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/retry/circuit.py", ("tests/engine/webhooks/policy/test_circuit.py",)
@@ -47,9 +85,44 @@ TABLE: Final = (
             "tests/engine/webhooks/policy/test_breaker.py",
             "tests/engine/webhooks/policy/test_verdict.py",
         ),
+        left=(
+            Left("self.succeeded_at or 0", "0", "1", "an attempt begins later than that"),
+            Left("self.succeeded_at or 0", "0", "-1", "an attempt begins later than that"),
+        ),
     ),
-    Mutated("engine/deskwire/commands/demo/clients/signature.py", ("tests/commands/demo/test_signature.py",)),
-    Mutated("engine/deskwire/engine/core/limits/rate_limit.py", ("tests/engine/core/test_rate_limit.py",)),
+    Mutated(
+        "engine/deskwire/commands/demo/clients/signature.py",
+        ("tests/commands/demo/test_signature.py",),
+        left=(
+            Left("_DIGITS: Final", "15", "16", _DIGITS),
+            Left("_DIGITS: Final", "15", "14", _DIGITS),
+            Left("len(text) <= _DIGITS", "len(text) <= _DIGITS", "len(text) < _DIGITS", _DIGITS),
+            Left("times[0]", "0", "-1", "there is one time"),
+        ),
+    ),
+    Mutated(
+        "engine/deskwire/engine/core/limits/rate_limit.py",
+        ("tests/engine/core/test_rate_limit.py",),
+        left=(
+            Left("BUCKETS_MAX: Final", "20000", "20001", _BOUND),
+            Left("BUCKETS_MAX: Final", "20000", "19999", _BOUND),
+            Left("compare=False", "False", "True", "the step follows from the fields that are compared"),
+            Left("if nodes == 1", "1", "0", "the part of one node is the whole rate"),
+            Left(
+                "missing_ns, step_ns = max(0", "0", "-1", "rounded up to whole seconds it is 0 all the same"
+            ),
+            Left("wait_ns = 0 if", "0", "-1", "rounded up to whole seconds it is 0 all the same"),
+            Left("_full_at.get(who, 0)", "0", "1", _EPOCH),
+            Left("_full_at.get(who, 0)", "0", "-1", _EPOCH),
+            Left("self._nodes == 1 or", "1", "0", "the quota of one node is the whole one"),
+            Left(
+                "self._nodes == 1 or",
+                "self._nodes == 1 or self._whole is None",
+                "self._nodes == 1 and self._whole is None",
+                "the quota of one node is the whole one",
+            ),
+        ),
+    ),
     Mutated("engine/deskwire/engine/idempotency/once.py", ("tests/engine/idempotency/test_once.py",)),
     Mutated(
         "engine/deskwire/engine/conversations/decide.py",
@@ -72,8 +145,16 @@ TABLE: Final = (
             "tests/engine/stream/test_lease.py",
             "tests/engine/stream/test_takeover.py",
         ),
+        left=(Left("return False", "return False", "return None", "both are no"),),
     ),
-    Mutated("engine/deskwire/engine/stream/resume.py", ("tests/engine/stream/test_resume.py",)),
+    Mutated(
+        "engine/deskwire/engine/stream/resume.py",
+        ("tests/engine/stream/test_resume.py",),
+        left=(
+            Left("confirmed, 1)", "1", "2", "the first one alone is looked at"),
+            Left("missed[0].id", "0", "-1", "one event is read, so the first is the last"),
+        ),
+    ),
     Mutated(
         "engine/deskwire/engine/stream/subscription.py",
         (
@@ -81,6 +162,7 @@ TABLE: Final = (
             "tests/engine/stream/test_resume.py",
             "tests/engine/stream/test_takeover.py",
         ),
+        left=(Left("self.written = -1", "1", "2", "both stand for nothing"),),
     ),
     Mutated(
         "engine/deskwire/engine/stream/hub.py",
@@ -89,6 +171,10 @@ TABLE: Final = (
             "tests/engine/stream/test_channel.py",
             "tests/engine/stream/test_resume.py",
             "tests/engine/stream/test_lag.py",
+        ),
+        left=(
+            Left("_LEASES: Final", "10000", "10001", _BOUND),
+            Left("_LEASES: Final", "10000", "9999", _BOUND),
         ),
     ),
 )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pytest
 import trio
 
 from deskwire.storage.check.check import check
+from tests.crash.held import HeldLedger, became, drafted, hold_one, settled
 from tests.support.node_processes import running_nodes
 from tests.support.sockets.server_process import Server
 
@@ -23,45 +23,20 @@ _AGENTS: Final = 4
 _PAUSE_S: Final = 0.02
 
 
-@dataclass
-class Ledger:
-    """The texts of messages that were acknowledged as held, and of those that were acknowledged as taken back."""
-
-    held: set[str] = field(default_factory=set)
-    back: set[str] = field(default_factory=set)
-    unsure: set[str] = field(default_factory=set)
-
-
-async def write(http: httpx.AsyncClient, conversation: str, name: str, ledger: Ledger) -> None:
+async def write(http: httpx.AsyncClient, conversation: str, name: str, ledger: HeldLedger) -> None:
     """Hold messages until the server dies, and take every third one back."""
     for number in range(10_000):
-        text, path = f"{name}-{number}.", f"/conversations/{conversation}/messages"
         try:
-            answer = await http.post(path, json={"text": text, "holdSeconds": 1})
-            assert answer.status_code == 200, answer.text
-            ledger.held.add(text)
-            if number % 3 == 0:
-                ledger.unsure.add(text)
-                answer = await http.delete(f"/held-messages/{answer.json()['id']}")
-                assert answer.status_code in (200, 409), answer.text
-                ledger.unsure.discard(text)
-                if answer.status_code == 200:
-                    ledger.back.add(text)
+            await hold_one(http, conversation, f"{name}-{number}.", ledger, back=number % 3 == 0)
         except httpx.TransportError:
             return
         await trio.sleep(_PAUSE_S)  # the agent's own pace: a user may hold a hundred messages
 
 
-async def settled(http: httpx.AsyncClient) -> None:
-    """Return when no message is held."""
-    with trio.fail_after(30):
-        while (await http.get("/held-messages")).json()["items"]:  # noqa: ASYNC110  # told by polling alone
-            await trio.sleep(0.05)
-
-
-async def judge(http: httpx.AsyncClient, conversations: list[str], ledger: Ledger) -> None:
-    """Hold what is there to what was acknowledged."""
+async def judge(http: httpx.AsyncClient, conversations: list[str], ledger: HeldLedger) -> None:
+    """Compare what is there with what was acknowledged."""
     sent, drafts = Counter[str](), Counter[str]()
+    waiting = await settled(http, 30)
     for conversation in conversations:
         params: dict[str, str] = {"limit": "200"}
         while True:
@@ -70,17 +45,12 @@ async def judge(http: httpx.AsyncClient, conversations: list[str], ledger: Ledge
             if page["nextCursor"] is None:
                 break
             params["cursor"] = page["nextCursor"]
-        draft: Any = (await http.get(f"/conversations/{conversation}/drafts")).json()["reply"]
-        drafts.update(draft["text"].split() if draft else ())
-    assert max((*sent.values(), *drafts.values()), default=1) == 1
-    assert sent.keys().isdisjoint(drafts)
-    assert ledger.back <= drafts.keys()
-    assert ledger.held - ledger.back - ledger.unsure <= sent.keys()
-    assert ledger.held <= sent.keys() | drafts.keys()
+        drafts.update(await drafted(http, conversation))
+    assert list(became(ledger, sent, drafts, waiting)) == []
 
 
 async def until_killed(
-    server: Server, http: httpx.AsyncClient, conversations: list[str], round_: int, ledger: Ledger
+    server: Server, http: httpx.AsyncClient, conversations: list[str], round_: int, ledger: HeldLedger
 ) -> None:
     """Let agents write for a while, and kill the server in their midst."""
     async with trio.open_nursery() as nursery:
@@ -101,7 +71,7 @@ async def opened(http: httpx.AsyncClient) -> list[str]:
 
 
 async def test_a_kill_leaves_each_message_held_sent_or_a_draft(tmp_path: Path) -> None:
-    ledger, conversations = Ledger(), list[str]()
+    ledger, conversations = HeldLedger(), list[str]()
     server = Server(tmp_path, environ={"DESKWIRE_RATE_LIMIT_PER_MINUTE": "0"})
     await server.start()
     demo = server.demo()
@@ -112,7 +82,7 @@ async def test_a_kill_leaves_each_message_held_sent_or_a_draft(tmp_path: Path) -
         for round_ in range(_ROUNDS):
             await until_killed(server, http, conversations, round_, ledger)
             await server.start()
-            await settled(http)
+            assert not await settled(http, 30)
         await judge(http, conversations, ledger)
     await server.stop()
     assert len(ledger.held) > len(ledger.back) > 0
@@ -121,7 +91,7 @@ async def test_a_kill_leaves_each_message_held_sent_or_a_draft(tmp_path: Path) -
 
 
 async def test_a_node_that_dies_leaves_its_messages_to_the_others(tmp_path: Path) -> None:
-    ledger = Ledger()
+    ledger = HeldLedger()
     async with (
         running_nodes(tmp_path, "ab") as nodes,
         nodes.client(0, nodes.token) as first,
@@ -137,7 +107,7 @@ async def test_a_node_that_dies_leaves_its_messages_to_the_others(tmp_path: Path
             await nodes.servers[0].kill()
             await trio.sleep(1.0)
             nursery.cancel_scope.cancel()
-        await settled(second)
+        assert not await settled(second, 30)
         ledger.unsure = ledger.held - ledger.back  # what was cut off may have been either
         await judge(second, conversations, ledger)
     assert ledger.back

@@ -12,6 +12,9 @@ SOURCE = '''
 """Text."""
 LIMIT: int | None = 3
 
+class Taken(Struct, frozen=True):
+    """Text."""
+
 def taken(count, log):
     """Text."""
     assert count > 0
@@ -40,11 +43,11 @@ def test_mutants_differ_in_one_step_each_and_leave_texts_types_and_assertions_al
     assert made == [
         (3, "3", "4"),
         (3, "3", "2"),
-        (9, "count < LIMIT and (not full())", "count < LIMIT or not full()"),
-        (9, "count < LIMIT", "count <= LIMIT"),
-        (9, "count < LIMIT", "count >= LIMIT"),
-        (9, "not full()", "full()"),
-        (10, "return count", "return None"),
+        (12, "count < LIMIT and (not full())", "count < LIMIT or not full()"),
+        (12, "count < LIMIT", "count <= LIMIT"),
+        (12, "count < LIMIT", "count >= LIMIT"),
+        (12, "not full()", "full()"),
+        (13, "return count", "return None"),
     ]
 
 

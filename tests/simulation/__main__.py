@@ -8,11 +8,12 @@ import sys
 import time
 from multiprocessing import get_context
 
-from tests.simulation.life import Verdict, live_alone
+from tests.simulation.life import Verdict, floors, live_alone
+from tests.support.floors import judged, shortfalls
 
 
 def main() -> int:
-    """Live them; the exit status is 1 if one has shown a problem."""
+    """Live them; the exit status is 1 if one has shown a problem, or all of them have judged too little."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200, help="how many lives")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
@@ -27,12 +28,13 @@ def main() -> int:
             _tell(verdict, trace=options.trace)
             if verdict.problems:
                 failed.append(verdict.seed)
-    print(_summary(lives, time.monotonic() - began))
+    few = floors(lives)
+    print(_summary(lives, time.monotonic() - began), judged(few), *shortfalls(few), sep="\n")
     if failed:
         print(
             f"{len(failed)} failed: {' '.join(map(str, failed))}. Again: python -m tests.simulation --seeds 1 --trace --first {failed[0]}"
         )
-    return bool(failed)
+    return bool(failed or shortfalls(few))
 
 
 def _tell(verdict: Verdict, *, trace: bool) -> None:

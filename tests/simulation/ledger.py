@@ -11,6 +11,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 import orjson
@@ -135,6 +136,9 @@ class Ledger:
 
     def _check_answer(self, wish: Wish, body: bytes, replayed: bool) -> None:
         self.replays += replayed
+        faded_at = self._faded.get(wish.mark, inf) if replayed and wish.mark.encode() in body else inf
+        if self._now() > faded_at + UNDER_WAY_S:
+            self._wrong(f"{wish.method} {wish.path} is answered with {wish.mark} again, which was redacted")
         if wish.answers and self._now() < wish.made_at + self._kept_s:
             self._compare(wish, body, replayed)
         wish.carried_out = wish.carried_out or not replayed

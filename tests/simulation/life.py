@@ -6,7 +6,7 @@ import hashlib
 import os
 import random
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,10 +23,13 @@ from trio.testing import MockClock
 from deskwire.engine.core.ids import ALPHABET
 from tests.simulation.faults import FAULTS
 from tests.simulation.world import World
+from tests.support.floors import Floor
 
 _EXPECTED: Final = frozenset({"storage.commit_failed"})
 """What the server logs as an error when its disk fails; every other error is a bug."""
 
+_ENOUGH: Final = 8
+"""So many lives have something of everything."""
 _SETTLED_S: Final = 150.0
 """Long enough for leases, standbys and reconnects; nothing is left to happen then."""
 _RETURNED_S: Final = 90.0
@@ -59,6 +62,21 @@ class Verdict:
     def mark(self) -> str:
         """A hash of everything that happened."""
         return hashlib.sha256(repr(self.trace).encode()).hexdigest()[:16]
+
+
+_LEAST: Final = {"requests": 10, "events": 10, "posts": 5, "frames": 1, "faults": 2}
+"""What lives have of each on average, at the least; one life by itself may have less."""
+
+
+def floors(lives: Sequence[Verdict]) -> Sequence[Floor]:
+    """Return how much some lives have judged; of a few the least is nothing, as each is as its seed has it."""
+    enough = len(lives) if len(lives) >= _ENOUGH else 0
+    made = {name: sum(getattr(life, name) for life in lives) for name in (*_LEAST, "replays", "crashes")}
+    return (
+        *(Floor(name, made[name], least * enough) for name, least in _LEAST.items()),
+        Floor("replays", made["replays"], enough),
+        Floor("crashes", made["crashes"], enough // 8),
+    )
 
 
 @contextmanager
@@ -98,6 +116,7 @@ def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
                 if not to_the_end:
                     world.judge.stop = scope.cancel
                 await _live(world, faults)
+                world.end()
                 nursery.cancel_scope.cancel()
         return trio.current_time()
 

@@ -14,7 +14,8 @@ from typing import Final
 
 import pytest
 
-from tests.simulation.life import simulate
+from tests.simulation.life import floors, simulate
+from tests.support.floors import shortfalls
 from tests.support.root import ROOT
 from tests.support.sockets.server_process import environment
 
@@ -38,6 +39,14 @@ def test_whatever_happens_every_promise_is_kept(tmp_path: Path, seed: int) -> No
     if verdict.problems:
         print(*(f"{at} {text}" for at, text in verdict.trace), sep="\n")
         pytest.fail("\n".join([f"seed {seed}:", *verdict.problems[:20]]), pytrace=False)
+
+
+def test_lives_have_something_of_everything_that_is_judged(tmp_path: Path) -> None:
+    lives = []
+    for seed in range(8):
+        (directory := tmp_path / str(seed)).mkdir()
+        lives.append(simulate(seed, directory))
+    assert shortfalls(floors(lives)) == []
 
 
 def test_a_seed_is_the_same_life_each_time_and_in_every_process(tmp_path: Path) -> None:

@@ -92,6 +92,47 @@ def test_a_receiver_that_asks_for_pauses_gets_everything_at_its_own_rate(tmp_pat
     live(tmp_path, script)
 
 
+def test_an_endpoint_with_nothing_else_to_send_is_probed_with_what_it_missed(
+    tmp_path: Path,
+) -> None:
+    async def script(away: Away) -> None:
+        heard(away)
+        ids = await conversations(away)
+        away.leave("failing")
+        for number in range(3):
+            await post(away, ids[number])
+            await trio.sleep(60)  # virtual time: the mock clock jumps
+        await trio.sleep(600)  # virtual time: the mock clock jumps
+        open_rows = "SELECT count(*) FROM deliveries WHERE missed = 1 OR status = 'pending'"
+        assert away.rows(open_rows) == [(3,)], "one of them may be the probe"
+        away.receiver.manner = "well"
+        await away.all_arrived()
+        await trio.sleep(600)  # virtual time: the mock clock jumps
+        assert len(away.order) == 3, "each once"
+        assert away.rows(open_rows) == [(0,)]
+
+    live(tmp_path, script)
+
+
+def test_an_event_that_alone_is_told_to_wait_fails_by_itself_and_holds_up_no_other(tmp_path: Path) -> None:
+    async def script(away: Away) -> None:
+        heard(away)
+        ids = await conversations(away)
+        away.receiver.delays = "wait"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(traffic, away, ids, 5, trio.current_time() + 300)
+            await post(away, ids[0], "wait")
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        alone = away.committed.keys() - away.arrived.keys()
+        assert len(alone) == 1
+        late = max(away.arrived[event] - at for event, at in away.committed.items() if event not in alone)
+        assert late <= 60, "only those of its own conversation wait, as for any failing event"
+        rows = away.rows("SELECT status, missed FROM deliveries WHERE status NOT IN ('delivered')")
+        assert rows == [("dropped", None)]
+
+    live(tmp_path, script)
+
+
 def test_an_event_that_fails_while_others_succeed_is_dropped_and_not_repeated(tmp_path: Path) -> None:
     async def script(away: Away) -> None:
         ids = await conversations(away)

@@ -21,7 +21,7 @@ from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.simulation.disk import Disk, End, new_disk
 from tests.simulation.judge import Judge
-from tests.simulation.ledger import Ledger
+from tests.simulation.ledger import MARK, Ledger
 from tests.simulation.network import Link
 from tests.simulation.peers.client import Client
 from tests.simulation.peers.consumer import Consumer, Kind, Pongs
@@ -35,6 +35,8 @@ from tests.support.streaming import found_project, trio_ms
 CONTACTS: Final = ("ada", "bob", "carol")
 """For the last one's channel there is a consumer that is always well."""
 _RECEIVERS: Final = 5
+_DELAYED: Final = 60
+"""Among so many of the first marks each receiver has one that it always asks to come later."""
 _HOUR_S: Final = 3600.0
 _DAY_S: Final = 24 * _HOUR_S
 
@@ -76,6 +78,7 @@ class World:
         self.links: list[Link] = []
         self.server: Server | None = None
         self.flaky = True
+        self._dying = False
         self._nursery = nursery
         self.crashes = 0
         self._seated: set[str] = set()
@@ -93,6 +96,8 @@ class World:
         for number in range(_RECEIVERS):
             self.internet.receivers.append(Receiver(f"receiver-{number}.test", dice, self._arrived))
         self.internet.receivers[0].healthy = True
+        for receiver in self.internet.receivers[1:]:
+            receiver.delays = MARK.format(dice.randrange(_DELAYED))  # of one event, for good
         self.client = Client(self)
 
     def _found(self) -> Project:
@@ -139,7 +144,9 @@ class World:
         path.parent.mkdir()
         server.disk.crash(how, path)
         self.internet.break_off()
+        self._dying = True
         await server.kill()
+        self._dying = False
         self._path = path
         await self._restart()
 
@@ -184,6 +191,10 @@ class World:
         self.judge.disk_refused()
         self.judge.forgive()
         self.mail.forgive()
+
+    def end(self) -> None:
+        """End the life: what its tasks do while they are cancelled is not judged."""
+        self._dying = True
 
     def heal(self) -> None:
         """Let everything be well from now on, and everybody patient."""
@@ -241,6 +252,8 @@ class World:
         self.later(take, link)
 
     def _posting(self, receiver: Receiver, data: bytes) -> None:
+        if self._dying:
+            return  # a killed process sends nothing, whatever its tasks do while they are cancelled
         self.mail.posting(receiver, data)
 
     def _arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 import httpx
 import trio
 
+from tests.plants.serving import serving
 from tests.support.postgres import fresh_database
 from tests.support.postgres_nodes import rows
 from tests.support.sockets.server_process import Server
@@ -81,17 +82,30 @@ def _state(thread: Path) -> str:
 
 @asynccontextmanager
 async def running_nodes(
-    directory: Path, names: str = "abc", environ: Mapping[str, str] | None = None, url: str | None = None
+    directory: Path,
+    names: str = "abc",
+    environ: Mapping[str, str] | None = None,
+    url: str | None = None,
+    bug: str = "",
 ) -> AsyncIterator[Nodes]:
-    """Nodes of these names, of one letter each, on a fresh database, or on that of the URL."""
+    """Start nodes of these names, of one letter each, on a fresh database, or on that of the URL.
+
+    Args:
+        bug: a planted bug that all of them have.
+    """
     if url is None:
         with fresh_database() as fresh:
-            async with running_nodes(directory, names, environ, fresh) as nodes:
+            async with running_nodes(directory, names, environ, fresh, bug) as nodes:
                 yield nodes
         return
     settings = {**_ENVIRON, "DESKWIRE_DATABASE_URL": url, **(environ or {})}
     servers = [
-        Server(directory / name, "--allow-private-webhooks", environ={**settings, "DESKWIRE_NODE": name})
+        Server(
+            directory / name,
+            "--allow-private-webhooks",
+            environ={**settings, "DESKWIRE_NODE": name},
+            wrapped=serving(bug),
+        )
         for name in names
     ]
     try:

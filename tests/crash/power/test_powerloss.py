@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,18 +21,17 @@ from deskwire.storage.sqlite.backup.unpack import read_archive
 from deskwire.storage.sqlite.directory import FILE_NAME, RESTORING
 from tests.crash.disk import NOTHING_SPARED, Disk
 from tests.crash.powerloss import Moment, Recorded, moments, recorded
-from tests.crash.shim import Shim, missing, shim_environment_works
+from tests.crash.shim import Shim, missing
+from tests.plants.plants import plants_for
 from tests.storage.backup.conftest import SECRET, back_up, fill
+from tests.support.floors import shortfalls
 from tests.support.root import ROOT
 from tests.support.sockets.server_process import environment
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")]
 
 CUTS = 30
-
-
-def test_the_layer_sees_what_this_interpreter_does(tmp_path: Path) -> None:
-    assert shim_environment_works(tmp_path)
+PLANT_CUTS = 100
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,25 @@ def test_nothing_that_was_told_is_lost_with_the_power(run: Recorded, tmp_path: P
 
 def test_a_disk_that_never_syncs_is_found_out(run: Recorded, tmp_path: Path) -> None:
     unsynced = [op for op in run.ops if op.kind != "S"]
-    assert Recorded(run.disk, unsynced, run.passing).problems(5, 1, tmp_path)
+    assert replace(run, ops=unsynced).losses(5, 1, tmp_path)
 
 
 def test_a_disk_that_never_syncs_folders_is_found_out(run: Recorded, tmp_path: Path) -> None:
     folders = {op.inode for op in run.ops if op.kind == "D"}
     unsynced = [op for op in run.ops if op.kind != "S" or op.inode not in folders]
-    assert Recorded(run.disk, unsynced, run.passing).problems(5, 1, tmp_path)
+    assert replace(run, ops=unsynced).losses(5, 1, tmp_path)
+
+
+def test_a_recorder_that_sees_no_answers_is_found_out(run: Recorded, tmp_path: Path) -> None:
+    deaf = [op for op in run.ops if op.kind != "N" or b'"msg_' not in op.data]
+    assert any("answers seen" in each for each in replace(run, ops=deaf).problems(1, 1, tmp_path))
+
+
+@pytest.mark.parametrize("bug", plants_for("powerloss"))
+def test_a_planted_bug_is_found_within_some_cuts(tmp_path: Path, bug: str) -> None:
+    run = recorded(tmp_path, 1, bug)
+    assert not shortfalls(run.floors()), "it is the bug that is found, not too little"
+    assert run.losses(PLANT_CUTS, 1, tmp_path), f"{PLANT_CUTS} losses of power have not shown {bug}"
 
 
 @pytest.fixture

@@ -162,3 +162,64 @@ def test_nodes_that_share_a_rate_together_allow_it_and_tell_of_all_of_it() -> No
 
 def test_no_node_allows_nothing() -> None:
     assert Rate(2, 1).shared(50) == Rate(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "part"), [(1, Rate(60, 10)), (2, Rate(30, 5)), (3, Rate(20, 4)), (7, Rate(9, 2))]
+)
+def test_each_node_has_its_part_of_a_rate_rounded_up(nodes: int, part: Rate) -> None:
+    assert Rate(60, 10).shared(nodes) == part
+
+
+def test_a_part_of_an_hourly_rate_is_refilled_over_the_hour() -> None:
+    hourly = Rate(60, 10, minutes=60)
+    assert hourly.step_ns == MINUTE_NS
+    assert hourly.shared(2) == Rate(30, 5, minutes=60)
+    assert hourly.shared(2).step_ns == 2 * MINUTE_NS
+
+
+def test_two_nodes_show_the_quota_of_both() -> None:
+    node = Buckets(Rate(60, 10))
+    node.share(2)
+    assert node.take("who", 0.0) == Quota(10, 8, 2, 0)
+    assert node.look("who", 0.0) == Quota(10, 8, 2, 0)
+
+
+def test_one_that_is_given_back_can_be_taken_again() -> None:
+    shared = Buckets(Rate(60, 1))
+    assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
+    shared.give_back("a")
+    assert shared.look("a", 5.0) == Quota(1, 1, 0, 0)
+    assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
+
+
+def test_giving_back_by_a_stranger_or_without_a_limit_changes_nothing() -> None:
+    shared, free = Buckets(Rate(60, 1)), Buckets(None)
+    shared.give_back("a")
+    free.give_back("a")
+    assert (len(shared), len(free)) == (0, 0)
+
+
+def test_buckets_are_gone_through_only_when_there_are_more_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
+    shared = Buckets(Rate(60, 1))
+    shared.take("a", 1.0)
+    shared.take("b", 2.0)
+    assert len(shared) == 2, "the first is full again, but there is room"
+    shared.take("c", 2.0)
+    assert len(shared) == 2, "the first made room in the moment in which it was full again"
+
+
+def test_room_for_twice_the_buckets_that_are_not_full_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
+    shared, sizes = Buckets(Rate(60, 1)), []
+    for who, now_s in (("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 9.0), ("e", 9.0), ("f", 9.0), ("g", 9.0)):
+        shared.take(who, now_s)
+        sizes.append(len(shared))
+    assert sizes == [1, 2, 3, 4, 5, 6, 4], "six have room once three had to be kept"
+
+
+def test_a_rate_shows_what_it_was_made_of() -> None:
+    assert repr(Rate(60, 10)) == "Rate(per_minute=60, burst=10, minutes=1)"

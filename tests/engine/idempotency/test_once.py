@@ -22,7 +22,7 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
-from deskwire.engine.idempotency.once import Answers, Repeats, hashed, keyed
+from deskwire.engine.idempotency.once import Answers, Once, Repeats, hashed, keyed
 from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -250,3 +250,82 @@ def test_a_rotation_while_a_request_is_under_way_keeps_the_second_one_out(
         once.around(lambda _: {"id": "x"}, dict)(transaction)
     with answers.under_way("key 1", "k") as again, pytest.raises(AlreadyAnswered):
         again.about(b"").check(transaction)
+
+
+def keep(tx: SqliteTransaction, answers: Answers, key: str, **answer: Any) -> Once:
+    """Carry a request out, whose answer is kept; return it as it comes again."""
+    with answers.under_way("key 1", key) as once:
+        once = once.about(b"")
+        once.around(lambda _: answer, dict)(tx)
+    return once
+
+
+def state(tx: SqliteTransaction, once: Once) -> str:
+    """Return what a request that comes again is answered with: its text, or the code of the refusal."""
+    try:
+        once.check(tx)
+    except AlreadyAnswered as found:
+        return str(orjson.loads(found.body)["text"])
+    except AnswerErased as refusal:
+        return refusal.reason
+    return "not carried out"
+
+
+def test_the_kept_answers_that_name_a_redacted_message_are_erased_and_no_others(
+    transaction: SqliteTransaction,
+) -> None:
+    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    subject, message = "cnv_redacted", "msg_redacted"
+    naming = keep(transaction, answers, "a", id=subject, message={"id": message}, text="shown")
+    itself = keep(transaction, answers, "b", id=subject, text=f"quotes {message}")
+    sibling = keep(transaction, answers, "c", id=subject, message={"id": "msg_other"}, text="kept")
+    stranger = keep(transaction, answers, "d", id="cnv_other", message={"id": message}, text="elsewhere")
+    answers.forget(transaction, subject, message)
+    assert state(transaction, naming) == state(transaction, itself) == "idempotency_answer_erased"
+    assert (state(transaction, sibling), state(transaction, stranger)) == ("kept", "elsewhere")
+    assert not transaction.conn.execute(
+        "SELECT 1 FROM kept_answers WHERE subject = ? AND name = ? AND sealed IS NOT NULL",
+        (subject, naming.names[0]),
+    ).fetchall()
+
+
+def test_a_kept_answer_that_can_not_be_opened_is_erased_with_what_it_may_name(
+    transaction: SqliteTransaction,
+) -> None:
+    subject = "cnv_restored"
+    foreign = keep(
+        transaction, Answers(Secrets("of a backup"), lambda: NOON, WINDOW_S), "e", id=subject, text="?"
+    )
+    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    own = keep(transaction, answers, "f", id=subject, text="kept")
+    answers.forget(transaction, subject, "msg_x")
+    assert state(transaction, foreign) == "idempotency_answer_erased"
+    assert state(transaction, own) == "kept"
+
+
+def test_after_a_rotation_an_answer_is_kept_under_the_newest_secret(transaction: SqliteTransaction) -> None:
+    secrets = Secrets(SECRET)
+    answers = Answers(secrets, lambda: NOON, WINDOW_S)
+    secrets.become(secrets.rotated("the next secret", NOON, 0))
+    once = keep(transaction, answers, "rotated", id="x", text="kept")
+    newest, oldest = once.names[0], once.names[-1]
+    assert newest != oldest
+    assert transaction.kept_answer(oldest, "") is None
+    kept = transaction.kept_answer(newest, "")
+    assert kept is not None
+    assert kept.fingerprint == once.fingerprints[0] != once.fingerprints[-1]
+
+
+def test_a_request_is_not_looked_up_before_its_body_is_known(transaction: SqliteTransaction) -> None:
+    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    with answers.under_way("key 1", "k") as once, pytest.raises(ValueError, match="shorter"):
+        once.check(transaction)
+
+
+def test_a_store_is_of_one_node_unless_it_is_said_to_be_of_several() -> None:
+    assert [
+        Answers(Secrets(SECRET), lambda: NOON, 1, **more).several for more in ({}, {"several": True})
+    ] == [
+        False,
+        True,
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import trio
@@ -12,7 +14,8 @@ from trio.testing import MockClock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import StoredEvent
-from deskwire.engine.stream.resume import is_resume
+from deskwire.engine.stream.ports import StreamReader
+from deskwire.engine.stream.resume import find_start, is_lost, is_resume
 from deskwire.engine.stream.subscription import Subscription
 from tests.support.streaming import NOON, JumpStore, Stage, jump_stage, next_batch, number, real_stage, typing
 
@@ -399,3 +402,50 @@ async def test_who_was_superseded_is_told_of_no_more_typing(autojump_clock: Mock
     with trio.move_on_after(60) as nothing:
         await old.next_typing()
     assert nothing.cancelled_caught
+
+
+class Log:
+    """`StreamReader`, as far as a log that may be another one is known by it."""
+
+    def __init__(self, newest: str | None, there: str | None) -> None:
+        self._newest, self._there = newest, there
+
+    def event_window(self, project: int) -> tuple[str | None, str | None]:
+        return None, self._newest
+
+    def event_id_at(self, project: int, position: int) -> str | None:
+        return self._there
+
+
+@pytest.mark.parametrize(
+    ("known", "newest", "there", "lost"),
+    [
+        ("evt_2", "evt_9", "evt_2", False),
+        ("evt_2", "evt_2", "evt_2", False),
+        ("evt_2", "evt_9", "evt_1", False),  # it was erased since
+        ("evt_2", "evt_9", None, False),
+        ("evt_2", "evt_9", "evt_3", True),  # the position was given once more
+        ("evt_2", "evt_1", "evt_1", True),  # the newest are missing
+        ("evt_2", None, None, True),
+        ("", "evt_9", "evt_2", True),
+        ("", None, None, True),
+    ],
+)
+def test_a_log_is_another_one_if_it_lacks_what_was_confirmed_or_has_given_its_position_again(
+    known: str, newest: str | None, there: str | None, lost: bool
+) -> None:
+    assert is_lost(cast(StreamReader, Log(newest, there)), 1, 7, known) is lost
+
+
+@pytest.mark.parametrize(
+    ("ahead", "shared", "lost"), [(1, True, True), (0, True, False), (1, False, False), (1, None, False)]
+)
+async def test_a_position_beyond_the_end_of_a_shared_log_is_of_another_log(
+    autojump_clock: MockClock, stage: Stage, ahead: int, shared: bool | None, lost: bool
+) -> None:
+    held = await stage.hold("c1")
+    await stage.emit(2)
+    end = await stage.log.newest(stage.project.rowid) + ahead
+    find = partial(find_start, cast(Any, stage.store), stage.log, held.channel, "auto", end, oldest_ms=0)
+    start = await (find() if shared is None else find(shared=shared))
+    assert (start.lost, start.gap) == (lost, lost)

@@ -159,3 +159,11 @@ def test_whatever_an_access_token_says_is_somebody_or_refused(changed: dict[str,
         Tokens(Secrets("s" * 32)).identity(
             jwt.PyJWS().encode(payload, b"s" * 32, algorithm="HS256")
         ).value.encode()
+
+
+@pytest.mark.parametrize("signer", [0, 1])
+def test_a_token_is_good_that_any_of_the_keys_has_signed(signer: int) -> None:
+    keys = (b"n" * 32, KEY)
+    token = issue(keys[signer], GRANT, now_ms=NOON)
+    named = {"project_id": GRANT.project_id, "socket_id": GRANT.socket_id, "channel": GRANT.channel}
+    assert verify(keys, token, **named, now_ms=NOON) == GRANT

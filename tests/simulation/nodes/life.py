@@ -15,6 +15,7 @@ from trio.testing import MockClock
 
 from tests.simulation.life import decided
 from tests.simulation.nodes.world import NodesWorld
+from tests.support.floors import Floor
 
 _SETTLED_S: Final = 120.0
 _CLIENTS: Final = 4
@@ -22,10 +23,11 @@ _CLIENTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a life has shown."""
+    """What a life has shown, and how much there was of it to judge."""
 
     problems: Sequence[str]
     trace: Sequence[tuple[float, str]]
+    floors: Sequence[Floor]
 
 
 # What can happen
@@ -106,7 +108,13 @@ def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
     world = worlds[0]
     world.database.close()
     errors = [entry for entry in entries if entry["log_level"] in ("error", "critical")]
-    return Verdict([*world.judge.problems, *map(str, errors)], world.judge.trace)
+    floors = (
+        Floor("requests", world.client.requests, 20),
+        Floor("events", world.ledger.events, 10),
+        Floor("posts", world.mail.posts, 10),
+        Floor("events read along", world.order.reads, 20),
+    )
+    return Verdict([*world.judge.problems, *map(str, errors)], world.judge.trace, floors)
 
 
 async def _live(world: NodesWorld) -> None:

@@ -14,6 +14,8 @@ class Order:
     """Hears of commits, and of what is read; `wrong` is told what is broken."""
 
     def __init__(self, wrong: Callable[[str], None]) -> None:
+        self.reads = 0
+        """Events that were read, on all nodes."""
         self._wrong = wrong
         self._positions: list[int] = []
         self._erased: set[int] = set()
@@ -33,6 +35,7 @@ class Order:
     def read(self, node: str, after: int, chunk: Chunk) -> None:
         """A reader on a node was given all that lies behind `after` up to the chunk's end."""
         got = [event.position for event in chunk.events]
+        self.reads += len(got)
         if got != sorted(set(got)) or (got and got[0] <= after):
             self._wrong(f"{node} reads {got} behind {after}")
         if early := [each for each in got if each not in self._known()]:

@@ -8,8 +8,9 @@ from typing import Final
 
 import pytest
 
+from tests.plants.plants import planted, plants_for
 from tests.simulation.nodes.life import simulate
-from tests.simulation.nodes.plants import PLANTS, planted
+from tests.support.floors import shortfalls
 
 pytestmark = pytest.mark.long
 
@@ -24,6 +25,7 @@ def test_whatever_happens_every_promise_is_kept(tmp_path: Path, seed: int) -> No
     if verdict.problems:
         print(*(f"{at} {text}" for at, text in verdict.trace), sep="\n")
         pytest.fail("\n".join([f"seed {seed}:", *verdict.problems[:20]]), pytrace=False)
+    assert shortfalls(verdict.floors) == [], f"seed {seed}"
 
 
 def test_a_seed_is_the_same_life_each_time(tmp_path: Path) -> None:
@@ -34,11 +36,11 @@ def test_a_seed_is_the_same_life_each_time(tmp_path: Path) -> None:
     assert lives[0] == lives[1]
 
 
-@pytest.mark.parametrize("bug", PLANTS)
+@pytest.mark.parametrize("bug", plants_for("nodes"))
 def test_a_planted_bug_is_found_within_a_few_lives(tmp_path: Path, bug: str) -> None:
     with planted(bug):
         for seed in range(LIVES):
             (directory := tmp_path / str(seed)).mkdir()
             if simulate(seed, directory, to_the_end=False).problems:
                 return
-    pytest.fail(f"{LIVES} lives, and nobody has noticed")
+    pytest.fail(f"{LIVES} lives have not shown {bug}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import trio
 
-from tests.simulation.ledger import MARK, Wish
+from tests.simulation.ledger import MARK, UNDER_WAY_S, Wish
 from tests.simulation.server import Asked
 from tests.support.streaming import SERVER_KEY
 
@@ -47,6 +47,7 @@ class Client:
         """Contacts that are to be merged into others, and may come back after that."""
         self.messages: list[tuple[str, str]] = []
         """The path of each message that was answered, with its mark."""
+        self._said: dict[str, Wish] = {}
         self._world = world
         self._dice: random.Random = world.dice
         self._made = 0
@@ -63,6 +64,8 @@ class Client:
             self._world.later(self._once_more, wish, dice.random() ** 4 * _LATER_S)
         if wish.key is not None and dice.random() < 0.05:
             await self._with_another_body(wish)
+        if wish.takes_away and wish.answers:
+            self._world.later(self._once_more, self._said[wish.takes_away], UNDER_WAY_S + dice.random())
 
     async def carry_out(self, wish: Wish) -> int:
         """Call, and again while nothing is known and the wish has a key; the last status, 0 for none."""
@@ -102,6 +105,7 @@ class Client:
             self.conversations.append(shown["id"])
         if wish.mark and wish.path.endswith("/messages") and not asked.replayed:
             self.messages.append((f"{wish.path}/{shown['id']}", wish.mark))
+            self._said[wish.mark] = wish
         if wish.path == "/s2s/webhooks" and shown["id"] not in self.endpoints:
             self.endpoints.append(shown["id"])
         if "secret" in shown and "…" not in shown["secret"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
@@ -39,6 +40,16 @@ _OWED: Final = (
     "AND e.last_success_at > d.ended_at + 60000"
 )
 """Missed deliveries to endpoints that have answered well a minute later."""
+
+_MISSED: Final = (
+    "SELECT d.id FROM deliveries d JOIN endpoints e ON e.rowid = d.endpoint "
+    "WHERE d.missed = 1 AND e.status = 'enabled' AND e.catch_up = 'automatic' AND d.ended_at > ?"
+)
+"""Missed deliveries that ended after a time, to endpoints that are caught up by themselves."""
+_PROOF: Final = 20
+"""So many deliveries that are taken show that a pause was asked for one event alone."""
+_CAUGHT_UP_S: Final = 86_400.0
+"""What was missed within this time is sent once its receiver is well, also to an endpoint that has nothing else to send."""
 
 _ROWS: Final = "SELECT endpoint, event, status, reason, id FROM deliveries"
 
@@ -97,6 +108,10 @@ class Mail:
         self._lane: dict[str, int | None] = {}
         self._taken: set[str] = set()
         self._attempts: dict[str, int] = {}
+        self._alone: dict[str, int] = {}
+        """Deliveries that were asked to come later by themselves, which hold up no other; with `_took` at that time."""
+        self._took: Counter[int] = Counter()
+        """How many deliveries each endpoint has taken."""
         self._newest: dict[tuple[int, int, bool], tuple[int, str]] = {}
         self._due: dict[str, _Due] = {}
 
@@ -208,7 +223,7 @@ class Mail:
         lane = self._lane.get(event_id)
         if lane is not None:
             self._check_erased(delivery, lane)
-            if attempt == 1 and not probe and delivery not in self._again:
+            if attempt == 1 and not probe and delivery not in self._again and delivery not in self._alone:
                 held_upto = None if breaker is None else breaker.held_upto
                 held = self._made_at.get(delivery, 0) <= (held_upto or 0)
                 self._check_order(receiver, delivery, (rowid, lane, held), envelope["sequence"])
@@ -229,10 +244,16 @@ class Mail:
 
     def arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:
         """A receiver has a request, and answers it with a 2xx if it is taken."""
+        rowid = self._to[headers["service-delivery-id"]].rowid
         if taken:
             self._taken.add(headers["service-delivery-id"])
-        elif receiver.manner == "busy":  # it asks for a pause, which uses up no attempt
+            self._took[rowid] += 1
+        elif receiver.manner == "busy" or receiver.asks_to_wait(
+            body
+        ):  # it asks for a pause, which uses up no attempt
             self._repeatable.add(headers["service-delivery-id"])
+            if receiver.manner != "busy":
+                self._alone.setdefault(headers["service-delivery-id"], self._took[rowid])
         endpoint = self._to[headers["service-delivery-id"]].id
         secret, since = self.secrets.get(endpoint), self.rotated.get(endpoint, -inf)
         if trio.current_time() < since + HEARD_S:
@@ -257,11 +278,18 @@ class Mail:
                 self._wrong(f"{delivery} is said to be delivered, and nobody has taken it")
             if status in ("dropped", "skipped") and not reason:
                 self._wrong(f"{delivery} is {status} for no reason")
-            if settled and status == "pending":
+            if settled and status == "pending" and not self._has_to_wait(delivery, rowid):
                 self._wrong(f"{delivery} of event {event} to endpoint {rowid} is pending still")
         if settled:
             for (delivery,) in connection.execute(_OWED):
                 self._wrong(f"{delivery} was dropped in an outage, and not sent once more after it")
+            since = (trio.current_time() - _CAUGHT_UP_S) * 1000
+            for (delivery,) in connection.execute(_MISSED, (since,)):
+                self._wrong(f"{delivery} was missed, and its quiet endpoint was not probed with it")
+
+    def _has_to_wait(self, delivery: str, rowid: int) -> bool:
+        """Return whether the receiver may as well mean itself: it has asked for a pause, and taken hardly anything else since."""
+        return self._took[rowid] < self._alone.get(delivery, -_PROOF) + _PROOF
 
 
 def _signed(secret: str, header: str, body: bytes) -> bool:

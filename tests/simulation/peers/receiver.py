@@ -52,6 +52,7 @@ class Receiver:
 
     Args:
         refuses: a text with which every request fails.
+        delays: a text with which every request is asked to come again a second later.
         healthy: whether it is always well, and its network too.
         arrived: told of each request, and whether it was answered with a 2xx.
     """
@@ -63,6 +64,7 @@ class Receiver:
         self.url = f"http://{host}/hook"
         self.manner: Manner = "well"
         self.refuses = ""
+        self.delays = ""
         self.healthy = False
         self._dice = dice
         self._arrived = arrived
@@ -118,10 +120,16 @@ class Receiver:
         await self._send(link, wire, status, manner)
         return True
 
+    def asks_to_wait(self, body: bytes) -> bool:
+        """Return whether a request is asked to come again later, by itself."""
+        return bool(self.delays) and self.manner == "well" and self.delays.encode() in body
+
     def _manner_now(self, body: bytes) -> Manner:
         """What a request meets that has just come."""
         if self.refuses and self.refuses.encode() in body:
             return "failing"
+        if self.asks_to_wait(body):
+            return "limiting"
         if self.manner != "limiting":
             return self.manner
         second = int(trio.current_time())

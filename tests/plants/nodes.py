@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
-import pytest
 import trio
 
+from deskwire.engine.cluster.barrier import Barrier
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
-from deskwire.engine.idempotency.once import Answers
 from deskwire.storage.tables.conversations.conversations import ConversationWrites
-from deskwire.storage.tables.webhooks.deliveries import DeliveryReads
+from tests.plants.registry import Patch, plant
 from tests.simulation.nodes.shared import Database
 from tests.simulation.nodes.way import Way
 
-Patch = pytest.MonkeyPatch
 
-
-def _write_whatever_the_revision(patch: Patch) -> None:
+@plant("nodes")
+def write_whatever_the_revision(patch: Patch) -> None:
     """The row is locked, and its revision is not compared."""
     claim = ConversationWrites.claim
 
@@ -41,7 +37,8 @@ def _write_whatever_the_revision(patch: Patch) -> None:
     patch.setattr(ConversationWrites, "claim", claimed)
 
 
-def _take_a_lost_answer_for_success(patch: Patch) -> None:
+@plant("nodes")
+def take_a_lost_answer_for_success(patch: Patch) -> None:
     """A COMMIT whose answer did not come is taken for one that was carried out."""
 
     async def stored(self: Way, number: int) -> bool:
@@ -50,12 +47,8 @@ def _take_a_lost_answer_for_success(patch: Patch) -> None:
     patch.setattr(Way, "_stored", stored)
 
 
-def _look_up_a_key_before_the_commit_alone(patch: Patch) -> None:
-    """Two nodes that get the same key at once both carry it out."""
-    patch.setattr(Answers, "refuse", lambda *_: None)
-
-
-def _go_by_hints_alone(patch: Patch) -> None:
+@plant("nodes")
+def go_by_hints_alone(patch: Patch) -> None:
     """Nobody looks at the heads, though hints get lost."""
 
     async def never(self: Follower) -> None:
@@ -64,7 +57,8 @@ def _go_by_hints_alone(patch: Patch) -> None:
     patch.setattr(Follower, "_keep_looking", never)
 
 
-def _show_own_commits_out_of_line(patch: Patch) -> None:
+@plant("nodes")
+def show_own_commits_out_of_line(patch: Patch) -> None:
     """An own commit goes into memory though another node's before it is not there yet."""
 
     def commit_nowait(self: Any, commit: Any) -> None:
@@ -76,7 +70,8 @@ def _show_own_commits_out_of_line(patch: Patch) -> None:
     patch.setattr(Follower, "commit_nowait", commit_nowait)
 
 
-def _give_positions_before_the_lock(patch: Patch) -> None:
+@plant("nodes")
+def give_positions_before_the_lock(patch: Patch) -> None:
     """Positions are given before the head is locked, so that a larger one can be visible before a smaller one is."""
     commit = Database.commit
 
@@ -91,33 +86,16 @@ def _give_positions_before_the_lock(patch: Patch) -> None:
     patch.setattr(Database, "commit", reordered)
 
 
-def _forget_what_is_pending_at_a_restart(patch: Patch) -> None:
-    """Who serves an endpoint does not read the rows that another node, or an earlier process, has left."""
-    patch.setattr(DeliveryReads, "pending_deliveries", lambda *_, **__: [])
+@plant("processes")
+def barrier_that_does_not_wait(patch: Patch) -> None:
+    """A change that all nodes have to hear of is answered before they have."""
+
+    async def reached(self: Barrier, epoch: int) -> None:
+        await trio.lowlevel.checkpoint()
+
+    patch.setattr(Barrier, "reached", reached)
 
 
 async def _show(database: Database, position: int) -> None:
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
     database.show(position)
-
-
-PLANTS: Final[Mapping[str, Callable[[Patch], None]]] = {
-    bug.__name__.strip("_"): bug
-    for bug in (
-        _write_whatever_the_revision,
-        _take_a_lost_answer_for_success,
-        _look_up_a_key_before_the_commit_alone,
-        _go_by_hints_alone,
-        _show_own_commits_out_of_line,
-        _give_positions_before_the_lock,
-        _forget_what_is_pending_at_a_restart,
-    )
-}
-
-
-@contextmanager
-def planted(name: str) -> Iterator[None]:
-    """The service with this bug."""
-    with pytest.MonkeyPatch.context() as patch:
-        PLANTS[name](patch)
-        yield

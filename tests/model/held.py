@@ -1,0 +1,113 @@
+"""Messages that an agent holds: taken back, sent before their time, or sent at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.model.commands import Answer, OnConversation, Request, good, refused
+from tests.model.things import JSON, Conversation, HeldMessage
+from tests.model.world import World
+
+LONG_S = 60
+"""The longest hold, within which an example is over."""
+UNKNOWN = "msg_01M3250V00PPPPPPPPPPPPPPPP"
+
+
+@dataclass(frozen=True)
+class Hold(OnConversation):
+    """Hold a message for some seconds. Until it is sent, nothing outside shows it."""
+
+    text: str
+    seconds: int = LONG_S
+
+    def request(self, world: World) -> Request:
+        path = self.path(world, "/messages").removeprefix("/s2s")
+        return Request("POST", path, {"text": self.text, "holdSeconds": self.seconds}, agent=True)
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        assert answer.status == 200, answer
+        body = answer.body
+        assert body["id"] not in {each.id for each in world.held}
+        wanted = (found.id, self.text, "held", None)
+        assert tuple(body[name] for name in ("conversationId", "text", "status", "problem")) == wanted
+        world.held.append(HeldMessage(body["id"], found, self.text))
+
+
+@dataclass(frozen=True)
+class OnHeld:
+    """A command on the message at this place among all that were ever held; on an unknown one if there is none."""
+
+    at: int
+
+    def target(self, world: World) -> HeldMessage | None:
+        """Return the message, if there has ever been one."""
+        return world.held[self.at] if 0 <= self.at < len(world.held) else None
+
+    def path(self, world: World, tail: str = "") -> str:
+        """Return its path for the agent."""
+        found = self.target(world)
+        return f"/held-messages/{UNKNOWN if found is None else found.id}{tail}"
+
+    def missing(self, world: World, answer: Answer) -> bool:
+        """Return whether there is no such message, which is what the answer has to say then."""
+        found = self.target(world)
+        there = found is not None and found.state != "draft" and not found.conversation.gone
+        if not there:
+            refused(answer, 404, "held_message_not_found")
+        return not there
+
+
+@dataclass(frozen=True)
+class TakeBack(OnHeld):
+    """Take it back: its words are in the draft again, and it is never sent."""
+
+    def request(self, world: World) -> Request:
+        return Request("DELETE", self.path(world), agent=True)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        found = self.target(world)
+        if self.missing(world, answer) or found is None:
+            return
+        elif found.state == "sent":
+            refused(answer, 409, "already_sent")
+        else:
+            assert answer.status == 200, answer
+            assert found.text in answer.body["draft"]["text"]
+            found.state = "draft"
+
+
+@dataclass(frozen=True)
+class SendHeld(OnHeld):
+    """Send it now. One that was sent already is answered as it is, and not sent again."""
+
+    def request(self, world: World) -> Request:
+        return Request("POST", self.path(world, "/send"), {}, agent=True)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        found = self.target(world)
+        if self.missing(world, answer) or found is None:
+            return
+        elif found.state == "sent":
+            assert (answer.status, answer.body.get("id")) == (200, found.id), answer
+        else:
+            good(answer, {**send(world, found), "internal": False})
+
+
+def send(world: World, held: HeldMessage) -> JSON:
+    """Have the message be sent, as one that its agent posts now; return it as it is shown."""
+    held.state = "sent"
+    return world.say(held.conversation, {"type": "agent", **world.agent}, held.text, held.id)
+
+
+@dataclass(frozen=True)
+class ListHeld:
+    """List the messages that are held, the oldest first."""
+
+    def request(self, world: World) -> Request:
+        return Request("GET", "/held-messages", agent=True)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        assert answer.status == 200, answer
+        waiting = [each for each in world.held if each.state == "held" and not each.conversation.gone]
+        listed = [(each["id"], each["text"], each["status"]) for each in answer.body["items"]]
+        assert sorted(listed) == sorted((each.id, each.text, "held") for each in waiting)

@@ -1,0 +1,96 @@
+"""Bugs of the database and the idempotency keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import trio
+
+from deskwire.engine.core.values import replace
+from deskwire.engine.idempotency.once import Answers
+from deskwire.storage import files
+from deskwire.storage.sqlite import database, writer
+from deskwire.storage.sqlite.log import LogWrites
+from deskwire.storage.sqlite.writer import Writer
+from tests.plants.registry import Patch, plant
+
+
+@plant("simulation", "powerloss", thorough=("simulation",))
+def answer_before_the_disk_has_it(patch: Patch) -> None:
+    """`synchronous = NORMAL`: a commit is answered before it is synced."""
+    pragmas = tuple(each.replace("synchronous = FULL", "synchronous = NORMAL") for each in database._PRAGMAS)
+    patch.setattr(database, "_PRAGMAS", pragmas)
+
+
+@plant("simulation", thorough=("simulation",))
+def answer_a_failed_commit(patch: Patch) -> None:
+    """A commit that failed is answered as if it had not."""
+
+    def told(_: Any, batch: Any, error: Any) -> None:
+        for job in batch:
+            job.done.set()
+
+    patch.setattr(Writer, "_refuse", told)
+
+
+@plant("simulation", "crash", "model", thorough=("crash",))
+def skip_a_sequence(patch: Patch) -> None:
+    """Every thirtieth event takes the number after the next."""
+    append = LogWrites.append_event
+    count = [0]
+
+    def skipping(self: Any, project: Any, draft: Any, *rest: Any) -> Any:
+        count[0] += 1
+        if count[0] % 30 == 0 and draft.sequence is not None:
+            draft = replace(draft, sequence=draft.sequence + 1)
+        return append(self, project, draft, *rest)
+
+    patch.setattr(LogWrites, "append_event", skipping)
+
+
+@plant("simulation")
+def leave_erased_text(patch: Patch) -> None:
+    """Nothing is overwritten after an erasure."""
+    pragmas = tuple(each.replace("secure_delete = ON", "secure_delete = OFF") for each in database._PRAGMAS)
+    patch.setattr(database, "_PRAGMAS", pragmas)
+    patch.setattr("deskwire.storage.sqlite.scrub.scrubbed", lambda page, *_: page)
+
+
+@plant("simulation", "nodes", "crash", thorough=("crash",))
+def answer_a_key_twice(patch: Patch) -> None:
+    """A key is looked up before the commit alone, so two at once, or one after a crash, are both carried out."""
+    patch.setattr(Answers, "refuse", lambda *_: None)
+
+
+@plant("crash", "powerloss")
+def answer_before_the_commit(patch: Patch) -> None:
+    """Jobs are answered when their statements have run, twenty milliseconds before their COMMIT."""
+    carry_out, end = writer._carry_out, Writer._end
+
+    def answering(tx: Any, batch: Any) -> Any:
+        spoiler = carry_out(tx, batch)
+        if spoiler is None and all(job.brief for job in batch):
+            for job in batch:
+                job.ended(job.outcome)
+                job.ended = lambda _: None
+        return spoiler
+
+    async def later(self: Writer, tx: Any, *, alone: bool) -> None:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(0.02)  # long enough for the answers to leave
+        await end(self, tx, alone=alone)
+
+    patch.setattr(writer, "_carry_out", answering)
+    patch.setattr(Writer, "_end", later)
+
+
+@plant("powerloss")
+def keep_a_file_without_a_sync(patch: Patch) -> None:
+    """The name of an upload's file is not on the disk when the upload is answered."""
+    patch.setattr(files, "sync", lambda _: None)
+
+
+@plant("simulation")
+def leave_kept_answers(patch: Patch) -> None:
+    """The kept answers that show a redacted text are not erased."""
+    patch.setattr(Answers, "forget", lambda *_: None)
