@@ -28,6 +28,7 @@ from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTra
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.shared_leases import SharedLeases, is_held
 from deskwire.engine.stream.subscription import LeasedSubscription, Loss, Start, Subscription
+from deskwire.engine.stream.suspension import Suspension
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
@@ -106,6 +107,7 @@ class Hub:
             self._cluster, bus = nodes
             letting_go = LettingGo(store, clock, self._cluster, bus, self._leases, self._forget_subscriber)
             self._shared = SharedLeases(store, clock, self._cluster, letting_go)
+            self._suspension = Suspension(self._cluster, self._leases, self._shared)
         self.counters: Final = SubscriptionCounters()
 
     async def subscribe(
@@ -325,6 +327,7 @@ class Hub:
             return
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._shared.letting_go.run)
+            nursery.start_soon(self._suspension.run)
             await self._checkpoints.run(self._in_use, task_status=task_status)
 
     def _in_use(self) -> set[tuple[int, str]]:

@@ -202,7 +202,7 @@ class PusherProtocol:
         match loss:
             case "superseded":
                 goodbye = pusher.SUPERSEDED
-            case "ended" if any(held.current for held in self.session.subscriptions.values()):
+            case "ended" if any(each.held for each in self.session.subscriptions.values()):
                 goodbye = pusher.PARTLY_ENDED
             case "ended":
                 goodbye = pusher.ENDED
