@@ -9,13 +9,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.cluster.cluster import KEPT_S
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.hub import ConsumerSuperseded
 from deskwire.engine.stream.ports import StreamConsumer
 from deskwire.engine.stream.subscription import Subscription
-from deskwire.engine.stream.suspension import KEPT_S
 from tests.support.seeing import seen
 from tests.support.stream_nodes import LEASE_S, MARGIN_S, NodeStage, node_stages
 from tests.support.streaming import CHANNEL, NOON, JumpStore, next_batch, number

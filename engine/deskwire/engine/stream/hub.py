@@ -101,14 +101,14 @@ class Hub:
         self._checkpoints = Checkpoints(store, clock, save_s, shared=nodes is not None)
         self._leases: dict[Channel, ChannelLease] = {}
         self._typing_subscribers: dict[int, set[Subscription]] = {}
+        self.counters: Final = SubscriptionCounters()
         self._cluster: Cluster | None = None
         self._shared: SharedLeases | None = None
         if nodes is not None:
             self._cluster, bus = nodes
             letting_go = LettingGo(store, clock, self._cluster, bus, self._leases, self._forget_subscriber)
             self._shared = SharedLeases(store, clock, self._cluster, letting_go)
-            self._suspension = Suspension(self._cluster, self._leases, self._shared)
-        self.counters: Final = SubscriptionCounters()
+            self._suspension = Suspension(self._cluster, self._leases, self._shared, self.counters)
 
     async def subscribe(
         self, project: Project, channel: Channel, grant: Grant, lost: Callable[[Loss], None]
@@ -309,6 +309,10 @@ class Hub:
             self._typing_subscribers.get(channel.project, set()).discard(holder)
             log.info("stream.ended", channel=channel.name, consumer=consumer_id)
         return holder
+
+    def count_paused(self) -> int:
+        """Return the number of consumers to which nothing may be written, because the node's lease is in doubt."""
+        return sum(lease.paused for lease in self._leases.values())
 
     async def lags(self) -> Mapping[Kind, Lag]:
         """Return how far the connected consumers are behind, by the kind of their channels."""

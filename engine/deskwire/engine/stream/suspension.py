@@ -14,15 +14,15 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.cluster.cluster import Cluster
+from deskwire.engine.cluster.cluster import KEPT_S, Cluster
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.lag import SubscriptionCounters
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.shared_leases import SharedLeases
 
 log: Final = structlog.get_logger(__name__)
 
-KEPT_S: Final = 6.0  # of silence: an outage of the database of some 10 s, as a lease lasts 4.5 s without it
 _LOOK_INTERVAL_S: Final = 1.0  # a lease may end early, as after a machine's sleep
 _RETRY_DELAY_S: Final = 0.25
 _WORKERS_MAX: Final = 16  # channels looked at together: the store puts them into a few round trips
@@ -34,14 +34,20 @@ class Suspension:
     Args:
         leases: the channels that this node knows of.
         shared: looks channels up in the store.
+        counters: count how the pauses end.
     """
 
     def __init__(
-        self, cluster: Cluster, leases: Mapping[Channel, ChannelLease], shared: SharedLeases
+        self,
+        cluster: Cluster,
+        leases: Mapping[Channel, ChannelLease],
+        shared: SharedLeases,
+        counters: SubscriptionCounters,
     ) -> None:
         self._cluster = cluster
         self._leases = leases
         self._shared = shared
+        self._counters = counters
 
     @property
     def paused(self) -> Sequence[ChannelLease]:
@@ -56,7 +62,10 @@ class Suspension:
                 log.warning("stream.paused", channels=len(paused))
                 with trio.move_on_after(KEPT_S):
                     await self._resume()
-                if lost := self.paused:
+                lost = self.paused
+                self._counters.kept += max(0, len(paused) - len(lost))
+                self._counters.lapsed += len(lost)
+                if lost:
                     log.warning("stream.lapsed", channels=len(lost))
                     self._shared.letting_go.give_up(lost)
             await self._cluster.until_valid()
