@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 AWAY: Final = frozenset({"storage_failed", "read_timeout", "out_of_touch"})
 """Codes of refusals after which the store may be back in a moment, and nothing has been changed."""
-_RETRY_DELAY_S: Final = 0.5
+_RETRY_DELAY_S: Final = 0.25
 
 
 async def outlast(work: Callable[[], Awaitable[T]], until: float) -> T:
