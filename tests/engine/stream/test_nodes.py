@@ -174,6 +174,27 @@ async def test_the_fence_of_a_dead_nodes_holder_runs_from_when_it_was_missed(
         assert (await b.hold("c1")).current
 
 
+async def test_the_fence_of_a_holder_whose_nodes_lease_was_late_and_not_lost_falls_in_its_time(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    async with nodes(store) as (a, b):
+        await a.hold("c1")
+        held = await b.hold("c2")
+        life = b.cluster.node
+        await trio.sleep(3.1)  # virtual time: the mock clock jumps
+        b.cluster.stop()
+        await trio.sleep(4.6)  # virtual time: the mock clock jumps
+        assert not held.current
+        b.hub.leave(held, for_good=False)
+        b.cluster.go_on()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert b.cluster.node == life
+        with pytest.raises(ConsumerSuperseded):
+            await a.hold("c1")
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert (await a.hold("c1")).current
+
+
 async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
