@@ -21,7 +21,7 @@ from deskwire.engine.agents.rights import Viewer
 from deskwire.engine.agents.stream import AgentStream
 from deskwire.engine.agents.streams import EACH, AgentStreams
 from deskwire.engine.cluster.bus import NoBus
-from deskwire.engine.cluster.cluster import KEPT_S, Alone, Cluster
+from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S, Alone, Cluster
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import Agents, Draft, StoredEvent
@@ -308,6 +308,24 @@ async def test_streams_end_once_their_node_has_been_without_its_lease_for_long(
         again = await office.open()
         office.commit(SAID)
         assert await next_events(again)
+
+
+async def test_streams_end_sooner_if_another_node_is_ready(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    cluster = LosingCluster()
+    async with opened(inline_store, cluster=cluster) as office:
+        stream = await office.open()
+        office.streams.send_away_nowait()
+        cluster.set(-inf)
+        await trio.sleep(1.2)
+        office.streams.send_away_nowait()  # a balancer knows only so late that no node is ready
+        await trio.sleep(ELSEWHERE_S)
+        assert not stream.lapsed
+        office.streams.send_away_nowait()
+        with pytest.raises(Unavailable):
+            await next_events(stream)
+        assert trio.current_time() < KEPT_S
 
 
 async def test_streams_go_on_after_a_lease_that_was_lost_for_a_moment(

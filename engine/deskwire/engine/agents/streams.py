@@ -18,7 +18,7 @@ from deskwire.engine.agents.rights import RightsReader, Viewer, lost
 from deskwire.engine.agents.start import find_start
 from deskwire.engine.agents.stream import AgentStream, Bye
 from deskwire.engine.cluster.bus import Bus, NoBus
-from deskwire.engine.cluster.cluster import KEPT_S, Alone, Cluster
+from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S, Alone, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
@@ -72,6 +72,8 @@ class AgentStreams:
         cluster: Cluster | None = None,
     ) -> None:
         self._cluster = cluster or Alone()
+        self._silence: trio.CancelScope | None = None
+        self._silence_began = 0.0
         self._store = store
         self._log = event_log
         self._clock = clock
@@ -301,12 +303,19 @@ class AgentStreams:
         """The number of streams of a node without a lease, which nothing new comes to."""
         return 0 if trio.current_time() < self._cluster.valid_until else len(self._streams)
 
+    def send_away_nowait(self) -> None:
+        """End the streams of a node that has been without its lease for a moment: another node is ready."""
+        if self._silence is not None and trio.current_time() >= self._silence_began + ELSEWHERE_S:
+            self._silence.cancel()
+
     async def _lapse(self) -> None:
         """End all streams once the node has been without its lease for long: other nodes may know what happens."""
         while True:
             await trio.sleep_until(min(self._cluster.valid_until, trio.current_time() + _LOOK_INTERVAL_S))
-            with trio.move_on_after(KEPT_S) as kept:
+            self._silence_began = trio.current_time()
+            with trio.move_on_after(KEPT_S) as self._silence:
                 await self._cluster.until_valid()
+            kept, self._silence = self._silence, None
             if kept.cancelled_caught:
                 log.warning("agents.streams_lapsed", streams=len(self._streams))
                 for stream in self._streams.values():

@@ -14,6 +14,12 @@ KEPT_S: Final = 6.0
 With the 4.5 s that a lease lasts without the database that is an outage of some 10 s, as a restart or a fail-over takes.
 """
 
+ELSEWHERE_S: Final = 1.5
+"""Seconds without a lease after which a balancer's word that another node is ready ends that silence.
+
+A balancer knows so late that a node is not ready; before that, the database may be away for all of them.
+"""
+
 
 class Node(Struct, frozen=True):
     """A life of a node: each start, and each loss of its lease, begins another incarnation.

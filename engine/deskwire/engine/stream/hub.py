@@ -104,6 +104,7 @@ class Hub:
         self.counters: Final = SubscriptionCounters()
         self._cluster: Cluster | None = None
         self._shared: SharedLeases | None = None
+        self._suspension: Suspension | None = None
         if nodes is not None:
             self._cluster, bus = nodes
             letting_go = LettingGo(store, clock, self._cluster, bus, self._leases, self._forget_subscriber)
@@ -310,6 +311,11 @@ class Hub:
             log.info("stream.ended", channel=channel.name, consumer=consumer_id)
         return holder
 
+    def send_away_nowait(self) -> None:
+        """Send consumers to another node, which is ready, if this one can't write to them for lack of its lease."""
+        if self._suspension is not None:
+            self._suspension.send_away_nowait()
+
     def count_paused(self) -> int:
         """Return the number of consumers to which nothing may be written, because the node's lease is in doubt."""
         return sum(lease.paused for lease in self._leases.values())
@@ -329,6 +335,7 @@ class Hub:
         if self._shared is None:
             await self._checkpoints.run(self._in_use, task_status=task_status)
             return
+        assert self._suspension is not None, "it shares its leases"
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._shared.letting_go.run)
             nursery.start_soon(self._suspension.run)

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.cluster.cluster import KEPT_S, Cluster
+from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S, Cluster
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lag import SubscriptionCounters
@@ -48,11 +48,18 @@ class Suspension:
         self._leases = leases
         self._shared = shared
         self._counters = counters
+        self._pause: trio.CancelScope | None = None
+        self._pause_began = 0.0
 
     @property
     def paused(self) -> Sequence[ChannelLease]:
         """The channels with a consumer here that nothing may be written to now."""
         return [lease for lease in self._leases.values() if lease.paused]
+
+    def send_away_nowait(self) -> None:
+        """End a pause that has lasted for a moment: another node is ready, which paused consumers can go to."""
+        if self._pause is not None and trio.current_time() >= self._pause_began + ELSEWHERE_S:
+            self._pause.cancel()
 
     async def run(self) -> None:
         """Resume paused subscriptions once the lease is back, and let them go if that takes too long, until cancelled."""
@@ -60,8 +67,10 @@ class Suspension:
             await trio.sleep_until(min(self._cluster.valid_until, trio.current_time() + _LOOK_INTERVAL_S))
             if paused := self.paused:
                 log.warning("stream.paused", channels=len(paused))
-                with trio.move_on_after(KEPT_S):
+                self._pause_began = trio.current_time()
+                with trio.move_on_after(KEPT_S) as self._pause:
                     await self._resume()
+                self._pause = None
                 lost = self.paused
                 self._counters.kept += max(0, len(paused) - len(lost))
                 self._counters.lapsed += len(lost)
