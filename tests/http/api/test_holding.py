@@ -80,6 +80,22 @@ async def test_nobody_has_all_places(stranger: bool, total: int, autojump_clock:
     assert holding.refused == 2 * total - total // 2
 
 
+async def test_calls_that_wait_are_refused_if_another_node_is_ready(autojump_clock: MockClock) -> None:
+    holding = Holding()
+    async with trio.open_nursery() as nursery:
+
+        async def call() -> None:
+            with pytest.raises(Unavailable) as refused:
+                await holding.hold(away_until(60), HELD_S, "shop", stranger=False)
+            assert refused.value.reason == "storage_failed"
+
+        nursery.start_soon(call)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        holding.send_away_nowait()
+    assert trio.current_time() == 2
+    assert holding.held == 0
+
+
 async def test_place_of_a_client_that_has_gone_is_free(autojump_clock: MockClock) -> None:
     holding = Holding()
     with trio.move_on_after(1):

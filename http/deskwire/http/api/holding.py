@@ -36,6 +36,7 @@ class Holding:
     def __init__(self) -> None:
         self._known = Shares(HELD_MAX)
         self._strangers = Shares(STRANGERS_MAX)
+        self._waiting: set[trio.CancelScope] = set()
         self.waited = 0
         self.refused = 0
 
@@ -43,6 +44,11 @@ class Holding:
     def held(self) -> int:
         """The number of calls that wait now."""
         return self._known.taken + self._strangers.taken
+
+    def send_away_nowait(self) -> None:
+        """Refuse the calls that wait now: another node is ready, and the database is away for this one alone."""
+        for scope in self._waiting:
+            scope.cancel()
 
     async def hold(
         self, work: Callable[[], Awaitable[T]], until: float, who: Hashable, *, stranger: bool
@@ -66,8 +72,13 @@ class Holding:
             if not places.take_if_fits(who):
                 self.refused += 1
                 raise
+            first = refusal
         self.waited += 1
-        try:
-            return await outlast(work, until)
-        finally:
-            places.give_back(who)
+        with trio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                return await outlast(work, until)
+            finally:
+                self._waiting.discard(scope)
+                places.give_back(who)
+        raise first

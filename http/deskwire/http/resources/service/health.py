@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import trio
 from werkzeug.http import parse_accept_header
 
+from deskwire.engine.cluster.cluster import ELSEWHERE_S
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.client_address import is_trusted
 from deskwire.http.api.input.validation import Body, Query
@@ -37,6 +39,8 @@ async def readyz(call: Call[Body, Query]) -> Answer:
         if _another_is_ready(call):
             call.services.hub.send_away_nowait()
             call.services.agents.send_away_nowait()
+            if trio.current_time() >= call.services.cluster.valid_until + ELSEWHERE_S:
+                call.services.holding.send_away_nowait()
         raise refusal
     return {"status": "ready"}
 
