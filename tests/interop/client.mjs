@@ -93,6 +93,9 @@ const COMMANDS = {
         const channel = one.subscribe(name);
         channel.bind("pusher:subscription_succeeded", (data) => tell("subscribed", { data }));
         channel.bind("pusher:subscription_error", (data) => tell("refused", { status: data.status, type: data.type }));
+        channel.bind_global((type) => {
+          if (!type.startsWith("pusher:")) tell("arrived", { channel: name, at: Date.now() });
+        });
       }
     }
   },

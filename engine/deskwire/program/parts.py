@@ -147,7 +147,7 @@ async def assemble(
     sessions.follow(commits)
     ended_tokens.follow(commits)
     uploads = await wiring.open_uploads(config, store, here.files, secrets, url)
-    stream = wiring.stream(config, store, hub, secrets.keys("stream"))
+    stream = wiring.stream(config, here, hub, secrets.keys("stream"))
     stream.follow(commits)
     agents.follow(commits)
     uploads.follow(commits)
@@ -235,6 +235,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         tell_request=tell_request,
         readiness=Readiness(store, store.commits, wiring.apart(parts.here)),
         cluster=cluster,
+        authorization_refused=parts.stream.authorization_refused,
         sign_in=config.own_tokens,
     )
 

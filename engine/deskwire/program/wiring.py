@@ -144,6 +144,7 @@ def agents(config: Config, here: Opened, events: EventLog) -> AgentStreams:
         most=config.agent_streams,
         bus=None if here.heads is None else here.bus,
         node=here.cluster.node.name,
+        cluster=here.cluster,
     )
 
 
@@ -357,10 +358,10 @@ def admission(config: Config, store: RunningStore, cluster: Cluster) -> Admissio
     )
 
 
-def stream(config: Config, store: Store, hub: Hub, keys: Keyring) -> RealtimeStream:
+def stream(config: Config, here: Opened, hub: Hub, keys: Keyring) -> RealtimeStream:
     """Return the websocket side of the stream."""
     return RealtimeStream(
-        store,
+        here.store,
         hub,
         wall_clock,
         keys=keys,
@@ -370,6 +371,7 @@ def stream(config: Config, store: Store, hub: Hub, keys: Keyring) -> RealtimeStr
         unsubscribed_s=config.stream_unsubscribed_s,
         unsubscribed_each=config.stream_unsubscribed_each,
         trusted_proxies=config.trusted_proxies,
+        bus=None if here.heads is None else here.bus,
     )
 
 
@@ -403,6 +405,7 @@ def measured(
         connections=connections,
         consumers=lambda: stream.connections,
         traffic=stream.traffic,
+        deaf=stream.count_deaf,
         log_dropped=logs.dropped,
         certificate_ends=lambda: None if certificate is None else certificate.ends,
         node=_node_measured(here, follower),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 
 import orjson
 import pytest
@@ -19,6 +20,8 @@ from deskwire.engine.agents.presence import View
 from deskwire.engine.agents.rights import Viewer
 from deskwire.engine.agents.stream import AgentStream
 from deskwire.engine.agents.streams import EACH, AgentStreams
+from deskwire.engine.cluster.bus import NoBus
+from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S, Alone, Cluster
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import Agents, Draft, StoredEvent
@@ -60,7 +63,9 @@ def _append(draft: Draft, tx: Transaction) -> StoredEvent:
 
 
 @asynccontextmanager
-async def opened(store: InlineStore, most: int = 1_000) -> AsyncIterator[Office]:
+async def opened(
+    store: InlineStore, most: int = 1_000, cluster: Cluster | None = None
+) -> AsyncIterator[Office]:
     def hire(name: str) -> User:
         user = store.at_once(lambda tx: tx.insert_user(f"usr_{name}", f"{name}@x.org", name, None, NOON))
         store.at_once(lambda tx: tx.insert_membership(PROJECT.organisation, user.rowid, "agent", NOON))
@@ -69,7 +74,8 @@ async def opened(store: InlineStore, most: int = 1_000) -> AsyncIterator[Office]
     people = [hire("ada"), hire("ken")]
     log = EventLog(store, 0, ring_events=1_000, ring_bytes=1 << 20)
     async with trio.open_nursery() as nursery:
-        streams = AgentStreams(store, log, HandClock(), most=most)
+        bus = None if cluster is None else NoBus()
+        streams = AgentStreams(store, log, HandClock(), most=most, bus=bus, cluster=cluster)
         nursery.start_soon(streams.run)
         yield Office(store, log, streams, people)
         nursery.cancel_scope.cancel()
@@ -253,3 +259,85 @@ async def test_a_quiet_stream_has_a_comment_now_and_then_and_ends_with_its_crede
         await pieces.aclose()
         await wait_all_tasks_blocked()
         assert len(office.streams) == 0
+
+
+async def next_events(stream: AgentStream) -> Sequence[StoredEvent]:
+    """The stored events that come next, behind whatever passes."""
+    while not (batch := await stream.next()).events:
+        pass
+    return batch.events
+
+
+class LosingCluster(Alone):
+    """A node whose lease is valid until a time that the test sets."""
+
+    def __init__(self) -> None:
+        self.valid_until = inf
+        self.turned = trio.Event()
+
+    def set(self, valid_until: float) -> None:
+        self.valid_until = valid_until
+        self.turned.set()
+        self.turned = trio.Event()
+
+    async def until_valid(self) -> None:
+        """See `Cluster.until_valid`."""
+        while trio.current_time() >= self.valid_until:
+            await self.turned.wait()
+
+
+@pytest.mark.parametrize("lost_at", [4.5, -inf])
+async def test_streams_end_once_their_node_has_been_without_its_lease_for_long(
+    lost_at: float, inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    """Another node may have the database, and no heartbeat tells a page that this one has not."""
+    cluster = LosingCluster()
+    async with opened(inline_store, cluster=cluster) as office:
+        stream = await office.open()
+        await trio.sleep(1)
+        cluster.set(lost_at)
+        began = max(trio.current_time(), lost_at)
+        assert office.streams.silent == (lost_at == -inf)
+        with pytest.raises(Unavailable) as refused:
+            await next_events(stream)
+        assert refused.value.reason == "out_of_touch"
+        assert KEPT_S <= trio.current_time() - began <= KEPT_S + 1
+        assert office.streams.counters.ended["out_of_touch"] == 1
+        office.streams.close(stream)
+        cluster.set(inf)
+        again = await office.open()
+        office.commit(SAID)
+        assert await next_events(again)
+
+
+async def test_streams_end_sooner_if_another_node_is_ready(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    cluster = LosingCluster()
+    async with opened(inline_store, cluster=cluster) as office:
+        stream = await office.open()
+        office.streams.send_away_nowait()
+        cluster.set(-inf)
+        await trio.sleep(1.2)
+        office.streams.send_away_nowait()  # a balancer knows only so late that no node is ready
+        await trio.sleep(ELSEWHERE_S)
+        assert not stream.lapsed
+        office.streams.send_away_nowait()
+        with pytest.raises(Unavailable):
+            await next_events(stream)
+        assert trio.current_time() < KEPT_S
+
+
+async def test_streams_go_on_after_a_lease_that_was_lost_for_a_moment(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    cluster = LosingCluster()
+    async with opened(inline_store, cluster=cluster) as office:
+        stream = await office.open()
+        for _ in range(3):
+            cluster.set(-inf)
+            await trio.sleep(KEPT_S - 1.5)
+            cluster.set(inf)
+            await trio.sleep(1)
+        office.commit(SAID)
+        assert await next_events(stream)

@@ -172,7 +172,7 @@ def test_at_most_one_writes_and_nothing_is_left_out(
 def test_the_judge_finds_two_who_write(plant: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A test of the judge: with either rule broken, there are two for a while."""
     if plant == "lease not looked at":
-        monkeypatch.setattr(LeasedSubscription, "_sure", lambda _: True)
+        monkeypatch.setattr(LeasedSubscription, "_leased", lambda _: True)
     else:
         monkeypatch.setattr(ChannelLease, "stop", lambda lease: lease.holder)
     deeds = [("stop", 0, 20.0), ("subscribe", 1, "c1"), ("pass", 0, 6.0)]

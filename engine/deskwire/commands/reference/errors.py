@@ -397,7 +397,7 @@ CODES: Final = (
         503,
         "outcome_unknown",
         "With PostgreSQL: the database was lost while it stored the change, so it is not known whether it is stored. Send the "
-        "request again with the same `Idempotency-Key`: it is carried out once.",
+        "request again with the same `Idempotency-Key`: it is carried out once. The shipped balancers answer it with 502 and 504.",
     ),
     Code(
         503,

@@ -26,5 +26,6 @@ class StreamCounters(Struct):
             "session_ended": 0,
             "permission_lost": 0,
             "too_many_streams": 0,
+            "out_of_touch": 0,
         }
     )

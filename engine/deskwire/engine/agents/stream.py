@@ -15,6 +15,7 @@ import trio
 from deskwire.engine.agents.passing import Passing
 from deskwire.engine.agents.presence import NOTHING, Agent, View
 from deskwire.engine.agents.rights import Lost, Viewer
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.events.batch import BATCH_EVENTS, fitting
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.tail import Tail
@@ -60,6 +61,9 @@ class AgentStream:
 
     Args:
         drop: ends the connection at once, whatever still waits in it.
+
+    Attributes:
+        lapsed: whether the node has been without its lease for long, and does not know what happens.
     """
 
     __slots__ = (
@@ -74,6 +78,7 @@ class AgentStream:
         "bye",
         "drop",
         "id",
+        "lapsed",
         "start",
         "view",
         "viewer",
@@ -87,6 +92,7 @@ class AgentStream:
         self.drop = drop
         self.view: View = NOTHING
         self.bye: Bye | None = None
+        self.lapsed = False
         self.start = Start(0, None)
         self._log = log
         self._tail = tail
@@ -124,6 +130,11 @@ class AgentStream:
         self.bye = self.bye or bye
         self.wake()
 
+    def lapse(self) -> None:
+        """End the stream without a goodbye: its reader is to come back, to any node."""
+        self.lapsed = True
+        self.wake()
+
     def offer(self, event: Passing) -> None:
         """Pass an event on to the reader; the oldest that waits may be dropped for it."""
         if self._passing is None:
@@ -139,10 +150,13 @@ class AgentStream:
     async def next(self) -> Batch:
         """Return what is to be written next, once there is something.
 
-        Cancellation: nothing is lost. Raises Unavailable if events must be read from the disk and can't be.
+        Cancellation: nothing is lost. Raises Unavailable if events must be read from the disk and can't be, and once the
+        stream has lapsed.
         """
         await trio.lowlevel.checkpoint()
         while self.bye is None:
+            if self.lapsed:
+                raise Unavailable("This node has lost touch with the others.", code="out_of_touch")
             reached = self._tail.reaches(self._cursor)
             batch = Batch(self._recent() if reached else await self._stored(), *self._passed())
             if batch.events or batch.passing or batch.present:

@@ -18,6 +18,7 @@ from deskwire.engine.agents.rights import RightsReader, Viewer, lost
 from deskwire.engine.agents.start import find_start
 from deskwire.engine.agents.stream import AgentStream, Bye
 from deskwire.engine.cluster.bus import Bus, NoBus
+from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S, Alone, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
@@ -36,6 +37,7 @@ _PRESENCE_S: Final = 0.2
 """Time in which changes of presence are gathered: who comes back at once was never away, and clicking costs nothing."""
 _GOODBYE_S: Final = 1.5
 """Time that a stop leaves a reader for its goodbye."""
+_LOOK_INTERVAL_S: Final = 1.0  # a lease may end early, as after a machine's sleep
 _AGAIN_S: Final = 0.2
 """Pause before rights are read again that could not be read."""
 
@@ -55,6 +57,7 @@ class AgentStreams:
         most: streams that may be open. An organisation gets another one while at least as many are free as it has.
         bus: the way to the other nodes, whose agents belong to those who are there.
         node: the name of this one.
+        cluster: this node among those that share the store.
     """
 
     def __init__(
@@ -66,7 +69,11 @@ class AgentStreams:
         most: int = 1_000,
         bus: Bus | None = None,
         node: str = "",
+        cluster: Cluster | None = None,
     ) -> None:
+        self._cluster = cluster or Alone()
+        self._silence: trio.CancelScope | None = None
+        self._silence_began = 0.0
         self._store = store
         self._log = event_log
         self._clock = clock
@@ -289,6 +296,32 @@ class AgentStreams:
             nursery.start_soon(self._check_rights)
             if not self._alone:
                 nursery.start_soon(self._elsewhere.run, self._all_views)
+                nursery.start_soon(self._lapse)
+
+    @property
+    def silent(self) -> int:
+        """The number of streams of a node without a lease, which nothing new comes to."""
+        return 0 if trio.current_time() < self._cluster.valid_until else len(self._streams)
+
+    def send_away_nowait(self) -> None:
+        """End the streams of a node that has been without its lease for a moment: another node is ready."""
+        if self._silence is not None and trio.current_time() >= self._silence_began + ELSEWHERE_S:
+            self._silence.cancel()
+
+    async def _lapse(self) -> None:
+        """End all streams once the node has been without its lease for long: other nodes may know what happens."""
+        while True:
+            await trio.sleep_until(min(self._cluster.valid_until, trio.current_time() + _LOOK_INTERVAL_S))
+            self._silence_began = trio.current_time()
+            with trio.move_on_after(KEPT_S) as self._silence:
+                await self._cluster.until_valid()
+            kept, self._silence = self._silence, None
+            if kept.cancelled_caught:
+                log.warning("agents.streams_lapsed", streams=len(self._streams))
+                for stream in self._streams.values():
+                    stream.lapse()
+                self.counters.ended["out_of_touch"] += len(self._streams)
+                await self._cluster.until_valid()
 
     def _told(self, project: int, to_user: int | None, viewing: str | None) -> Iterable[AgentStream]:
         if viewing is not None:

@@ -28,6 +28,7 @@ from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTra
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.shared_leases import SharedLeases, is_held
 from deskwire.engine.stream.subscription import LeasedSubscription, Loss, Start, Subscription
+from deskwire.engine.stream.suspension import Suspension
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
@@ -100,13 +101,15 @@ class Hub:
         self._checkpoints = Checkpoints(store, clock, save_s, shared=nodes is not None)
         self._leases: dict[Channel, ChannelLease] = {}
         self._typing_subscribers: dict[int, set[Subscription]] = {}
+        self.counters: Final = SubscriptionCounters()
         self._cluster: Cluster | None = None
         self._shared: SharedLeases | None = None
+        self._suspension: Suspension | None = None
         if nodes is not None:
             self._cluster, bus = nodes
             letting_go = LettingGo(store, clock, self._cluster, bus, self._leases, self._forget_subscriber)
             self._shared = SharedLeases(store, clock, self._cluster, letting_go)
-        self.counters: Final = SubscriptionCounters()
+            self._suspension = Suspension(self._cluster, self._leases, self._shared, self.counters)
 
     async def subscribe(
         self, project: Project, channel: Channel, grant: Grant, lost: Callable[[Loss], None]
@@ -308,6 +311,15 @@ class Hub:
             log.info("stream.ended", channel=channel.name, consumer=consumer_id)
         return holder
 
+    def send_away_nowait(self) -> None:
+        """Send consumers to another node, which is ready, if this one can't write to them for lack of its lease."""
+        if self._suspension is not None:
+            self._suspension.send_away_nowait()
+
+    def count_paused(self) -> int:
+        """Return the number of consumers to which nothing may be written, because the node's lease is in doubt."""
+        return sum(lease.paused for lease in self._leases.values())
+
     async def lags(self) -> Mapping[Kind, Lag]:
         """Return how far the connected consumers are behind, by the kind of their channels."""
         held = [
@@ -323,8 +335,10 @@ class Hub:
         if self._shared is None:
             await self._checkpoints.run(self._in_use, task_status=task_status)
             return
+        assert self._suspension is not None, "it shares its leases"
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._shared.letting_go.run)
+            nursery.start_soon(self._suspension.run)
             await self._checkpoints.run(self._in_use, task_status=task_status)
 
     def _in_use(self) -> set[tuple[int, str]]:

@@ -36,6 +36,8 @@ class SubscriptionCounters(Struct):
         takeovers: took the channel from another consumer that held it.
         replaced: took it from another connection of their own.
         fenced: were refused, as their successor holds the channel.
+        kept: were kept in silence over a lost lease of this node.
+        lapsed: were kept so, and sent away because it took too long.
     """
 
     live: int = 0
@@ -44,6 +46,8 @@ class SubscriptionCounters(Struct):
     takeovers: int = 0
     replaced: int = 0
     fenced: int = 0
+    kept: int = 0
+    lapsed: int = 0
 
     def note(self, start: Start) -> None:
         """Count a consumer that has taken its channel."""

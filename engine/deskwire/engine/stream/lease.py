@@ -61,6 +61,11 @@ class ChannelLease(Tenure):
         return self.holder is not None or self.waiting > 0 or self.lock.held
 
     @property
+    def paused(self) -> bool:
+        """True if a subscription holds the channel here and may not write, because the node's lease is in doubt."""
+        return self.holder is not None and not self.holder.current
+
+    @property
     def changed(self) -> trio.Event:
         """The event that is set when somebody takes the channel, or leaves it."""
         if self._changed is None:

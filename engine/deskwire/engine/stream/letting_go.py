@@ -1,6 +1,6 @@
 """The end of a channel's hold on a node that shares the store with others: nothing is written, and then that is stored.
 
-Another node asks for the channel, the consumer leaves, or the node's own lease is over (ADR 62).
+Another node asks for the channel, the consumer leaves, or the node's own lease was lost for too long (ADR 62).
 """
 
 from __future__ import annotations
@@ -94,10 +94,16 @@ class LettingGo:
         self.news: Final = LeaseNews(bus, cluster.node.name, leases, lambda: self._wakeup.set())
 
     async def run(self) -> None:
-        """Let go what other nodes want, and all when this node's lease is over, until cancelled."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._serve)
-            nursery.start_soon(self._watch)
+        """Let go what other nodes want, and store departures, until cancelled."""
+        while True:
+            with trio.move_on_after(_LOOK_S):
+                await self._wakeup.wait()
+            self._wakeup = trio.Event()
+            self._store_departures()
+            try:
+                await self.let_go(await self._wishes())
+            except Unavailable as error:
+                log.warning("stream.not_let_go", error=error.detail)
 
     async def let_go(self, wishes: Wishes) -> None:
         """Write nothing more to the consumers of these channels, which this node holds, then store it and tell them.
@@ -127,43 +133,25 @@ class LettingGo:
         self._departed[lease.channel] = lease, lease.generation
         self._store_departures()
 
-    def lose(self, subscription: Subscription) -> None:
-        """Tell a subscription that it has lost its channel, as this node can't have it any more."""
-        self._lose([(subscription, "lapsed")])
+    def lose(self, subscription: Subscription, loss: Loss = "lapsed") -> None:
+        """Notify a subscription that it has lost its channel."""
+        self._lose([(subscription, loss)])
 
-    async def _serve(self) -> None:
-        while True:
-            with trio.move_on_after(_LOOK_S):
-                await self._wakeup.wait()
-            self._wakeup = trio.Event()
-            self._store_departures()
-            try:
-                await self.let_go(await self._wishes())
-            except Unavailable as error:
-                log.warning("stream.not_let_go", error=error.detail)
+    def give_up(self, leases: Sequence[ChannelLease]) -> None:
+        """End the holds of these channels, without a lease of the node to store that by, and notify their subscriptions."""
+        lost = [holder for lease in leases if (holder := lease.stop()) is not None]
+        for lease in leases:
+            lease.drop(self._now(), for_good=False)
+            self.leave(
+                lease
+            )  # if the node's lease was late and is not lost, the channel is still this node's
+        self._lose([(holder, "lapsed") for holder in lost])
 
     async def _wishes(self) -> Wishes:
         incarnation, oldest = self._cluster.node.incarnation, self._clock() - PATIENCE_S * 1000
         rows = await self._store.read(Inline(lambda reader: reader.wished_consumers(incarnation)))
         found = [(row, row.wish) for row in rows if row.wish is not None]
         return [(row, wish) for row, wish in found if wish.what == "forget" or wish.at > oldest]
-
-    async def _watch(self) -> None:
-        """Tell consumers that have lost their channel with this node's lease."""
-        while True:
-            await trio.sleep_until(min(self._cluster.valid_until, trio.current_time() + _LOOK_S))
-            lost = list[Subscription]()
-            for lease in self._leases.values():
-                if lease.holder is not None and not lease.holder.current:
-                    lost.append(lease.holder)
-                    lease.stop()
-                    lease.drop(self._now(), for_good=False)
-                    self.leave(lease)  # a lease that was late and is not lost leaves the channel this node's
-            if lost:
-                log.warning("stream.lapsed", channels=len(lost))
-                self._lose([(each, "lapsed") for each in lost])
-            if trio.current_time() >= self._cluster.valid_until:
-                await trio.sleep(_LOOK_S)
 
     def _now(self) -> float:
         return self._clock() / 1000

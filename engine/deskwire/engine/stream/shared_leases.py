@@ -22,6 +22,7 @@ from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.letting_go import PATIENCE_S, LettingGo, free, stored_times
 from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction, Wish
+from deskwire.engine.stream.subscription import LeasedSubscription, Loss
 
 log: Final = structlog.get_logger(__name__)
 
@@ -58,11 +59,16 @@ class SharedLeases:
         return self._clock() / 1000
 
     async def look(self, lease: ChannelLease) -> None:
-        """Have the lease be as it is stored. Raises Unavailable, also while this node has no lease of its own."""
+        """Have the lease be as it is stored. Raises Unavailable, also while this node has no lease of its own.
+
+        A holder here that was paused goes on, if nobody has had the channel since; otherwise it loses the channel.
+        """
         while True:
             self._check()
             row, live = await self._read(lease.channel)
-            if row is None or live or not row.connected:
+            if row is not None and not live and self._is_renewable(lease, row):
+                await self._renew(lease, row)
+            elif row is None or live or not row.connected:
                 self._adopt(lease, row)
                 return
             await self._clear(row)  # its node is no more
@@ -154,7 +160,7 @@ class SharedLeases:
 
     def _check(self) -> None:
         if trio.current_time() >= self._cluster.valid_until:
-            raise Unavailable("This node has lost touch with the others; try again.", code="storage_failed")
+            raise _out_of_touch()
 
     def _wish(self, what: Literal["take", "end"], consumer_id: str) -> Wish:
         node = self._cluster.node
@@ -175,8 +181,10 @@ class SharedLeases:
         lease.seen, lease.elsewhere = row, row is not None and row.connected and not mine
         if row is not None and mine and lease.generation == row.generation:
             lease.event = row.event if row.position == lease.confirmed else None
+            if isinstance(lease.holder, LeasedSubscription):
+                lease.holder.resume()
             return
-        stopped = lease.stop()
+        stopped, loss = lease.stop(), self._loss(lease, row)
         if row is None:
             lease.consumer_id, lease.held, lease.superseded, lease.takeovers = None, False, {}, ()
         else:
@@ -185,7 +193,57 @@ class SharedLeases:
                 lease.drop(self.now(), for_good=False)
                 self.letting_go.leave(lease)
         if stopped is not None:
-            self.letting_go.lose(stopped)
+            self.letting_go.lose(stopped, loss)
+
+    def _loss(self, lease: ChannelLease, row: StreamConsumer | None) -> Loss:
+        """Return how the holder here has lost the channel to what is stored now."""
+        if (
+            row is None or row.node == self._cluster.node.name
+        ):  # forgotten, or a takeover whose end was not heard of
+            return "lapsed"
+        if row.generation > lease.generation:
+            return "superseded"
+        return "ended" if _is_ended(row) else "lapsed"
+
+    def _is_renewable(self, lease: ChannelLease, row: StreamConsumer) -> bool:
+        """Return whether the holder here was the last one, by a lease of this node that is over."""
+        if lease.holder is None or row.generation != lease.generation or row.forgotten:
+            return False
+        return row.incarnation != self._cluster.node.incarnation and not _is_ended(row)
+
+    async def _renew(self, lease: ChannelLease, row: StreamConsumer) -> None:
+        """Store that the holder here has its channel by this node's present lease, unless it is no longer as it was read.
+
+        Raises Unavailable. Cancellation: not for at most 10 s.
+        """
+        node, at, position = self._cluster.node, self._clock(), lease.confirmed
+        generation = row.generation + 1
+        renewed = replace(
+            row,
+            generation=generation,
+            node=node.name,
+            incarnation=node.incarnation,
+            connected=True,
+            dropped_at=0,
+            updated_at=at,
+        )
+
+        def job(tx: StreamTransaction) -> bool:
+            if not tx.is_live(node.incarnation):
+                raise _out_of_touch()
+            changed = tx.change_consumer(row, renewed)
+            if changed and position > row.position:
+                there = tx.event_id_at(row.project, position)
+                tx.save_position(row.project, row.channel, generation, position, there, at)
+            return changed
+
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
+            if await self._store.write(Brief(job)):
+                lease.generation = generation
+                if lease.holder is None:  # its connection has ended during the commit
+                    self.letting_go.leave(lease)
+            return
+        raise _out_of_touch()
 
     async def _clear(self, row: StreamConsumer) -> None:
         """Store that a node that is no more has let the channel go: as if its consumer had dropped off now."""
@@ -261,6 +319,15 @@ class SharedLeases:
 def is_held(reader: StreamReader, row: StreamConsumer) -> bool:
     """Return whether a node that lives holds the channel."""
     return row.connected and reader.is_live(row.incarnation)
+
+
+def _is_ended(row: StreamConsumer) -> bool:
+    """Return whether the consumer was ended by a call, with nobody holding the channel for it."""
+    return not row.connected and row.consumer_id in row.superseded
+
+
+def _out_of_touch() -> Unavailable:
+    return Unavailable("This node has lost touch with the others; try again.", code="storage_failed")
 
 
 def _not_let_go() -> Unavailable:

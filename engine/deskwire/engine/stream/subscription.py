@@ -2,7 +2,8 @@
 
 What waits for a slow reader is the log itself, so a subscription takes the same memory whatever its
 reader does; and as there are thousands of idle ones, it has nothing that it does not need. It is `current` from its
-takeover until the next one, and its reader checks that before each write.
+takeover until the next one, and its reader checks that before each write. Where nodes share the store it is paused
+while the lease of its node is in doubt (`LeasedSubscription`).
 """
 
 from __future__ import annotations
@@ -137,6 +138,20 @@ class Subscription:
         self._cursor = events[count - 1].position
         return Batch(events[:count], self._cursor, True)
 
+    def rewind(self) -> None:
+        """Take the batch back that was taken last and not written, so that it comes again."""
+        self._cursor = self.written
+
+    @property
+    def held(self) -> bool:
+        """True if its consumer has not lost the channel, even if nothing may be written now."""
+        return self.current
+
+    def wake(self) -> None:
+        """Call the listener, because there may be more."""
+        if self._call is not None and not self._closed:
+            self._call()
+
     @property
     def reached(self) -> int:
         """The log position up to which everything is written, also over what the channel does not carry."""
@@ -175,9 +190,14 @@ class Subscription:
 
 
 class LeasedSubscription(Subscription):
-    """A hold that ends with the lease of its node, at the very moment, as another node may have the channel then."""
+    """A hold that is good only while its node's lease is: without it, another node may have the channel.
 
-    __slots__ = ("_cluster", "_held", "_incarnation")
+    It pauses at the very moment at which the lease is in doubt, and nothing is written from then on. A valid lease alone
+    does not end that, because another consumer may have had the channel in between: `resume` does, after a look at what
+    is stored.
+    """
+
+    __slots__ = ("_cluster", "_held", "_incarnation", "_paused")
 
     def __init__(
         self,
@@ -193,20 +213,33 @@ class LeasedSubscription(Subscription):
     ) -> None:
         self._cluster = cluster
         self._held: bool
+        self._paused = False
         self._incarnation = cluster.node.incarnation
         super().__init__(log, tail, channel, consumer_id, start, lost, typing=typing)
 
     @property
     def current(self) -> bool:
-        """The hold itself: true while its consumer has the channel, and never again after that."""
-        if self._held and not self._sure():
-            self._held = False
-        return self._held
+        """True if events may be written now. False while paused, and for good once the channel is lost."""
+        if self._held and not self._paused and not self._leased():
+            self._paused = True
+        return self._held and not self._paused
 
     @current.setter
     def current(self, held: bool) -> None:
         self._held = held
 
-    def _sure(self) -> bool:
+    @property
+    def held(self) -> bool:
+        """See `Subscription.held`."""
+        return self._held
+
+    def resume(self) -> None:
+        """Go on after a pause, under the lease that the node has now: the channel is still this consumer's, as stored."""
+        paused, self._paused = self._paused, False
+        self._incarnation = self._cluster.node.incarnation
+        if paused:
+            self.wake()
+
+    def _leased(self) -> bool:
         cluster = self._cluster
         return trio.current_time() < cluster.valid_until and cluster.node.incarnation == self._incarnation

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping
-from typing import Any, Final, assert_never
+from functools import partial
+from typing import Any, Final, TypeVar, assert_never
 from urllib.parse import parse_qsl
 
 import structlog
@@ -23,7 +24,9 @@ from deskwire.engine.core.errors import (
     NotFound,
     Problem,
     TooLarge,
+    TooManyRequests,
     Unauthenticated,
+    Unavailable,
     UnsupportedMediaType,
 )
 from deskwire.engine.core.limits.fair_share import TENANT, Tenant
@@ -45,6 +48,7 @@ from deskwire.http.api.calls import (
     Streamed,
     Tagged,
 )
+from deskwire.http.api.holding import HELD_S
 from deskwire.http.api.idempotency import REPLAYED, answered, key_of
 from deskwire.http.api.input.client_address import client_address
 from deskwire.http.api.input.decoding import decoded
@@ -63,6 +67,8 @@ from deskwire.http.server.connections import Place
 
 log: Final = structlog.get_logger(__name__)
 
+T = TypeVar("T")
+
 JSON: Final = "application/json"
 _NOT_COUNTED: Final = ("missing_credential", "invalid_login", "session_ended", "bad_session_cookie")
 """The refusals of calls that show no credential; of passwords, which are counted by the account, too; and of sessions that
@@ -76,6 +82,8 @@ REFUSED_S: Final = 0.1
 
 Whoever sends nothing but such requests, and waits for their answers, sends few.
 """
+
+_REFUSED_BODY_S: Final = 1.0  # for a body that its route is still to see once the call is refused
 
 _TEXTS: Final = frozenset({JSON, "application/x-ndjson", "application/x-www-form-urlencoded"})
 """The types of bodies that are read as text."""
@@ -150,6 +158,7 @@ async def handle(services: Services, request: Request) -> tuple[Response, Quota 
             response = await exchange.packed(response)
     except DomainError as error:
         exchange.note_refusal(error)
+        await exchange.pass_refusal_on(error)
         if isinstance(error, Unauthenticated) and error.reason not in _NOT_COUNTED:
             error = services.rate_limits.note_failure(exchange.client) or error
         if exchange.can_wait(error):
@@ -206,6 +215,8 @@ class _Exchange:
 
     __slots__ = (
         "_caller",
+        "_hold_until",
+        "_raw",
         "_read_by_user",
         "_request",
         "_services",
@@ -223,6 +234,8 @@ class _Exchange:
         self.client = client_address(request.peer, forwarded_for, services.trusted_proxies)
         self.quota: Quota | None = None
         self._caller: Caller | None = None
+        self._raw: bytes | None = None
+        self._hold_until: float | None = None
         self._who: Hashable = None
         self._stranger = self._read_by_user = False
         self._taken = 0  # of the room for bodies
@@ -256,9 +269,7 @@ class _Exchange:
     async def serve(self) -> Answer:
         request, services = self._request, self._services
         route, load = request.route, services.admission
-        if not route.watching:
-            load.check(changes=route.method != "GET")
-        caller = await self._admitted()
+        caller = await (self._held_while_away(self._checked) if route.held else self._checked())
         self._read_by_user = caller.user is not None and route.method == "GET"
         tenant_key = caller.tenant
         self._who = tenant_key or ("address", network_of(self.client))
@@ -271,7 +282,7 @@ class _Exchange:
         key = key_of(route, request.headers)
         self._check_charset()
         try:
-            raw = await self._read()
+            raw = self._raw = await self._read()
             if raw and route.json_only:
                 single(request.headers, "content-type")
             if raw and route.json_only and request.mimetype != JSON:
@@ -286,13 +297,8 @@ class _Exchange:
             )
             if route.watching:
                 return await answered(route, call, key)
-            load.begin(self._who)
-            try:
-                answer = answered(route, call, key)
-                known = await (self._relied_on(answer) if route.outdates else answer)
-                return known if caller.machine is None else self._guarded(known, caller)
-            finally:
-                load.end(self._who)
+            answer = partial(self._answer, call, key)
+            return await (self._held_while_away(answer) if route.held else answer())
         except Invalid as refused:
             if not route.further:
                 raise
@@ -303,6 +309,54 @@ class _Exchange:
             tenant.waiting = False
             if self._taken:
                 load.leave(self._who, self._taken, stranger=self._stranger)
+
+    async def _answer(self, call: Call[Any, Any], key: str | None) -> Answer:
+        """Return the handler's answer; it is at work in one of the places for requests."""
+        route, load = self._request.route, self._services.admission
+        load.begin(self._who)
+        try:
+            answer = answered(route, call, key)
+            known = await (self._relied_on(answer) if route.outdates else answer)
+            return known if call.access.machine is None else self._guarded(known, call.access)
+        finally:
+            load.end(self._who)
+
+    async def _held_while_away(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return what `work` returns, tried again for a while if the database is away; see `Holding`."""
+        if self._hold_until is None:
+            self._hold_until = trio.current_time() + HELD_S
+        who = self._caller_without_database() if self._caller is None else self._who
+        stranger = who is None
+        who = ("address", network_of(self.client)) if who is None else who
+        return await self._services.holding.hold(work, self._hold_until, who, stranger=stranger)
+
+    def _caller_without_database(self) -> Hashable:
+        """Return a key of the project whose server key the request shows, if that is remembered; else None."""
+        _, _, credential = (self._request.headers.get("authorization") or "").partition(" ")
+        known = self._services.keys.known(credential.strip())
+        return None if known is None else ("project", known.project.rowid)
+
+    async def pass_refusal_on(self, error: DomainError) -> None:
+        """Tell the route of a refusal that holds for now only, with the body, which may not have been read yet."""
+        route = self._request.route
+        if route.refused_for_now is None or not isinstance(error, Unavailable | TooManyRequests):
+            return
+        if self._raw is None:
+            with trio.move_on_after(_REFUSED_BODY_S):
+                self._raw = await self._unread_body()
+        arguments = {name: values[0] for name, values in self._request.arguments().items()}
+        route.refused_for_now(self._services, self._raw or b"", arguments, error, self._caller is not None)
+
+    async def _unread_body(self) -> bytes:
+        """Return the body of a request that was refused before it was read; nothing of one that is too long."""
+        if self._request.whole is not None:
+            return self._request.whole
+        body, limit = bytearray(), self._request.route.body_max(self._services.limits) or 0
+        async for chunk in self._request.body:
+            body += chunk
+            if len(body) > limit:
+                return b""
+        return bytes(body)
 
     def _guarded(self, answer: Answer, caller: Caller) -> Answer:
         """Return the answer without what a machine may not see; one that is streamed ends when the credential does."""
@@ -337,6 +391,13 @@ class _Exchange:
             raise
         await self._services.cluster.everywhere()
         return known
+
+    async def _checked(self) -> Caller:
+        """Return the caller, if the service takes requests at all, and theirs."""
+        route = self._request.route
+        if not route.watching:
+            self._services.admission.check(changes=route.method != "GET")
+        return await self._admitted()
 
     async def _admitted(self) -> Caller:
         """Return the caller, who may call this, and has not called too often."""

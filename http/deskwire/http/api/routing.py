@@ -6,7 +6,7 @@ The table of routes is the source for the dispatcher and for everything that is 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache, wraps
 from types import UnionType
 from typing import Final, Literal
@@ -15,12 +15,13 @@ from msgspec import Struct, field
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
+from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import Setting
 from deskwire.http.api.calls import Answer, B, Call, Handler, Look, Q
 from deskwire.http.api.input.validation import Body, Empty, Query
 from deskwire.http.api.rate_limits import Counted
-from deskwire.http.api.services import Limits
+from deskwire.http.api.services import Limits, Services
 from deskwire.http.schemas.base import Shape
 
 BASE: Final = "/v3"
@@ -51,6 +52,9 @@ _OUTDATING: Final = frozenset(
 """The actions after which what a node remembers is outdated: who hears of one can rely on it at every node (ADR 61)."""
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+RefusedForNow = Callable[[Services, bytes, Mapping[str, str], DomainError, bool], None]
+"""See `Route.refused_for_now`."""
 
 SMALL: Final = 8 * 1024
 MEDIUM: Final = 64 * 1024
@@ -186,6 +190,9 @@ class Route(Struct, frozen=True):
         unrecorded: of a call that changes something, why the trail has nothing of it.
         tells: what agents are told has changed, by `settings.changed`.
         tagged: whether its response has an `ETag`, or its changes take `If-Match`; see `Call.seen`.
+        held: whether a call waits while the database is away; see `Holding`. It changes nothing, and may be tried again.
+        refused_for_now: is given the services, body, query, and refusal of a call that may be good later, and whether its
+            caller is known.
     """
 
     method: Method
@@ -212,6 +219,8 @@ class Route(Struct, frozen=True):
     tells: Setting | None = None
     forgets: bool = False
     tagged: bool = False
+    held: bool = False
+    refused_for_now: RefusedForNow | None = None
 
     @property
     def summary(self) -> str:
@@ -281,6 +290,8 @@ class Routes(Struct):
         tells: Setting | None = None,
         forgets: bool = False,
         tagged: bool = False,
+        held: bool = False,
+        refused_for_now: RefusedForNow | None = None,
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -296,7 +307,7 @@ class Routes(Struct):
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
             quota: what its calls are counted by.
-            further, records, forgets, tagged: see `Route`.
+            further, records, forgets, tagged, held, refused_for_now: see `Route`.
             unrecorded: overrides that of the group.
             tells: see `Route`. The handler's store tells them.
         """
@@ -332,6 +343,8 @@ class Routes(Struct):
                 tells,
                 forgets,
                 tagged,
+                held,
+                refused_for_now,
             )
             self.table.append(route)
             return handler

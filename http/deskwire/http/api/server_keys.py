@@ -42,6 +42,10 @@ class ServerKeys(Struct):
             known[hashed] = found
         return found
 
+    def known(self, key: str) -> ServerKey | None:
+        """Return the server key, if it is remembered."""
+        return self._known.get(hash_server_key(key))
+
     def follow(self, commits: Commits[CallerCommit]) -> None:
         """Forget what commits change from now on."""
         commits.subscribe(lambda _: self.forget(), "callers")

@@ -35,6 +35,7 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.http.api.admission import Admission
 from deskwire.http.api.ended_tokens import EndedTokens
+from deskwire.http.api.holding import Holding
 from deskwire.http.api.input.client_address import Network
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once, Static
@@ -113,6 +114,9 @@ class Services(Struct, frozen=True):
         refusals: of sign-ins, those that the audit trail has.
         refused_calls: those that the audit trail counts.
         cluster: this node among those that share the store.
+        holding: the places of calls that wait while the database is away.
+        authorization_refused: is told of an authorization of the stream that was refused for now; see
+            `RealtimeStream.authorization_refused`.
         key_uses, machine_uses: when each server key's or machine credential's use was last noted, in milliseconds.
     """
 
@@ -161,6 +165,8 @@ class Services(Struct, frozen=True):
     key_uses: dict[int, int] = field(default_factory=dict)
     machine_uses: dict[int, int] = field(default_factory=dict)
     cluster: Cluster = field(default_factory=Alone)
+    holding: Holding = field(default_factory=Holding)
+    authorization_refused: Callable[[str, str, float, bool], None] = lambda *_: None
 
     def signed(self, by: By) -> Services:
         """Return the same services, whose store writes in this name."""

@@ -346,6 +346,34 @@ METRICS: Final = (
         ("channel",),
     ),
     Metric(
+        "stream_deaf_connections",
+        "gauge",
+        "Connections that look well to their clients, and that nothing comes to: `lease`, the node has lost its lease, and "
+        "their channels are kept for a while; `unsubscribed`, they have been without a subscription for 5 s.",
+        _named(lambda s: {"lease": s.hub.count_paused(), "unsubscribed": s.measured.deaf()}),
+        ("reason",),
+    ),
+    Metric(
+        "stream_pauses_total",
+        "counter",
+        "Consumers over a lost lease of the node: `kept` in silence until it was back, or `lapsed`, sent away after 6 s.",
+        _named(lambda s: {"kept": s.hub.counters.kept, "lapsed": s.hub.counters.lapsed}),
+        ("outcome",),
+    ),
+    Metric(
+        "stream_calls_held",
+        "gauge",
+        "Authorizations, and openings of agents' streams, that wait for the database.",
+        _one(lambda s: s.holding.held),
+    ),
+    Metric(
+        "stream_held_calls_total",
+        "counter",
+        "The same, counted: those that `waited`, and those `refused` because too many waited.",
+        _named(lambda s: {"waited": s.holding.waited, "refused": s.holding.refused}),
+        ("outcome",),
+    ),
+    Metric(
         "stream_lag_events",
         "gauge",
         "Sum of the events that these consumers have not confirmed; up to 10,000 count for each.",
@@ -397,19 +425,27 @@ METRICS: Final = (
         "stream_dropped_connections_total",
         "counter",
         "Connections given up: `write_timeout`, the peer did not read in time; `no_pong`, it did not respond to pings; "
-        "`flooded`, it sent more than it may; `crowded`, too many from its address had not subscribed.",
+        "`flooded`, it sent more than it may; `crowded`, too many from its address had not subscribed; `unauthorized`, its "
+        "client was refused an authorization for now, and does not ask again.",
         _named(
             lambda s: {
                 "write_timeout": s.measured.traffic.write_timeouts,
                 "no_pong": s.measured.traffic.no_pong,
                 "flooded": s.measured.traffic.flooded,
                 "crowded": s.measured.traffic.crowded,
+                "unauthorized": s.measured.traffic.unauthorized,
             }
         ),
         ("reason",),
     ),
     # Agents
     Metric("agent_streams", "gauge", "Open streams of agents.", _one(lambda s: len(s.agents))),
+    Metric(
+        "agent_streams_deaf",
+        "gauge",
+        "Those of them on a node that has lost its lease: nothing new comes to them.",
+        _one(lambda s: s.agents.silent),
+    ),
     Metric(
         "agent_stream_lag_max_events",
         "gauge",

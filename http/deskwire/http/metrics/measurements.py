@@ -56,6 +56,7 @@ class Traffic(Struct):
         no_pong: connections whose peer left pings without a pong.
         flooded: connections that sent more than they may.
         crowded: connections that were refused as too many from their address had not subscribed.
+        unauthorized: connections whose client was refused the authorization of a channel for now.
     """
 
     events: int = 0
@@ -64,6 +65,7 @@ class Traffic(Struct):
     no_pong: int = 0
     flooded: int = 0
     crowded: int = 0
+    unauthorized: int = 0
 
 
 class Stalls:
@@ -109,6 +111,7 @@ class Measurements(Struct, frozen=True):
         threads: the limiter of a scrape's threads.
         connections: all connections of clients.
         consumers: the number of open stream connections.
+        deaf: the number of those that have been without a subscription for long.
         log_dropped: the number of log lines that nobody took in time.
         certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
         node: the figures of a node that shares its database; None for one that is alone.
@@ -124,6 +127,7 @@ class Measurements(Struct, frozen=True):
     connections: Connections
     consumers: Callable[[], int]
     traffic: Traffic
+    deaf: Callable[[], int] = lambda: 0
     log_dropped: Callable[[], int] = lambda: 0
     certificate_ends: Callable[[], int | None] = lambda: None
     node: NodeMeasurements | None = None

@@ -107,6 +107,8 @@ class EventWriter:
                 if subscription is not None and batch is not None and subscription.current:
                     frames = self._timekeeper.with_ping(self._framed(subscription, batch))
                 elif subscription is not None:
+                    if batch is not None:
+                        subscription.rewind()  # it may go on later (`LeasedSubscription`), and then with these
                     self._pending.pop(subscription, None)
                 if not await self._writer.put(frames):
                     return
@@ -124,7 +126,7 @@ class EventWriter:
 
     async def _write_typing(self, subscription: Subscription) -> None:
         """Write typing events past those that are kept: each channel has one reader, and none is replayed."""
-        while subscription.current:
+        while subscription.held:
             event = await subscription.next_typing()
             frame = text_frame(pusher.event(event.type, subscription.channel.name, event.body))
             async with self._writer.lock:

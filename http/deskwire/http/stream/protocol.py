@@ -8,12 +8,15 @@ from math import inf
 from sys import intern
 from typing import Final, assert_never
 
+import trio
+
 from deskwire.engine.accounts.machines import good_until, is_machine
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, Forbidden, NotFound, Unavailable
 from deskwire.engine.core.secret import Keyring
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.tasks.outage import outlast
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
@@ -24,6 +27,10 @@ from deskwire.http.stream.session import Session
 
 NEEDED: Final = "conversations.read"
 """The permission that a machine credential needs for as long as a stream that it has authorized goes on."""
+
+HELD_S: Final = 8.0
+"""Seconds that a client waits for its first message or its subscription while the database is away; pusher-js calls its
+connection unavailable after 10."""
 
 _CHANNELS: Final = 100
 """Channels of one connection: each ping notes how far each has come, and clients that need more can open more."""
@@ -50,6 +57,7 @@ class PusherProtocol:
         "_project",
         "_signing",
         "_store",
+        "_unauthorized",
         "keys",
         "session",
         "socket_id",
@@ -75,6 +83,7 @@ class PusherProtocol:
         self._project = project
         self.socket_id = pusher.new_socket_id()
         self._awaited: tuple[str, ...] = ()
+        self._unauthorized: tuple[str, ...] = ()
 
     @property
     def project_id(self) -> str:
@@ -97,6 +106,21 @@ class PusherProtocol:
             self._hub.leave(subscription, for_good=False)
         self.session.end(reason)
         return True
+
+    def authorize_anew(self, channel: str, after_s: float) -> None:
+        """Have the client connect again, unless it subscribes to the channel in this time: it was refused for now only."""
+        if channel in self._unauthorized or len(self._unauthorized) == _CHANNELS:
+            return
+        self._unauthorized = (*self._unauthorized, channel)
+
+        async def wait() -> None:
+            await trio.sleep(after_s)
+            self._unauthorized = tuple(each for each in self._unauthorized if each != channel)
+            if channel not in self.session.subscriptions and channel not in self._awaited:
+                self.session.note_unauthorized()
+                self.session.end(pusher.AUTHORIZE_ANEW)
+
+        self.session.spawn(wait)
 
     async def greet(self) -> None:
         """Send the first message, with the socket id."""
@@ -126,13 +150,13 @@ class PusherProtocol:
                 assert_never(message)
 
     async def _subscribe(self, name: str, auth: str) -> None:
+        """Subscribe, or refuse; while the database is away it is tried again, as no client does."""
         project = self._project
         try:
             channel = open_channel(project, name)
-            grant = await self._granted(project, name, auth)
-            if channel.kind == "contact":
-                channel = await self._store.read(Inline(partial(with_user_id, channel=channel)))
-            await self._subscribe_as(project, channel, grant)
+            grant = self._verified(project, name, auth)
+            subscribe = partial(self._subscribe_as, project, channel, grant)
+            await outlast(subscribe, trio.current_time() + HELD_S)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
             self._stand_by(channel, grant.consumer_id)
@@ -148,11 +172,11 @@ class PusherProtocol:
         except Unavailable:
             self.session.end(pusher.OVER_CAPACITY)  # the client comes back and subscribes anew
 
-    async def _granted(self, project: Project, channel: str, auth: str) -> Grant:
+    def _verified(self, project: Project, channel: str, auth: str) -> Grant:
         stream_key, _, token = auth.partition(":")
         if stream_key != project.stream_key:
             raise TokenRefused("`auth` does not begin with this app's key.")
-        grant = verify(
+        return verify(
             self._signing(),
             token,
             project_id=project.id,
@@ -160,8 +184,6 @@ class PusherProtocol:
             channel=channel,
             now_ms=self._clock(),
         )
-        await self._note_key(grant.key_id)
-        return grant
 
     async def _note_key(self, key_id: str) -> None:
         """Tie the connection to the key, before that is looked up, so that a revocation meanwhile finds it here.
@@ -180,6 +202,11 @@ class PusherProtocol:
 
     async def _subscribe_as(self, project: Project, channel: Channel, grant: Grant) -> None:
         """Subscribe. A consumer that holds the channel on this connection is only told so again."""
+        if self.session.ending:
+            return
+        await self._note_key(grant.key_id)
+        if channel.kind == "contact":
+            channel = await self._store.read(Inline(partial(with_user_id, channel=channel)))
         subscriptions = self.session.subscriptions
         subscription = subscriptions.get(channel.name)
         if subscription is not None and subscription.consumer_id != grant.consumer_id:
@@ -202,7 +229,7 @@ class PusherProtocol:
         match loss:
             case "superseded":
                 goodbye = pusher.SUPERSEDED
-            case "ended" if any(held.current for held in self.session.subscriptions.values()):
+            case "ended" if any(each.held for each in self.session.subscriptions.values()):
                 goodbye = pusher.PARTLY_ENDED
             case "ended":
                 goodbye = pusher.ENDED

@@ -11,6 +11,7 @@ import trio
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
@@ -18,6 +19,7 @@ from deskwire.engine.core.limits.network import party_of
 from deskwire.engine.core.secret import Keyring
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.tasks.failure import survived
+from deskwire.engine.core.tasks.outage import outlast
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.api.input.client_address import Network, client_address
@@ -27,10 +29,11 @@ from deskwire.http.server.drain import drain
 from deskwire.http.stream import pusher
 from deskwire.http.stream.flusher import Flusher
 from deskwire.http.stream.lifetime import GOODBYE_S
-from deskwire.http.stream.protocol import PusherProtocol
+from deskwire.http.stream.protocol import HELD_S, PusherProtocol
+from deskwire.http.stream.refused_authorizations import RefusedAuthorizations
 from deskwire.http.stream.revocations import Revocations
 from deskwire.http.stream.session import Session, SessionLimits
-from deskwire.http.stream.strangers import Stranger, Strangers
+from deskwire.http.stream.strangers import KEPT_S, Stranger, Strangers
 from deskwire.http.stream.websocket.frames import close_frame, text_frame
 from deskwire.http.stream.websocket.handshake import Handshake, NoWebsocket, Opening
 
@@ -56,6 +59,7 @@ class RealtimeStream:
         unsubscribed_s: how long a connection may stay without ever subscribing.
         unsubscribed_each: number of one network's connections that may be without a subscription (`Strangers`).
         trusted_proxies: networks of proxies whose `X-Forwarded-For` is believed.
+        bus: the way to the other nodes, if there are any.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class RealtimeStream:
         unsubscribed_s: float = 120.0,
         unsubscribed_each: int = 50,
         trusted_proxies: Sequence[Network] = (),
+        bus: Bus | None = None,
     ) -> None:
         self._store = store
         self._hub = hub
@@ -81,9 +86,11 @@ class RealtimeStream:
         self._strangers = Strangers(unsubscribed_each)
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
-        self._protocols: dict[PusherProtocol, None] = {}  # in the order in which they came
-        self._revocations = Revocations(store, self._protocols.keys(), clock)
+        self._protocols: dict[str, PusherProtocol] = {}  # by socket id, in the order in which they came
+        self._revocations = Revocations(store, self._protocols.values(), clock)
+        self._refused = RefusedAuthorizations(self._protocols, bus)
         self._openings: set[trio.CancelScope] = set()
+        self._held: set[trio.CancelScope] = set()
         self._closing: pusher.Close | None = None
 
     @property
@@ -95,6 +102,7 @@ class RealtimeStream:
         """Write events to the connections, and end those that have lost their right, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._revocations.run)
+            nursery.start_soon(self._refused.run)
             await self._flusher.run()
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
@@ -104,6 +112,18 @@ class RealtimeStream:
     def rights_changed_nowait(self) -> None:
         """End connections whose credential or project is no more, which is on the disk."""
         self._revocations.note_nowait()
+
+    def authorization_refused(self, socket_id: str, channel: str, retry_after_s: float, known: bool) -> None:
+        """Have a connection ended soon whose client was refused the authorization of a channel for now.
+
+        Args:
+            known: whether the caller has shown a good credential.
+        """
+        self._refused.note(socket_id, channel, retry_after_s, known)
+
+    def count_deaf(self) -> int:
+        """Return the number of connections that look well to their clients, and have been without a subscription for long."""
+        return sum(protocol.session.is_deaf for protocol in self._protocols.values())
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Serve one connection whose request begins with `GET /app/`, and close it.
@@ -128,7 +148,7 @@ class RealtimeStream:
             survived(error, partial(_log_failure, protocol))
         finally:
             if protocol is not None:
-                del self._protocols[protocol]
+                del self._protocols[protocol.socket_id]
             if stranger is not None:
                 stranger.leave()
             await trio.aclose_forcefully(stream)
@@ -141,8 +161,10 @@ class RealtimeStream:
         self._closing = goodbye
         for scope in self._openings:
             scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
+        for scope in self._held:
+            scope.cancel()
         self._strangers.close()
-        for protocol in list(self._protocols):
+        for protocol in list(self._protocols.values()):
             protocol.session.end(goodbye)
 
     async def _open(self, stream: trio.abc.Stream) -> Opening | None:
@@ -183,7 +205,7 @@ class RealtimeStream:
         protocol = PusherProtocol(
             self._store, self._hub, self._clock, self._keys, session, project, self._revocations.ends_at
         )
-        self._protocols[protocol] = None
+        self._protocols[protocol.socket_id] = protocol
         return protocol
 
     def _network(self, stream: trio.abc.Stream, opening: Opening) -> str | None:
@@ -199,10 +221,16 @@ class RealtimeStream:
             return pusher.CROWDED
         if opening.refusal is not None:
             return opening.refusal
-        try:
-            project = await self._project(opening.stream_key)
-        except Unavailable:
-            return pusher.OVER_CAPACITY
+        project = None
+        with trio.CancelScope() as scope:
+            self._held.add(scope)
+            try:  # a client that is sent away now finds nobody either, and some give up after a few times
+                find = partial(self._project, opening.stream_key)
+                project = await outlast(find, min(stranger.since + KEPT_S, trio.current_time() + HELD_S))
+            except Unavailable:
+                return pusher.OVER_CAPACITY
+            finally:
+                self._held.discard(scope)
         return self._closing or project or pusher.UNKNOWN_APP
 
     async def _project(self, stream_key: str) -> Project | None:

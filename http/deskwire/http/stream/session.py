@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Final
 
 import trio
 from msgspec import Struct
@@ -22,6 +23,8 @@ from deskwire.http.stream.timekeeper import Timekeeper
 from deskwire.http.stream.websocket.frames import text_frame
 from deskwire.http.stream.websocket.inlet import Inlet
 from deskwire.http.stream.writer import SocketWriter
+
+DEAF_S: Final = 5.0  # clients authorize and subscribe at once, or are held up by us
 
 
 class SessionLimits(Struct, frozen=True):
@@ -88,6 +91,16 @@ class Session:
         self._reader = Reader(stream, inlet, self._writer, self._lifetime, self._timekeeper)
         stranger.make_room = partial(self.end, pusher.NEVER_SUBSCRIBED)
 
+    @property
+    def ending(self) -> bool:
+        """True if only a goodbye is still written."""
+        return self._writer.ending
+
+    @property
+    def is_deaf(self) -> bool:
+        """True if the connection has been without a subscription for longer than a client takes, and none is awaited."""
+        return not self.subscriptions and self._timekeeper.unsubscribed_for_s > DEAF_S
+
     async def run(self, handler: MessageHandler) -> None:
         """Serve until the connection is over: `handler` greets, then receives each text message, in order.
 
@@ -139,6 +152,10 @@ class Session:
         subscription = self.subscriptions.pop(channel, None)
         if subscription is not None:
             self._hub.leave(subscription, for_good=True)
+
+    def note_unauthorized(self) -> None:
+        """Count the connection as one that ends because an authorization was refused for now."""
+        self._writer.traffic.unauthorized += not self._writer.ending
 
     def end(self, goodbye: pusher.Close) -> None:
         """End the connection with a goodbye; only the first call counts."""

@@ -35,6 +35,7 @@ class Timekeeper:
     """
 
     __slots__ = (
+        "_began",
         "_heartbeat",
         "_hub",
         "_lifetime",
@@ -58,6 +59,7 @@ class Timekeeper:
         unsubscribed_s: float,
     ) -> None:
         now = trio.current_time()
+        self._began = now
         self._hub = hub
         self._subscriptions = subscriptions
         self._writer = writer
@@ -72,6 +74,11 @@ class Timekeeper:
         """Let the connection stay, subscribed or not."""
         self.settled = True
         self._subscribe_by = inf
+
+    @property
+    def unsubscribed_for_s(self) -> float:
+        """The seconds for which the connection has been waited for to subscribe; 0 once it is settled."""
+        return 0.0 if self.settled else trio.current_time() - self._began
 
     def due_at(self) -> float:
         """Return when the reader is to stop waiting and call `keep`."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import trio
 from werkzeug.http import parse_accept_header
 
+from deskwire.engine.cluster.cluster import ELSEWHERE_S
 from deskwire.http.api.calls import Answer, Call, Page
+from deskwire.http.api.input.client_address import is_trusted
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Routes, Tag
 from deskwire.http.schemas import service as shapes
@@ -27,9 +30,17 @@ async def healthz(call: Call[Body, Query]) -> Answer:
     "GET", "/readyz", operation_id="readyz", answer=shapes.Readiness, errors=("not_ready", "storage_failed")
 )
 async def readyz(call: Call[Body, Query]) -> Answer:
-    """Check that the service is ready for requests: it is started, and the disk accepts writes. Returns 503 if not."""
+    """Check that the service is ready for requests: it is started, and the disk accepts writes. Returns 503 if not.
+
+    A trusted proxy that says in `X-Ready-Nodes` how many nodes are ready has one without its lease send its streams there.
+    """
     refusal = await call.services.readiness.refusal()
     if refusal is not None:
+        if _another_is_ready(call):
+            call.services.hub.send_away_nowait()
+            call.services.agents.send_away_nowait()
+            if trio.current_time() >= call.services.cluster.valid_until + ELSEWHERE_S:
+                call.services.holding.send_away_nowait()
         raise refusal
     return {"status": "ready"}
 
@@ -40,6 +51,13 @@ async def about(call: Call[Body, Query]) -> Answer:
     if call.services.desk.shown and _for_reading(call.incoming.headers.get("accept")):
         return Page(b"", "", {"Location": "desk", "Vary": "Accept"}, 303)
     return {"service": "deskwire", "version": call.services.version, "api": "/v3"}
+
+
+def _another_is_ready(call: Call[Body, Query]) -> bool:
+    """Return whether a proxy that is believed says that another node than this one is ready."""
+    ready = call.incoming.headers.get("x-ready-nodes") or ""
+    counted = ready.isascii() and ready.isdigit() and len(ready) < 10 and int(ready) > 0
+    return counted and is_trusted(call.address, call.services.trusted_proxies)
 
 
 def _for_reading(accept: str | None) -> bool:

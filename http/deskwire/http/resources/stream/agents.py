@@ -64,6 +64,7 @@ class ViewBody(Body):
     whole=False,
     answer=Media(EVENT_STREAM),
     errors=("too_many_streams",),
+    held=True,
 )
 async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     """Follow the events of a project, as server-sent events, from now on or after a given event.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
@@ -9,6 +10,7 @@ from pydantic import Field
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.audit.deeds import consumer_ended
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import BadRequest, DomainError, Invalid
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.ports import Reader
 from deskwire.engine.stream import token
@@ -16,6 +18,7 @@ from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import Routes, Tag, s2s
+from deskwire.http.api.services import Services
 from deskwire.http.resources.contacts.contacts import find as find_contact
 from deskwire.http.resources.conversations.operations import find as find_conversation
 from deskwire.http.resources.stream.authorization import parse_authorization
@@ -28,6 +31,17 @@ routes = Routes(
 )
 _READ = s2s("conversations.read")
 _MANAGE = s2s("webhooks.manage")
+
+
+def _note_refused(
+    services: Services, body: bytes, query: Mapping[str, str], refusal: DomainError, known: bool
+) -> None:
+    """Have the connection that the authorization was for ended soon, because its client does not ask again."""
+    try:
+        request = parse_authorization(body, query)
+    except (BadRequest, Invalid):
+        return
+    services.authorization_refused(request.socket_id, request.channel_name, refusal.retry_after_s or 0, known)
 
 
 class AuthorizationQuery(Query):
@@ -57,12 +71,15 @@ class AuthorizationQuery(Query):
         "contact_merged",
     ),
     quota="authorizations",
+    held=True,
+    refused_for_now=_note_refused,
 )
 async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     """Authorize a subscription to a channel. The body is JSON or a form.
 
     `socket_id`, `channel_name` and `consumerId` are required; `typingEvents` and `resume` are optional. These calls
-    have a rate limit of their own, and do not count against any other.
+    have a rate limit of their own, and do not count against any other. While the database is away a call waits for up to 15
+    seconds.
     """
     request = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
     channel = open_channel(call.project, request.channel_name)

@@ -1,0 +1,118 @@
+"""Authorizations of the stream, and agents' streams, that are asked for while the database is away (ADR 103)."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+import httpx
+import pytest
+import trio
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.http.api import pipeline
+from deskwire.http.api.admission import Admission
+from deskwire.http.api.holding import HELD_S
+from deskwire.http.resources.stream import consumers
+from tests.api.stream.test_revocation import Streams, project_channel
+from tests.support.api.agent_stream import Page, page
+from tests.support.api.service import Service
+
+_AWAY_S: Final = 1.2
+PLACES: Final = {
+    "before the credential": (Admission, "check", "out_of_touch"),
+    "in the handler": (consumers, "_check_subject", "storage_failed"),
+}
+
+
+@pytest.fixture
+async def stack() -> Any:
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+def take_away(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """Have calls of the service fail there, as without the database."""
+    owner, name, code = PLACES[place]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("The database is away.", code=code)
+
+    monkeypatch.setattr(owner, name, refuse)
+
+
+async def authorize(service: Service, socket_id: str, key: str | None = None) -> httpx.Response:
+    fields = {"socket_id": socket_id, "channel_name": project_channel(service), "consumerId": "c1"}
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return await service.http.post("/s2s/stream/auth", data=fields, headers=headers)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_authorization_waits_for_the_database(
+    place: str, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        take_away(patch, place)
+        async with trio.open_nursery() as nursery:
+            answers = list[httpx.Response]()
+
+            async def ask() -> None:
+                answers.append(await authorize(service, "1.2"))
+
+            nursery.start_soon(ask)
+            await trio.sleep(_AWAY_S)  # this is how long it is away
+            assert answers == []
+            patch.undo()
+    (answer,) = answers
+    assert (answer.status_code, list(answer.json())) == (200, ["auth"])
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_authorization_that_waited_in_vain_ends_its_connection_soon(
+    place: str, service: Service, stack: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "HELD_S", 0.5)
+    stream = await Streams(service, stack).open(service.demo["serverKey"])
+    take_away(monkeypatch, place)
+    answer = await authorize(service, stream.socket_id)
+    assert (answer.status_code, answer.json()["code"]) == (503, PLACES[place][2])
+    assert answer.headers["retry-after"] == "1"
+    with trio.fail_after(10):
+        told = await stream.peer.message()
+    assert told["data"]["code"] == 4100
+    assert await stream.peer.close_code() == 4100
+
+
+async def test_authorization_with_a_wrong_key_ends_nothing(service: Service, stack: AsyncExitStack) -> None:
+    stream = await Streams(service, stack).open(service.demo["serverKey"])
+    assert (await authorize(service, stream.socket_id, "sk_" + "x" * 43)).status_code == 401
+    with trio.move_on_after(1.5) as silence:
+        await stream.peer.message()
+    assert silence.cancelled_caught
+
+
+async def test_other_calls_are_refused_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_away(monkeypatch, "before the credential")
+    began = trio.current_time()
+    answer = await service.http.get("/s2s/project")
+    assert (answer.status_code, answer.json()["code"]) == (503, "out_of_touch")
+    assert trio.current_time() - began < HELD_S / 2
+
+
+async def test_agents_stream_waits_for_the_database(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        take_away(patch, "before the credential")
+        async with trio.open_nursery() as nursery:
+            opened = list[Page]()
+
+            async def follow() -> None:
+                async with page(service.dashboard) as stream:
+                    opened.append(stream)
+
+            nursery.start_soon(follow)
+            await trio.sleep(_AWAY_S)  # this is how long it is away
+            assert opened == []
+            patch.undo()
+    assert opened[0].hello["gap"] is False

@@ -1,0 +1,103 @@
+"""Calls that wait while the database is away: for how long, and how many (ADR 103)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.core.errors import NotFound, Unavailable
+from deskwire.http.api.holding import HELD_MAX, HELD_S, STRANGERS_MAX, Holding
+
+AWAY = Unavailable("The database could not be read.", code="storage_failed")
+
+
+def away_until(back_at: float, error: Exception = AWAY) -> Callable[[], Awaitable[str]]:
+    """Return work that fails until that time."""
+
+    async def work() -> str:
+        await trio.lowlevel.checkpoint()
+        if trio.current_time() < back_at:
+            raise error
+        return "done"
+
+    return work
+
+
+async def test_call_is_answered_when_the_database_is_back(autojump_clock: MockClock) -> None:
+    holding = Holding()
+    assert await holding.hold(away_until(4), HELD_S, "shop", stranger=False) == "done"
+    assert 4 <= trio.current_time() < 4.6
+    assert (holding.held, holding.waited, holding.refused) == (0, 1, 0)
+
+
+async def test_call_that_succeeds_at_once_takes_no_place(autojump_clock: MockClock) -> None:
+    holding = Holding()
+    assert await holding.hold(away_until(0), HELD_S, "shop", stranger=True) == "done"
+    assert holding.waited == 0
+
+
+async def test_call_is_refused_with_the_last_reason_when_its_time_is_over(autojump_clock: MockClock) -> None:
+    holding = Holding()
+    with pytest.raises(Unavailable) as refused:
+        await holding.hold(away_until(60), HELD_S, "shop", stranger=False)
+    assert refused.value.reason == "storage_failed"
+    assert trio.current_time() == HELD_S
+    assert holding.held == 0
+
+
+@pytest.mark.parametrize("error", [NotFound("None."), Unavailable("Too many.", code="overloaded")])
+async def test_other_refusals_do_not_wait(error: Exception, autojump_clock: MockClock) -> None:
+    with pytest.raises(type(error)):
+        await Holding().hold(away_until(60, error), HELD_S, "shop", stranger=False)
+    assert trio.current_time() == 0
+
+
+@pytest.mark.parametrize(("stranger", "total"), [(True, STRANGERS_MAX), (False, HELD_MAX)])
+async def test_nobody_has_all_places(stranger: bool, total: int, autojump_clock: MockClock) -> None:
+    """Strangers can't pile calls up, and take no place of those who are known."""
+    holding, refused = Holding(), list[str]()
+
+    async def call(who: str) -> None:
+        try:
+            await holding.hold(away_until(60), HELD_S, who, stranger=stranger)
+        except Unavailable:
+            if trio.current_time() < HELD_S:
+                refused.append(who)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(2 * total):
+            nursery.start_soon(call, "greedy")
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert holding.held == total // 2
+        nursery.start_soon(call, "modest")
+        with pytest.raises(Unavailable):
+            await holding.hold(away_until(60), 5.0, "another kind", stranger=not stranger)
+        assert trio.current_time() >= 5.0, "it had a place"
+    assert set(refused) == {"greedy"}
+    assert holding.refused == 2 * total - total // 2
+
+
+async def test_calls_that_wait_are_refused_if_another_node_is_ready(autojump_clock: MockClock) -> None:
+    holding = Holding()
+    async with trio.open_nursery() as nursery:
+
+        async def call() -> None:
+            with pytest.raises(Unavailable) as refused:
+                await holding.hold(away_until(60), HELD_S, "shop", stranger=False)
+            assert refused.value.reason == "storage_failed"
+
+        nursery.start_soon(call)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        holding.send_away_nowait()
+    assert trio.current_time() == 2
+    assert holding.held == 0
+
+
+async def test_place_of_a_client_that_has_gone_is_free(autojump_clock: MockClock) -> None:
+    holding = Holding()
+    with trio.move_on_after(1):
+        await holding.hold(away_until(60), HELD_S, "shop", stranger=True)
+    assert holding.held == 0
