@@ -29,7 +29,7 @@ class DyingConsumer(Consumer):
         over: whether it is to live on from now on.
 
     Attributes:
-        deaths: connections that it cut without having read them to their end.
+        deaths: subscriptions that it cut without having read them to their end.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class DyingConsumer(Consumer):
 
     async def _consume(self, socket: WebSocketConnection, task_status: trio.TaskStatus[None]) -> None:
         """Consume over one connection for a while, stop reading, and cut it."""
-        stream = socket._stream
+        stream, before = socket._stream, self.connections
         socket._stream = reading = _Reading(stream)
         with trio.CancelScope() as self._life:
             await super()._consume(socket, task_status)
         reading.over = True
         await trio.sleep(self._chance.uniform(*_STILL_S))  # real time, in which the service goes on writing
-        self.deaths += 1
+        self.deaths += self.connections > before
         await trio.aclose_forcefully(stream)
         await super()._consume(
             socket, task_status

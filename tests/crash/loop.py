@@ -56,6 +56,8 @@ _JUDGED_MIN: Final = 4
 _PATIENCE_S: Final = 60.0
 _PATIENCE_WITH_PLANT_S: Final = 15.0
 """How long is waited for an event that a planted bug may have lost."""
+_DEATH_S: Final = 20.0
+"""How long every other kill waits for the consumer to have died before it."""
 _FOLLOW_S: Final = 0.1
 _FAILING: Final = 20
 """One in so many deliveries is refused the first time."""
@@ -216,7 +218,12 @@ class _Run:
         for number in range(3 * rounds):
             if number >= rounds and self._ledger.count("acknowledged") >= rounds * _JUDGED_MIN:
                 return
-            await trio.sleep(self._chance.uniform(*_LOAD_S))  # the load is what goes on meanwhile
+            deaths = self._consumer.deaths
+            await trio.sleep(self._chance.uniform(*_LOAD_S))  # the load is what goes on in the meantime
+            if number % 2:
+                with trio.move_on_after(_DEATH_S):
+                    while self._consumer.deaths == deaths:  # noqa: ASYNC110  # nothing announces it
+                        await trio.sleep(_FOLLOW_S)
             await self._server.kill()
             self._kills += 1
             broken = await trio.to_thread.run_sync(_broken, self._server.directory / "data")
