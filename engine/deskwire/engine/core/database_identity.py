@@ -56,6 +56,9 @@ class DatabaseIdentity:
         if known is not None:
             log.info("database.identity_accepted", reason=known.reason)
 
+    def look(self) -> None:
+        """Compare again, as far as that takes no time; a store that can't does nothing. In Trio's thread."""
+
     def by_reason(self) -> Mapping[str, int]:
         """Return 1 for the reason of the present refusal and 0 for all others."""
         refusal = self.refusal

@@ -54,16 +54,23 @@ class Readiness:
         """Return the reason why the service is not ready; None if it is. Takes at most TRY_S."""
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
-        if (other := self._identity.refusal) is not None:
-            return Unavailable(other.detail, code=WRONG_DATABASE)
+        self._identity.look()
+        if (other := self._other_database()) is not None:
+            return other
         if (apart := self._apart()) is not None:
             return Unavailable(apart, code="not_ready")
         if not self._known():
             reason = await self._tried()
+            if reason is None:
+                reason = self._other_database()  # the writer has looked closer
             if reason is not None:
                 return reason
         failure = self._commits.failure
         return None if failure is None else _refused(f"The disk refuses what is written: {failure}.")
+
+    def _other_database(self) -> Unavailable | None:
+        other = self._identity.refusal
+        return None if other is None else Unavailable(other.detail, code=WRONG_DATABASE)
 
     def _known(self) -> bool:
         """Return whether the last result is recent enough to use."""
