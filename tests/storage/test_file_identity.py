@@ -59,9 +59,11 @@ class Opened:
     async def saved(self) -> str:
         """Wait for the copy of the content; return the detail of the refusal then."""
         with trio.fail_after(20):
-            while (refusal := self.store.identity.refusal) is None or RESCUED not in refusal.detail:
+            while True:
+                refusal = self.store.identity.refusal
+                if refusal is not None and RESCUED in refusal.detail:
+                    return refusal.detail
                 await trio.sleep(0.01)  # looks again: nothing announces it
-        return refusal.detail
 
 
 def _insert(name: str, tx: Transaction) -> None:

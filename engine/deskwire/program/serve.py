@@ -51,7 +51,7 @@ from deskwire.program.first_start import (
     running,
     welcome,
 )
-from deskwire.program.installation import require_database, settled_secrets
+from deskwire.program.installation import settled_secrets
 from deskwire.program.memory import calm_collector
 from deskwire.program.opening import leased, opened
 from deskwire.program.parts import Parts, assemble, services_of
@@ -168,8 +168,6 @@ async def serve(
     commits = Subscribers[Commit]()
     certificate = wiring.certificate(config)
     configured = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
-    if config.database_url is None:
-        require_database(config.data_dir)
     async with opened(config, configured, commits.tell) as here:
         store = here.store
         if config.database_url is None:

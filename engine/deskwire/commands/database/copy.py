@@ -89,7 +89,7 @@ def _told(name: str) -> None:
 
 
 def _tell(done: Copied, secrets: Secrets, directory: Path | None) -> None:
-    from deskwire.program.secret_file import SECRET_FILE
+    from deskwire.storage.sqlite.directory import SECRET_FILE
 
     rows = sum(done.rows.values())
     click.echo(

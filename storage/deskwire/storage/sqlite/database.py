@@ -173,6 +173,10 @@ def _migrate(
             "Start that version, or restore a backup made before the upgrade."
         )
     pending = migrations.pending(db)
+    if not migrations.applied(db) and set(db.table_names()) - {"_sqlite_migrations"}:
+        raise DataDirectoryError(
+            f"{path} is the database of another program: move it away, or name another directory with --data."
+        )
     if pending and migrations.applied(db) and before_upgrade is not None:
         before_upgrade(pending[0].name)
     # A new database is made at once or not at all: one wait for the disk in place of forty.

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 FILE_NAME: Final = "deskwire.sqlite3"
 LOCK_NAME: Final = "deskwire.lock"
+SECRET_FILE: Final = "secret"
 RESTORING: Final = ".restoring"
 """The folder of a restore that is not finished."""
 RESCUED: Final = "rescued.sqlite3"

@@ -31,6 +31,7 @@ from deskwire.storage.sqlite.database import (
 )
 from deskwire.storage.sqlite.directory import FILE_NAME, require_whole
 from deskwire.storage.sqlite.file_identity import DatabaseFile, is_damage
+from deskwire.storage.sqlite.installation import require_own_database
 from deskwire.storage.sqlite.search.file import DAMAGED, attach, prepared
 from deskwire.storage.sqlite.search.file import FILE_NAME as INDEX_NAME
 from deskwire.storage.sqlite.search.writer import SearchIndex
@@ -231,6 +232,7 @@ async def open_store(
         lock = DirectoryLock(directory)
     try:
         require_whole(directory)
+        require_own_database(directory)
         path = directory / FILE_NAME
         migrate(path, partial(copy_before_upgrade, path, upgrade_copies))
         index = prepared(path)
