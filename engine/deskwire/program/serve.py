@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.socket import serve_orders
+from deskwire.config.locations import shown_database
 from deskwire.config.settings import Config
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
@@ -129,6 +130,13 @@ async def run(
             say(f"Deskwire can't start: {reason}", sys.stderr)
         status = 1
     return status
+
+
+def _place(config: Config) -> dict[str, str]:
+    """Return where the data is, for the log: the data directory, or the database without its password."""
+    if config.database_url is None:
+        return {"data": str(config.data_dir)}
+    return {"database": shown_database(config.database_url)}
 
 
 def _tell(manager: ServiceManager, state: str) -> None:
@@ -294,7 +302,7 @@ async def _front(
             )
         )
         services.readiness.up = True
-        log.info("program.ready", url=parts.url, data=str(config.data_dir))
+        log.info("program.ready", url=parts.url, **_place(config))
         if config.allow_private_webhooks:
             log.warning("webhooks.private_addresses_allowed", advice="for development only")
         task_status.started(Serving(parts.url, demo, certificate, stop))
