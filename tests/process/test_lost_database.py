@@ -11,10 +11,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-import trio
 
 from deskwire.storage.sqlite.directory import FILE_NAME, RESCUED
-from tests.support.sockets.server_process import LOOK_S, READY_S, EndedError, Server, seen
+from tests.support.sockets.server_process import EndedError, Server, seen
 
 
 class Desk:
@@ -29,7 +28,7 @@ class Desk:
     async def send(self, text: str) -> httpx.Response:
         """Send a message, and note it if it is acknowledged."""
         answer = await self.http.post(
-            f"/v3/s2s/conversations/{self.conversation}/messages", json={"content": {"text": text}}
+            f"/v3/s2s/conversations/{self.conversation}/messages", json={"text": text}
         )
         if answer.is_success:
             self.acknowledged.append(text)
@@ -126,17 +125,17 @@ async def test_idle_service_is_found_out_by_readiness_and_ready_again_when_the_f
         away.rename(path)
         await seen(here.http, here.server.url, 200)
         assert (await here.send("after the return")).is_success
-        with trio.fail_after(READY_S):
-            while (tmp_path / "data" / RESCUED).exists():
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+        assert not (tmp_path / "data" / RESCUED).exists()
     assert texts(path) >= set(here.acknowledged)
 
 
-async def test_second_service_on_the_emptied_directory_does_not_let_the_first_one_write(tmp_path: Path) -> None:
+async def test_second_service_on_the_emptied_directory_does_not_let_the_first_one_write(
+    tmp_path: Path,
+) -> None:
     data = tmp_path / "data"
     async with desk(tmp_path) as here:
         for each in list(data.iterdir()):
-            each.unlink() if each.is_file() else shutil.rmtree(each)
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
         other = Server(tmp_path, "--no-demo")
         await other.start()
         try:

@@ -192,6 +192,16 @@ async def test_database_moved_back_is_accepted_and_its_copy_removed(tmp_path: Pa
     assert stored(here.path) == here.acknowledged
 
 
+async def test_database_moved_back_before_the_stop_leaves_no_copy(tmp_path: Path) -> None:
+    async with opened(tmp_path) as here:
+        here.path.rename(tmp_path / "away")
+        await here.refused()
+        await here.saved()
+        (tmp_path / "away").rename(here.path)
+    assert not (tmp_path / RESCUED).exists()
+    assert stored(here.path) == here.acknowledged
+
+
 async def test_database_written_to_under_another_name_is_not_accepted_again(tmp_path: Path) -> None:
     away = tmp_path / "away"
     async with opened(tmp_path) as here:

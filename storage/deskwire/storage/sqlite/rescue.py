@@ -60,18 +60,24 @@ class Rescue:
             log.error("database.rescue_failed", error=str(error), pid=os.getpid())
         return RETRY_S if self.due else inf
 
-    def settle(self) -> None:
-        """Report a new copy; or remove it, because the file is back at its path. In Trio's thread."""
+    @property
+    def idle(self) -> bool:
+        """True if nothing was saved."""
+        return not self._folded and self._copy is None
+
+    def report(self) -> None:
+        """Add the way out to the refusal once the copy is made. In Trio's thread."""
         refusal = self._database.refusal
-        if refusal is None:
-            self._folded = False
-            if self._copy is not None:
-                with suppress(OSError):  # the next start names a copy that stays
-                    overwrite_and_unlink(self._copy)
-            self._copy = self._reported = None
-        elif self._copy is not None and self._reported != refusal.reason:
+        if refusal is not None and self._copy is not None and self._reported != refusal.reason:
             self._reported = refusal.reason
             self._report(self._copy, refusal)
+
+    def discard(self) -> None:
+        """Remove the copy because the file is back at its path. Blocks."""
+        copy, self._copy, self._reported, self._folded = self._copy, None, None, False
+        if copy is not None:
+            with suppress(OSError):  # the next start names a copy that stays
+                overwrite_and_unlink(copy)
 
     def end(self) -> None:
         """Remove the WAL of a database that was saved, once the connections are closed: it belongs to no other file."""

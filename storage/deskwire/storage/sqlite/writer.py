@@ -165,9 +165,13 @@ class Writer:
     async def _rescued(self) -> float:
         """Save what the refused database has; return the seconds until the next try."""
         assert self._rescue is not None, "only a database that is compared is refused"
-        pause_s = await self._shielded(self._rescue.step) if self._rescue.due else inf
-        self._rescue.settle()
-        return pause_s
+        if self._rescue.due:
+            pause_s = await self._shielded(self._rescue.step)
+            self._rescue.report()
+            return pause_s
+        if self._database is not None and self._database.refusal is None and not self._rescue.idle:
+            await self._shielded(self._rescue.discard)
+        return inf
 
     def close(self) -> None:
         """Remove what a rescued database leaves, once all connections are closed."""
@@ -235,8 +239,8 @@ class Writer:
     async def _compared(self, database: DatabaseFile) -> IdentityRefusal | None:
         """Return why the database takes no more writes; None if it is the right one."""
         refusal = database.before_write()
-        if refusal is None and self._rescue is not None:
-            self._rescue.settle()
+        if refusal is None and self._rescue is not None and not self._rescue.idle:
+            await self._shielded(self._rescue.discard)
         if refusal is None and database.doubtful:
             refusal = await self._shielded(database.examine)
         return refusal
