@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import trio
 from click.testing import CliRunner
@@ -220,3 +221,25 @@ async def test_check_names_a_rescued_database(tmp_path: Path) -> None:
     assert "database_identity" in words
     assert "rescued.sqlite3" in words
     assert "rescued.sqlite3" in await refusal(tmp_path, DataDirectoryError)
+
+
+async def test_readiness_reports_signing_secrets_that_cannot_be_opened_and_stays_ready(
+    tmp_path: Path,
+) -> None:
+    await used(tmp_path)
+    async with running(tmp_path) as service:
+        answer = await service.http.get(f"{service.url}/readyz")
+        assert answer.json() == {"status": "ready"}
+    (tmp_path / "secret").unlink()
+    config = Config(data_dir=tmp_path, port=0, demo=False, allow_private_webhooks=True)
+    async with trio.open_nursery() as nursery, httpx.AsyncClient(trust_env=False) as http:
+        serving = await nursery.start(partial(serve, config, new_secret=True))
+        with trio.fail_after(20):
+            while True:
+                answer = await http.get(f"{serving.url}/readyz")
+                assert answer.status_code == 200
+                if "notices" in answer.json():
+                    break
+                await trio.sleep(0.02)  # looks again: nothing announces it
+        assert "signing secrets of 1 webhook endpoints" in answer.json()["notices"][0]
+        serving.stop()

@@ -35,7 +35,8 @@ async def readyz(call: Call[Body, Query]) -> Answer:
     refusal = await call.services.readiness.refusal()
     if refusal is not None:
         raise refusal
-    return {"status": "ready"}
+    notices = call.services.readiness.notices
+    return {"status": "ready", "notices": notices} if notices else {"status": "ready"}
 
 
 @routes.add("GET", "/", operation_id="about", answer=shapes.About)

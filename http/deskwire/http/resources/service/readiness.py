@@ -33,6 +33,7 @@ class Readiness:
         commits: the counters of the writer.
         apart: returns what keeps this node from working beside the others, if there are any.
         identity: whether the store has the database that it should have; None for a store that does not ask.
+        unsigned: returns the number of webhook endpoints whose signing secret can't be opened.
     """
 
     def __init__(
@@ -41,7 +42,9 @@ class Readiness:
         commits: Commits,
         apart: Callable[[], str | None] = lambda: None,
         identity: DatabaseIdentity | None = None,
+        unsigned: Callable[[], int] = lambda: 0,
     ) -> None:
+        self._unsigned = unsigned
         self._apart = apart
         self._identity = identity or DatabaseIdentity()
         self.up = False
@@ -67,6 +70,17 @@ class Readiness:
                 return reason
         failure = self._commits.failure
         return None if failure is None else _refused(f"The disk refuses what is written: {failure}.")
+
+    @property
+    def notices(self) -> list[str]:
+        """The faults that leave the service ready, because another node would have them as well."""
+        count = self._unsigned()
+        if not count:
+            return []
+        lost = (
+            f"The signing secrets of {count} webhook endpoints can't be opened with the installation's secret"
+        )
+        return [f"{lost}, and nothing is sent to them: set the right secret, or rotate theirs."]
 
     def _other_database(self) -> Unavailable | None:
         other = self._identity.refusal
