@@ -68,6 +68,7 @@ NAVIGATION = {
         "guide/nodes",
         "guide/secret",
         "guide/backup",
+        "guide/lost-database",
         "guide/retention",
         "guide/redaction",
         "guide/monitoring",

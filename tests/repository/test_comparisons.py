@@ -34,6 +34,7 @@ HARMLESS: Final = {
     "engine/deskwire/engine/webhooks/worker.py: before.reason == SECRET_LOST": "the reason for which an endpoint is disabled",
     "engine/deskwire/program/installation.py: claimed == ANY_SECRET": "the id of a secret, or the mark that any will do",
     "engine/deskwire/program/installation.py: claimed in (ANY_SECRET, *ids)": "ids of secrets, which are none",
+    "engine/deskwire/engine/webhooks/dispatcher.py: supervised.worker.breaker.circuit.reason == SECRET_LOST": "the reason for which an endpoint is disabled",
     "http/deskwire/http/api/ended_tokens.py: identity.token in known.ids": "the id of a token, which is no secret",
     "engine/deskwire/engine/accounts/access_tokens.py: token.id == current": "the ids of tokens",
     "http/deskwire/http/stream/protocol.py: stream_key != project.stream_key": "a stream key is public, as Pusher's app key is",

@@ -20,6 +20,7 @@ from deskwire.config.settings import LogFormat, LogLevel
 from deskwire.engine.core.clock import iso, wall_clock
 from deskwire.logs import access
 from deskwire.logs.redaction import redacted
+from deskwire.logs.repeated import RepeatedEvents
 from deskwire.logs.writer import LineWriter, Lost
 
 LEVELS: Final[dict[LogLevel, int]] = {
@@ -155,8 +156,9 @@ def _configure(handler: logging.Handler, formatter: logging.Formatter, level: in
     root.setLevel(level)
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else logging.WARNING)
+    limited = () if level == logging.DEBUG else (RepeatedEvents(),)
     structlog.configure(
-        processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[*limited, *_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,  # so that modules' loggers follow a later configure (tests do that)

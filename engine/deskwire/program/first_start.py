@@ -21,8 +21,8 @@ from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.program.demo_password import Password
-from deskwire.program.secret_file import SECRET_FILE, write_private
-from deskwire.storage.sqlite.directory import FILE_NAME
+from deskwire.program.secret_file import write_private
+from deskwire.storage.sqlite.directory import FILE_NAME, SECRET_FILE
 from deskwire.storage.sqlite.search.file import FILE_NAME as SEARCH
 
 log: Final = structlog.get_logger(__name__)

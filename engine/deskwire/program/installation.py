@@ -1,13 +1,10 @@
-"""The parts of a data directory that belong together: database, secret, uploads and copies.
+"""The secret that a database belongs to.
 
-A start that lacks one of them, or has another's, would go on as if nothing had happened: with a new database beside old uploads,
-or with a secret that signs no webhook. So it is refused, with the way out.
+A start with another one would go on as if nothing had happened, and sign no webhook. So it is refused, with the way out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -18,11 +15,9 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader, Store
 from deskwire.program.errors import StartError
-from deskwire.program.secret_file import SECRET_FILE, installation_secrets, present_secrets
-from deskwire.storage.files import FOLDER as UPLOADS
-from deskwire.storage.sqlite.backup.copies import FOLDER as COPIES
+from deskwire.program.secret_file import installation_secrets, present_secrets
 from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, secret_id
-from deskwire.storage.sqlite.directory import FILE_NAME
+from deskwire.storage.sqlite.directory import SECRET_FILE
 
 log: Final = structlog.get_logger(__name__)
 
@@ -30,33 +25,6 @@ _WITHOUT: Final = (
     "Without it no webhook can be signed until its secret is rotated, everyone has to sign in again, and links to files are "
     "void. To go on without it all the same, start once with --new-secret."
 )
-
-
-def require_database(directory: Path) -> None:
-    """Raise StartError if a data directory has the rest of an installation, and no database or an empty file."""
-    path = directory / FILE_NAME
-    try:
-        if path.exists() and path.stat().st_size > 0:
-            return
-        found = ", ".join(sorted(_rest(directory)))
-        state = "is empty" if path.exists() else "is missing"
-    except OSError:
-        return  # the store's opening names a directory that can't be read
-    if found:
-        raise StartError(
-            f"The database {path} {state}, and {directory} has {found} of an installation. Put the database back, or restore a "
-            "backup into an empty directory (`deskwire restore`). For a new installation, move those away or name another "
-            "directory with --data."
-        )
-
-
-def _rest(directory: Path) -> Iterator[str]:
-    """Yield the parts of an installation that a data directory has beside its database."""
-    if (directory / SECRET_FILE).exists():
-        yield "the secret"
-    for folder, name in ((UPLOADS, "uploads"), (COPIES, "copies of a database")):
-        if any(each.is_file() for each in (directory / folder).rglob("*")):
-            yield name
 
 
 async def settled_secrets(config: Config, store: Store, *, new_secret: bool) -> Secrets:

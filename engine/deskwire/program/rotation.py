@@ -18,8 +18,9 @@ from deskwire.engine.core.errors import Conflict, Unavailable
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Store, Transaction
-from deskwire.program.secret_file import SECRET_FILE, new_secret, write_private
+from deskwire.program.secret_file import new_secret, write_private
 from deskwire.storage.sqlite.backup.manifest import secret_id
+from deskwire.storage.sqlite.directory import SECRET_FILE
 
 log: Final = structlog.get_logger(__name__)
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from deskwire.engine.core.secret import Former, Secrets
 from deskwire.storage.files import sync
+from deskwire.storage.sqlite.directory import SECRET_FILE
 
-SECRET_FILE: Final = "secret"
 FOR_EVER: Final = 253_370_764_800_000
 """The year 9999, in milliseconds."""
 

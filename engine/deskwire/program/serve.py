@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.socket import serve_orders
+from deskwire.config.locations import shown_database
 from deskwire.config.settings import Config
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
@@ -51,7 +52,7 @@ from deskwire.program.first_start import (
     running,
     welcome,
 )
-from deskwire.program.installation import require_database, settled_secrets
+from deskwire.program.installation import settled_secrets
 from deskwire.program.memory import calm_collector
 from deskwire.program.opening import leased, opened
 from deskwire.program.parts import Parts, assemble, services_of
@@ -131,6 +132,13 @@ async def run(
     return status
 
 
+def _place(config: Config) -> dict[str, str]:
+    """Return where the data is, for the log: the data directory, or the database without its password."""
+    if config.database_url is None:
+        return {"data": str(config.data_dir)}
+    return {"database": shown_database(config.database_url)}
+
+
 def _tell(manager: ServiceManager, state: str) -> None:
     """Tell the service manager; one that can't be reached is no reason to stop serving."""
     try:
@@ -168,8 +176,6 @@ async def serve(
     commits = Subscribers[Commit]()
     certificate = wiring.certificate(config)
     configured = partial(installation_secrets, config.data_dir, config.secret, config.secret_previous)
-    if config.database_url is None:
-        require_database(config.data_dir)
     async with opened(config, configured, commits.tell) as here:
         store = here.store
         if config.database_url is None:
@@ -296,7 +302,7 @@ async def _front(
             )
         )
         services.readiness.up = True
-        log.info("program.ready", url=parts.url, data=str(config.data_dir))
+        log.info("program.ready", url=parts.url, **_place(config))
         if config.allow_private_webhooks:
             log.warning("webhooks.private_addresses_allowed", advice="for development only")
         task_status.started(Serving(parts.url, demo, certificate, stop))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import trio
+from click.testing import CliRunner
 
+from deskwire.cli import cli
 from deskwire.config.settings import Config
 from deskwire.program.errors import StartError
 from deskwire.program.serve import serve
+from deskwire.storage.sqlite.database import migrate
+from deskwire.storage.sqlite.directory import DataDirectoryError
 from tests.api.uploads.test_uploads import send
 from tests.support.api.service import running
 
@@ -31,11 +38,12 @@ async def used(data: Path, **settings: Any) -> None:
         assert made.status_code == 200, made.text
 
 
-async def refusal(data: Path, **settings: Any) -> str:
+async def refusal(data: Path, kind: type[Exception] = StartError, **settings: Any) -> str:
     """The words in which a start is refused."""
     config = Config(data_dir=data, port=0, demo=False, **settings)
-    with pytest.RaisesGroup(StartError, allow_unwrapped=True, flatten_subgroups=True) as refused:
-        await serve(config)
+    with pytest.RaisesGroup(kind, allow_unwrapped=True, flatten_subgroups=True) as refused:
+        with trio.fail_after(30):
+            await serve(config)
     (error,) = refused.value.exceptions if isinstance(refused.value, BaseExceptionGroup) else (refused.value,)
     while isinstance(error, BaseExceptionGroup):
         (error,) = error.exceptions
@@ -131,7 +139,7 @@ async def test_a_missing_database_beside_the_rest_refuses_the_start(
     for name in {"secret", "uploads", "backups"} - {left}:
         path = tmp_path / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    words = await refusal(tmp_path)
+    words = await refusal(tmp_path, DataDirectoryError)
     assert str(tmp_path / DATABASE) in words
     assert "deskwire restore" in words
     assert not (tmp_path / DATABASE).exists() or (tmp_path / DATABASE).stat().st_size == 0
@@ -145,3 +153,93 @@ async def test_an_empty_directory_and_what_a_killed_first_start_leaves_are_no_lo
     remove(tmp_path / "new", "secret")
     forget_id(tmp_path / "new")  # the kill came between the database and its secret
     await started(tmp_path / "new")
+
+
+def new(path: Path) -> None:
+    """Make a database as the first start of an installation does."""
+    migrate(path)
+
+
+def of_another_program(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE notes (text)")
+
+
+def nothing(path: Path) -> None:
+    """Leave the database missing."""
+
+
+@pytest.mark.parametrize(
+    ("made", "state"),
+    [(new, "has no organisation"), (of_another_program, "another program"), (nothing, "is missing")],
+)
+@pytest.mark.parametrize("left", ["secret", "uploads", "backups"])
+async def test_database_that_is_not_the_installations_refuses_start_and_command_and_is_a_problem_for_check(
+    tmp_path: Path, made: Callable[[Path], None], state: str, left: str
+) -> None:
+    async with running(tmp_path) as service:
+        await send(service)
+    (tmp_path / "backups").mkdir(exist_ok=True)
+    (tmp_path / "backups" / "20260101T000000Z-before-m0001.sqlite3").write_bytes(b"copy")
+    remove(tmp_path, f"{DATABASE}*")
+    made(tmp_path / DATABASE)
+    os.utime(tmp_path / "secret", (1, 1))  # the databases of tests are copies of one that is older than they
+    for name in {"secret", "uploads", "backups"} - {left}:
+        path = tmp_path / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    before = (tmp_path / DATABASE).read_bytes() if (tmp_path / DATABASE).exists() else b""
+    assert state in await refusal(tmp_path, DataDirectoryError)
+    words = await trio.to_thread.run_sync(commanded, "org", "create", "Harbour", "--data", str(tmp_path))
+    assert state in words
+    words = await trio.to_thread.run_sync(commanded, "check", "--data", str(tmp_path))
+    assert "database_identity" in words
+    assert state in words
+    assert ((tmp_path / DATABASE).read_bytes() if (tmp_path / DATABASE).exists() else b"") == before
+
+
+def commanded(*arguments: str) -> str:
+    """Return the words of a command that fails."""
+    result = CliRunner().invoke(cli, arguments, env={"DESKWIRE_LOG_FORMAT": "json"})
+    assert result.exit_code == 1, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.output
+
+
+async def test_check_names_a_secret_that_is_not_the_databases(tmp_path: Path) -> None:
+    async with running(tmp_path):
+        pass
+    (tmp_path / "secret").write_text(OTHER + "\n")
+    words = await trio.to_thread.run_sync(commanded, "check", "--data", str(tmp_path))
+    assert "secret_wrong" in words
+
+
+async def test_check_names_a_rescued_database(tmp_path: Path) -> None:
+    async with running(tmp_path):
+        pass
+    (tmp_path / "rescued.sqlite3").write_bytes(b"saved")
+    words = await trio.to_thread.run_sync(commanded, "check", "--data", str(tmp_path))
+    assert "database_identity" in words
+    assert "rescued.sqlite3" in words
+    assert "rescued.sqlite3" in await refusal(tmp_path, DataDirectoryError)
+
+
+async def test_readiness_reports_signing_secrets_that_cannot_be_opened_and_stays_ready(
+    tmp_path: Path,
+) -> None:
+    await used(tmp_path)
+    async with running(tmp_path) as service:
+        answer = await service.http.get(f"{service.url}/readyz")
+        assert answer.json() == {"status": "ready"}
+    (tmp_path / "secret").unlink()
+    config = Config(data_dir=tmp_path, port=0, demo=False, allow_private_webhooks=True)
+    async with trio.open_nursery() as nursery, httpx.AsyncClient(trust_env=False) as http:
+        serving = await nursery.start(partial(serve, config, new_secret=True))
+        with trio.fail_after(20):
+            while True:
+                answer = await http.get(f"{serving.url}/readyz")
+                assert answer.status_code == 200
+                if "notices" in answer.json():
+                    break
+                await trio.sleep(0.02)  # looks again: nothing announces it
+        assert "signing secrets of 1 webhook endpoints" in answer.json()["notices"][0]
+        serving.stop()

@@ -19,6 +19,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, Topic
 from deskwire.engine.uploads.ports import Content
+from deskwire.storage.check.counts import NOT_COUNTED, counted
 from deskwire.storage.postgres.commit.heads import SHIFT
 from deskwire.storage.postgres.copying.run import Copied, Order, copy
 from deskwire.storage.postgres.copying.text import Digest, escaped
@@ -27,7 +28,7 @@ from deskwire.storage.postgres.files import DatabaseFiles
 from deskwire.storage.postgres.operating.check import check
 from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.store import open_postgres
-from deskwire.storage.sqlite.backup.snapshot import CopyError
+from deskwire.storage.sqlite.backup.snapshot import CopyError, row_counts
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
 from tests.support.builders import CONTACT, NOON, PROJECT, post, running
@@ -81,6 +82,17 @@ def sqlite_rows(data: Path, query: str) -> list[tuple[object, ...]]:
 def postgres_rows(url: str, query: str) -> list[tuple[object, ...]]:
     with psycopg.connect(url) as connection:
         return connection.execute(query.encode()).fetchall()
+
+
+def test_backup_copy_and_check_count_the_same_rows(data: Path, url: str) -> None:
+    done = copied(data, url)
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection:
+        lite = row_counts(connection)
+    with closing(DatabaseFiles(url)) as files:
+        shared = check(url, None, files, contents=False).rows
+    assert {table: count for table, count in lite.items() if table not in NOT_COUNTED} == done.rows
+    assert {table: count for table, count in shared.items() if table not in NOT_COUNTED} == done.rows
+    assert counted(lite) == counted(shared) == counted(done.rows) > 0
 
 
 def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str) -> None:

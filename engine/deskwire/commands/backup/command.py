@@ -209,7 +209,9 @@ def _print_report(directory: str, report: Report) -> None:
     if report.problems:
         click.echo(f"{len(report.problems)} problems in {directory}.", err=True)
     else:
-        rows = sum(report.rows.values())
+        from deskwire.storage.check.counts import counted
+
+        rows = counted(report.rows)
         click.echo(f"{directory} has no problems: {rows:,} rows and {report.files:,} files.")
 
 
@@ -221,8 +223,10 @@ def _warn(problems: list[Problem], words: str) -> None:
 
 
 def _size(finished: Backup) -> str:
+    from deskwire.storage.check.counts import counted
+
     manifest = finished.manifest
-    return f"{sum(manifest.rows.values()):,} rows, {manifest.files:,} files, {finished.size:,} bytes"
+    return f"{counted(manifest.rows):,} rows, {manifest.files:,} files, {finished.size:,} bytes"
 
 
 def _backup_document(finished: Backup) -> dict[str, Any]:

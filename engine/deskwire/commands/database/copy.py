@@ -89,9 +89,10 @@ def _told(name: str) -> None:
 
 
 def _tell(done: Copied, secrets: Secrets, directory: Path | None) -> None:
-    from deskwire.program.secret_file import SECRET_FILE
+    from deskwire.storage.check.counts import counted
+    from deskwire.storage.sqlite.directory import SECRET_FILE
 
-    rows = sum(done.rows.values())
+    rows = counted(done.rows)
     click.echo(
         f"The copy is complete and compared: {rows:,} rows and {done.files:,} files ({done.file_bytes:,} bytes)."
     )

@@ -12,7 +12,7 @@ import click
 from deskwire.config.settings import Config
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
-from deskwire.program.secret_file import SECRET_FILE, SecretError, present_secrets
+from deskwire.program.secret_file import SecretError, present_secrets
 from deskwire.storage.check.check import broken_seals
 from deskwire.storage.open_files import open_files
 from deskwire.storage.sqlite.backup.archive import DATABASE
@@ -20,7 +20,7 @@ from deskwire.storage.sqlite.backup.manifest import fitting
 from deskwire.storage.sqlite.backup.snapshot import opened
 from deskwire.storage.sqlite.backup.unpack import read_archive
 from deskwire.storage.sqlite.database import lock_when_free, migrate, refuse_upgrade
-from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, require_whole
+from deskwire.storage.sqlite.directory import FILE_NAME, SECRET_FILE, DataDirectoryError, require_whole
 
 _PIECE = 1 << 20
 

@@ -28,7 +28,7 @@ from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
 from deskwire.engine.webhooks.http.resolver import Resolver
 from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader
-from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Rule, State
+from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, SECRET_LOST, Rule, State
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Schedule
 from deskwire.engine.webhooks.supervision import Supervised
 from deskwire.engine.webhooks.worker import EndpointWorker
@@ -158,6 +158,13 @@ class Dispatcher:
         ]
         found = await self._store.read(lambda reader: _conditions(reader, endpoints, now))
         return {code: found.count(code) for code in ("healthy", *get_args(Unhealthy)) if code != "disabled"}
+
+    @property
+    def unsigned(self) -> int:
+        """The number of enabled endpoints whose signing secret the installation's secret does not open."""
+        return sum(
+            supervised.worker.breaker.circuit.reason == SECRET_LOST for supervised in self._workers.values()
+        )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Deliver to all enabled endpoints until cancelled, beginning with what is pending; to none yet if others do, too.

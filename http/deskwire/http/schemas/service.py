@@ -79,6 +79,17 @@ class Readiness(Shape):
     """The service is ready for requests."""
 
     status: Literal["ready"]
+    notices: (
+        Annotated[
+            list[str],
+            Field(
+                description="Faults for the operator that leave the service ready, such as signing secrets that can't be opened. "
+                "Left out if there are none.",
+                max_length=10,
+            ),
+        ]
+        | None
+    ) = None
 
 
 class About(Shape):

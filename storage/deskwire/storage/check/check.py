@@ -27,8 +27,10 @@ from deskwire.storage.check.search import index_problems
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import FOLDER, DiskFiles
+from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, secret_id
 from deskwire.storage.sqlite.backup.snapshot import damage, opened, pending, row_counts, unknown
-from deskwire.storage.sqlite.directory import FILE_NAME, RESTORING, DataDirectoryError
+from deskwire.storage.sqlite.directory import FILE_NAME, RESCUED, RESTORING, DataDirectoryError, rescued
+from deskwire.storage.sqlite.installation import foreign_database
 
 SETTLED_S: Final = 60.0
 """A file younger than this may still get its row."""
@@ -62,17 +64,20 @@ def check(
     Raises DataDirectoryError if there is no database of ours, or this program is too old for it.
     """
     path = directory / FILE_NAME
+    report = Report(problems=list(_identity_problems(directory)))
     if not path.exists():
+        if report.problems:
+            return report
         raise DataDirectoryError(
             f"There is no Deskwire in the data directory {directory}; --data names another."
         )
-    report = Report()
     if (directory / RESTORING).exists():
         report.problems.append(Problem("restore_unfinished", f"A restore into {directory} was not finished."))
     try:
         with closing(opened(path, writing=False)) as connection:
             if _look(connection, path, report, tell):
                 tell("Checking the search index and sealed secrets")
+                report.problems += _other_secret(connection, secrets)
                 report.problems += broken_seals(connection, secrets)
                 report.notes += stray_credentials(connection, wall_clock())
                 report.problems += index_problems(directory, connection)
@@ -82,6 +87,33 @@ def check(
     except sqlite3.DatabaseError as error:
         report.problems.append(Problem("database_damaged", f"The database {path} can't be read: {error}"))
     return report
+
+
+def _identity_problems(directory: Path) -> Iterator[Problem]:
+    """Yield how the database is not that of the other parts in its directory."""
+    if (directory / RESCUED).exists():
+        yield Problem("database_identity", rescued(directory))
+    try:
+        difference = foreign_database(directory)
+    except (OSError, sqlite3.Error):
+        return  # what follows says that it can't be read
+    if difference is not None:
+        yield Problem(
+            "database_identity", f"{difference} Put the installation's database back, or restore a backup."
+        )
+
+
+def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[Problem]:
+    """Yield whether the database belongs to another secret than the one at hand."""
+    if secrets is None:
+        return
+    (claimed,) = connection.execute("SELECT secret_id FROM installation").fetchone()
+    ids = [secret_id(each) for each in secrets.known]
+    if claimed not in (None, ANY_SECRET, *ids):
+        yield Problem(
+            "secret_wrong",
+            f"The database belongs to the secret whose id is {claimed}, and the id of this one is {ids[0]}.",
+        )
 
 
 def _look(connection: sqlite3.Connection, path: Path, report: Report, tell: Tell) -> bool:

@@ -54,6 +54,8 @@ class DirectoryLock:
     """
 
     def __init__(self, directory: Path, holder: Holder = "command") -> None:
+        self._directory = directory
+        self._holder: Holder = holder
         try:
             _make(directory)
             self._file = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -72,6 +74,30 @@ class DirectoryLock:
         except OSError as error:  # a full disk
             os.close(self._file)
             raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
+
+    def hold(self) -> str | None:
+        """Lock the directory again if the lock's file was removed or replaced; return why it can't be done, else None."""
+        path = self._directory / LOCK_NAME
+        try:
+            if os.path.samestat(os.stat(path), os.fstat(self._file)):
+                return None
+        except OSError:
+            pass  # it was removed, and is made again
+        try:
+            renewed = DirectoryLock(self._directory, self._holder)
+        except DirectoryInUseError as error:
+            return f"{path} was removed, and another process (pid {error.pid}) has taken the directory"
+        except DataDirectoryError as error:
+            return f"{path} was removed, and can't be made again ({error})"
+        log.warning("storage.locked_again", data=str(self._directory))
+        os.close(self._file)
+        self._file = renewed.pass_on()
+        return None
+
+    def pass_on(self) -> int:
+        """Return the descriptor that holds the lock, which this object releases no longer."""
+        file, self._file = self._file, -1
+        return file
 
     def release(self) -> None:
         """Let go of the directory."""
@@ -147,6 +173,10 @@ def _migrate(
             "Start that version, or restore a backup made before the upgrade."
         )
     pending = migrations.pending(db)
+    if not migrations.applied(db) and set(db.table_names()) - {"_sqlite_migrations"}:
+        raise DataDirectoryError(
+            f"{path} is the database of another program: move it away, or name another directory with --data."
+        )
     if pending and migrations.applied(db) and before_upgrade is not None:
         before_upgrade(pending[0].name)
     # A new database is made at once or not at all: one wait for the disk in place of forty.

@@ -7,8 +7,11 @@ from typing import Final, Literal
 
 FILE_NAME: Final = "deskwire.sqlite3"
 LOCK_NAME: Final = "deskwire.lock"
+SECRET_FILE: Final = "secret"
 RESTORING: Final = ".restoring"
 """The folder of a restore that is not finished."""
+RESCUED: Final = "rescued.sqlite3"
+"""The copy that a service has made of its open database because the file was deleted or replaced."""
 
 
 class DataDirectoryError(Exception):
@@ -46,8 +49,21 @@ def no_deskwire(directory: Path) -> str:
 
 
 def require_whole(directory: Path) -> None:
-    """Make sure that no restore into the directory was cut short. Raises DataDirectoryError."""
+    """Make sure that no restore was cut short, and no rescued database waits for a choice. Raises DataDirectoryError."""
     if (directory / RESTORING).exists():
         raise DataDirectoryError(
             f"A restore into {directory} was not finished: run `deskwire restore` again, or delete the directory."
         )
+    if (directory / RESCUED).exists():
+        raise DataDirectoryError(rescued(directory))
+
+
+def rescued(directory: Path) -> str:
+    """Return the words for a data directory that has a rescued database."""
+    copy, path = directory / RESCUED, directory / FILE_NAME
+    now = f"{path} is another one" if path.exists() else f"{path} is missing"
+    return (
+        f"The database was deleted or replaced while a service had it open, and the service has saved its content in {copy}; "
+        f"{now}. To go on with the saved content, move it to {path} and remove {FILE_NAME}-wal and {FILE_NAME}-shm if they are "
+        f"there. To go on without it, move {copy} away."
+    )

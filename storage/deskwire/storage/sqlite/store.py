@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sized
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
+import structlog
 import trio
 
 from deskwire.engine.core.counters import Commits, Room
+from deskwire.engine.core.database_identity import WRONG_DATABASE, DatabaseIdentity
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
 from deskwire.engine.core.store import Inline
@@ -28,12 +30,16 @@ from deskwire.storage.sqlite.database import (
     migrate,
 )
 from deskwire.storage.sqlite.directory import FILE_NAME, require_whole
-from deskwire.storage.sqlite.search.file import attach, prepared
+from deskwire.storage.sqlite.file_identity import DatabaseFile, is_damage
+from deskwire.storage.sqlite.installation import require_own_database
+from deskwire.storage.sqlite.search.file import DAMAGED, attach, prepared
+from deskwire.storage.sqlite.search.file import FILE_NAME as INDEX_NAME
 from deskwire.storage.sqlite.search.writer import SearchIndex
 from deskwire.storage.sqlite.transaction import SqliteReader
 from deskwire.storage.sqlite.writer import WAITING_MAX, Writer
 
 T = TypeVar("T")
+log: Final = structlog.get_logger(__name__)
 
 
 class SqliteStore:
@@ -48,21 +54,28 @@ class SqliteStore:
         queue: int,
         read_timeout_s: float = inf,
         index: Path | None = None,
+        hold_lock: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
-        self._writer = Writer(self._connection, self._file, batch, on_commit, queue)
         self._turns = FairPlaces(readers)
         self._read_timeout_s = read_timeout_s
         self._index = None if index is None else SearchIndex(index)
         self._readers = [_patient_reader(path, index) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
+        self._database = DatabaseFile(path, self._file, hold_lock)
+        self._writer = Writer(self._connection, self._file, batch, on_commit, queue, self._database)
 
     @property
     def commits(self) -> Commits:
         """The writer's counters."""
         return self._writer.commits
+
+    @property
+    def identity(self) -> DatabaseIdentity:
+        """The result of comparing the database with the one that the installation has used."""
+        return self._database
 
     @property
     def backlog(self) -> Sized:
@@ -108,7 +121,7 @@ class SqliteStore:
         """
         if isinstance(query, Inline):
             await trio.lowlevel.checkpoint_if_cancelled()
-            result: T = _asked(self._here, partial(_at_one_moment, query))
+            result: T = self._asked(self._here, partial(_at_one_moment, query))
             return result
         tenant = TENANT.get()
         who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
@@ -126,13 +139,15 @@ class SqliteStore:
         self._connection.close()
         if self._index is not None:
             self._index.close()
+        self._writer.close()
+        self._database.close()
         os.close(self._file)  # the very last: see `Scrubber`
 
     def _query(self, query: Callable[[Reader], T], seconds: float) -> T:
         reader, patience = self._readers.pop()  # there are no more turns than readers
         patience.begin(seconds)
         try:
-            return _asked(reader, partial(_at_one_moment, query))
+            return self._asked(reader, partial(_at_one_moment, query))
         except Unavailable as error:
             if patience.over:
                 detail = f"The database did not answer within {seconds:g} s; ask for less at a time."
@@ -141,6 +156,36 @@ class SqliteStore:
         finally:
             patience.end()
             self._readers.append((reader, patience))
+
+    def _asked(self, reader: SqliteReader, query: Callable[[SqliteReader], T]) -> T:
+        try:
+            return query(reader)
+        except sqlite3.OperationalError as error:
+            raise Unavailable(f"The database could not be read: {error}", code="storage_failed") from error
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            if reader is not self._here and self._index is not None:
+                return self._asked_alone(query, error)
+            raise Unavailable(self._database.met_damage(error).detail, code=WRONG_DATABASE) from error
+
+    def _asked_alone(self, query: Callable[[SqliteReader], T], error: sqlite3.DatabaseError) -> T:
+        """Run a query again without the search index, to know which of the two files is damaged."""
+        try:
+            with closing(connect_reader(self._path)) as connection:
+                return query(SqliteReader(connection))
+        except sqlite3.OperationalError as missing:  # the index's tables
+            log.error(
+                "search.index_damaged",
+                error=str(error),
+                advice="restart the service; it makes the index anew",
+            )
+            self._path.with_name(f"{INDEX_NAME}{DAMAGED}").touch()
+            raise Unavailable(f"The search index is damaged: {error}", code="storage_failed") from missing
+        except sqlite3.DatabaseError as again:
+            if not is_damage(again):
+                raise
+            raise Unavailable(self._database.met_damage(again).detail, code=WRONG_DATABASE) from again
 
 
 def _patient_reader(path: Path, index: Path | None) -> tuple[SqliteReader, Patience]:
@@ -158,13 +203,6 @@ def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:
     finally:
         if reader.conn.in_transaction:
             reader.conn.execute("ROLLBACK")
-
-
-def _asked(reader: SqliteReader, query: Callable[[Reader], T]) -> T:
-    try:
-        return query(reader)
-    except sqlite3.OperationalError as error:
-        raise Unavailable(f"The database could not be read: {error}", code="storage_failed") from error
 
 
 @asynccontextmanager
@@ -194,9 +232,11 @@ async def open_store(
         lock = DirectoryLock(directory)
     try:
         require_whole(directory)
+        require_own_database(directory)
         path = directory / FILE_NAME
         migrate(path, partial(copy_before_upgrade, path, upgrade_copies))
-        store = SqliteStore(path, batch, readers, on_commit, queue, read_timeout_s, prepared(path))
+        index = prepared(path)
+        store = SqliteStore(path, batch, readers, on_commit, queue, read_timeout_s, index, lock.hold)
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)

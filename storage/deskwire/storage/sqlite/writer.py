@@ -8,6 +8,9 @@ as well while the disk is quick (`Pace`).
 A job that raises before it has written is merely reported. One that raises after a write takes its
 batch's transaction back; the others are then run again, each by itself, so that a bad neighbour costs
 time and nothing else. A failed COMMIT fails the whole batch: nothing of it may be taken for stored.
+
+Before each transaction the writer compares the database file with what it should be (`DatabaseFile`). After a difference it
+refuses all jobs, and saves what the open file still has (`Rescue`).
 """
 
 from __future__ import annotations
@@ -24,11 +27,14 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.database_identity import WRONG_DATABASE, IdentityRefusal
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Commit, Transaction
+from deskwire.storage.sqlite.file_identity import DatabaseFile, is_damage
 from deskwire.storage.sqlite.pace import Pace
+from deskwire.storage.sqlite.rescue import Rescue
 from deskwire.storage.sqlite.scrub import Scrubber
 from deskwire.storage.sqlite.ticket_search import SearchMerge
 from deskwire.storage.sqlite.transaction import SqliteTransaction
@@ -60,6 +66,7 @@ class Writer:
         batch: how many jobs one transaction takes at most.
         on_commit: called for each commit, before any of its jobs is answered.
         waiting_max: how many jobs may wait.
+        database: the file that the connection should have; None compares nothing.
     """
 
     def __init__(
@@ -69,6 +76,7 @@ class Writer:
         batch: int,
         on_commit: Callable[[Commit], None],
         waiting_max: int = WAITING_MAX,
+        database: DatabaseFile | None = None,
     ) -> None:
         self.commits: Final = Commits()
         self.scrubbing = False
@@ -78,6 +86,10 @@ class Writer:
         self._batch = batch
         self._on_commit = on_commit
         self._waiting_max = waiting_max
+        self._database = database
+        self._rescue = None if database is None else Rescue(connection, database)
+        if database is not None:
+            database.on_refused = self._wake
         self._jobs: deque[_Job[Any]] = deque()
         self._wakeup = trio.Event()
         self._thread = trio.CapacityLimiter(1)
@@ -103,11 +115,17 @@ class Writer:
                     with trio.move_on_after(pause_s):
                         await self._wakeup.wait()
                 await self._turn(tx)
-                pause_s = await self._scrub(scrubber) if self.scrubbing else inf
+                if self._database is not None and self._database.refusal is not None:
+                    pause_s = await self._rescued()
+                else:
+                    pause_s = await self._scrub(scrubber) if self.scrubbing else inf
         except trio.Cancelled:
             self._stopped = True
             while self._jobs:
                 await self._turn(tx)
+            if self._database is not None:
+                self._database.look()
+                await self._rescued()
             raise
         finally:
             self._stopped = True
@@ -123,6 +141,7 @@ class Writer:
         """See `Store.submit`."""
         if self._stopped:
             raise _shutting_down()
+        self._refuse_wrong_database()
         if len(self._jobs) >= self._waiting_max:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
         self._jobs.append(_Job(job.job, True, ended) if isinstance(job, Brief) else _Job(job, False, ended))
@@ -135,12 +154,43 @@ class Writer:
         self.submit(job, slot.put)
         return await slot.take()
 
+    def _refuse_wrong_database(self) -> None:
+        """Raise Unavailable if the database was refused, and is still not the right one."""
+        if self._database is None or self._database.refusal is None:
+            return
+        self._database.look()
+        if (refusal := self._database.refusal) is not None:
+            raise Unavailable(refusal.detail, code=WRONG_DATABASE)
+
+    async def _rescued(self) -> float:
+        """Save what the refused database has; return the seconds until the next try."""
+        assert self._rescue is not None, "only a database that is compared is refused"
+        if self._rescue.due:
+            pause_s = await self._shielded(self._rescue.step)
+            self._rescue.report()
+            return pause_s
+        if self._database is not None and self._database.refusal is None and not self._rescue.idle:
+            await self._shielded(self._rescue.discard)
+        return inf
+
+    def close(self) -> None:
+        """Remove what a rescued database leaves, once all connections are closed."""
+        if self._rescue is not None:
+            self._rescue.end()
+
+    def _wake(self) -> None:
+        self._wakeup.set()
+
     async def _scrub(self, scrubber: Scrubber) -> float:
         """Do the next part of the scrubber's work; return how long to wait for a job before the part after it."""
         if self._erased:
             self._erased = False
             scrubber.want()
-        pause_s = await self._shielded(scrubber.step) if scrubber.due else inf
+        pause_s = inf
+        if scrubber.due:
+            pause_s = await self._shielded(scrubber.step)
+            if self._database is not None:
+                self._database.note()
         self.scrubbing = scrubber.due
         self.scrub_since = scrubber.since
         return pause_s
@@ -156,6 +206,9 @@ class Writer:
 
     async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
         """Commit the batch and answer its jobs; or undo it, and return the jobs to run by themselves."""
+        if self._database is not None and (refusal := await self._compared(self._database)) is not None:
+            _answer(batch, Unavailable(refusal.detail, code=WRONG_DATABASE))
+            return []
         began, changes = time.perf_counter(), tx.conn.total_changes
         try:
             if all(job.brief for job in batch):
@@ -183,6 +236,15 @@ class Writer:
             job.ended(job.outcome)
         return []
 
+    async def _compared(self, database: DatabaseFile) -> IdentityRefusal | None:
+        """Return why the database takes no more writes; None if it is the right one."""
+        refusal = database.before_write()
+        if refusal is None and self._rescue is not None and not self._rescue.idle:
+            await self._shielded(self._rescue.discard)
+        if refusal is None and database.doubtful:
+            refusal = await self._shielded(database.examine)
+        return refusal
+
     async def _end(self, tx: SqliteTransaction, *, alone: bool) -> None:
         """Commit; it is on disk afterwards.
 
@@ -208,10 +270,11 @@ class Writer:
         self.commits.refused += 1
         self.commits.failure = str(error)
         log.error("storage.commit_failed", error=str(error), jobs=len(batch))
-        for job in batch:
-            job.ended(
-                Unavailable("The disk refused the change; nothing of it is stored.", code="storage_failed")
-            )
+        if self._database is not None and is_damage(error):
+            _answer(batch, Unavailable(self._database.met_damage(error).detail, code=WRONG_DATABASE))
+        else:
+            detail = "The disk refused the change; nothing of it is stored."
+            _answer(batch, Unavailable(detail, code="storage_failed"))
 
     def _undo(self, tx: SqliteTransaction) -> None:
         if tx.conn.in_transaction:
@@ -259,6 +322,11 @@ def commit_of(tx: SqliteTransaction) -> Commit:
     )
 
 
+def _answer(batch: Sequence[_Job[Any]], refusal: Unavailable) -> None:
+    for job in batch:
+        job.ended(refusal)
+
+
 def _shutting_down() -> Unavailable:
     return Unavailable("The service is shutting down.", code="shutting_down")
 
@@ -274,15 +342,19 @@ def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | Non
 def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
     """Begin a transaction and run the jobs in it; return the job that has spoiled it, None if it may be committed.
 
-    Raises sqlite3.OperationalError if the disk fails.
+    Raises sqlite3.DatabaseError if the disk fails or the file is damaged.
     """
     tx.conn.execute("BEGIN IMMEDIATE")
     for job in batch:
         changes = tx.conn.total_changes
         try:
             job.outcome = job.run(tx)
-        except sqlite3.OperationalError:
-            raise  # the disk, not the job
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) or is_damage(error):
+                raise  # the disk, not the job
+            job.outcome = error
+            if tx.conn.total_changes != changes:
+                return job
         except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
             job.outcome = error
             if tx.conn.total_changes != changes:

@@ -27,7 +27,11 @@ async def healthz(call: Call[Body, Query]) -> Answer:
 
 
 @routes.add(
-    "GET", "/readyz", operation_id="readyz", answer=shapes.Readiness, errors=("not_ready", "storage_failed")
+    "GET",
+    "/readyz",
+    operation_id="readyz",
+    answer=shapes.Readiness,
+    errors=("not_ready", "storage_failed", "wrong_database"),
 )
 async def readyz(call: Call[Body, Query]) -> Answer:
     """Check that the service is ready for requests: it is started, and the disk accepts writes. Returns 503 if not.
@@ -42,7 +46,8 @@ async def readyz(call: Call[Body, Query]) -> Answer:
             if trio.current_time() >= call.services.cluster.valid_until + ELSEWHERE_S:
                 call.services.holding.send_away_nowait()
         raise refusal
-    return {"status": "ready"}
+    notices = call.services.readiness.notices
+    return {"status": "ready", "notices": notices} if notices else {"status": "ready"}
 
 
 @routes.add("GET", "/", operation_id="about", answer=shapes.About)

@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.database_identity import WRONG_DATABASE, DatabaseIdentity
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Store, Transaction
 
@@ -31,12 +32,21 @@ class Readiness:
     Args:
         commits: the counters of the writer.
         apart: returns what keeps this node from working beside the others, if there are any.
+        identity: whether the store has the database that it should have; None for a store that does not ask.
+        unsigned: returns the number of webhook endpoints whose signing secret can't be opened.
     """
 
     def __init__(
-        self, store: Store, commits: Commits, apart: Callable[[], str | None] = lambda: None
+        self,
+        store: Store,
+        commits: Commits,
+        apart: Callable[[], str | None] = lambda: None,
+        identity: DatabaseIdentity | None = None,
+        unsigned: Callable[[], int] = lambda: 0,
     ) -> None:
+        self._unsigned = unsigned
         self._apart = apart
+        self._identity = identity or DatabaseIdentity()
         self.up = False
         self._store = store
         self._commits = commits
@@ -47,14 +57,34 @@ class Readiness:
         """Return the reason why the service is not ready; None if it is. Takes at most TRY_S."""
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
+        self._identity.look()
+        if (other := self._other_database()) is not None:
+            return other
         if (apart := self._apart()) is not None:
             return Unavailable(apart, code="not_ready")
         if not self._known():
             reason = await self._tried()
+            if reason is None:
+                reason = self._other_database()  # the writer has looked closer
             if reason is not None:
                 return reason
         failure = self._commits.failure
         return None if failure is None else _refused(f"The disk refuses what is written: {failure}.")
+
+    @property
+    def notices(self) -> list[str]:
+        """The faults that leave the service ready, because another node would have them as well."""
+        count = self._unsigned()
+        if not count:
+            return []
+        lost = (
+            f"The signing secrets of {count} webhook endpoints can't be opened with the installation's secret"
+        )
+        return [f"{lost}, and nothing is sent to them: set the right secret, or rotate theirs."]
+
+    def _other_database(self) -> Unavailable | None:
+        other = self._identity.refusal
+        return None if other is None else Unavailable(other.detail, code=WRONG_DATABASE)
 
     def _known(self) -> bool:
         """Return whether the last result is recent enough to use."""

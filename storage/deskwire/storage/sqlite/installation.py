@@ -1,0 +1,93 @@
+"""The parts of an installation in a data directory: a database that does not belong to the secret, uploads and copies there.
+
+A start that made a new database, or took a foreign one, would go on as if nothing had happened. So both the start and
+`deskwire check` compare the parts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from deskwire.storage.files import FOLDER as UPLOADS
+from deskwire.storage.sqlite.backup.copies import FOLDER as COPIES
+from deskwire.storage.sqlite.directory import FILE_NAME, SECRET_FILE, DataDirectoryError
+
+_RECORDS: Final = "_sqlite_migrations"
+_TABLES: Final = "SELECT count(*) FROM sqlite_schema WHERE name <> ? AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+_APPLIED: Final = f"SELECT min(applied_at) FROM {_RECORDS} WHERE migration_set = 'deskwire'"
+_BUSY_S: Final = 5.0
+
+
+def require_own_database(directory: Path) -> None:
+    """Make sure that a data directory with other parts of an installation has its database. Raises DataDirectoryError."""
+    try:
+        difference = foreign_database(directory)
+    except (OSError, sqlite3.Error):
+        return  # the opening of the store says what can't be read, or is damaged
+    if difference is not None:
+        raise DataDirectoryError(
+            f"{difference} Put the database back, or restore a backup into an empty directory (`deskwire restore`). For a new "
+            "installation, move those away or name another directory with --data."
+        )
+
+
+def foreign_database(directory: Path) -> str | None:
+    """Return how the database can't be that of the other parts in its directory; None if it may be.
+
+    Raises OSError or sqlite3.Error if that can't be read.
+    """
+    path = directory / FILE_NAME
+    state, made_at = _state(path)
+    if state is None:
+        return None
+    found = ", ".join(sorted(_parts(directory, made_at)))
+    return f"The database {path} {state}, and {directory} has {found} of an installation." if found else None
+
+
+def _state(path: Path) -> tuple[str | None, float | None]:
+    """Return what shows that the database is no installation's, and when it was made in seconds since the epoch."""
+    if not path.exists():
+        return "is missing", None
+    if path.stat().st_size == 0:
+        return "is empty", None
+    with closing(
+        sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_S)
+    ) as connection:
+        connection.execute("PRAGMA query_only = ON")
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (_RECORDS,)).fetchone():
+            (applied_at,) = connection.execute(_APPLIED).fetchone()
+        else:
+            applied_at = None
+        if applied_at is None:
+            tables = connection.execute(_TABLES, (_RECORDS,)).fetchone()[0]
+            return ("is another program's" if tables else "is empty"), None
+        if connection.execute("SELECT 1 FROM organisations").fetchone() or _belongs(connection):
+            return None, None
+    return "has no organisation and belongs to no secret yet", datetime.fromisoformat(applied_at).timestamp()
+
+
+def _belongs(connection: sqlite3.Connection) -> bool:
+    """Return whether the database names its secret, as it does from the end of its first start on."""
+    columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(installation)")]
+    if "secret_id" not in columns:
+        return False
+    row = connection.execute("SELECT secret_id FROM installation").fetchone()
+    return row is not None and row[0] is not None
+
+
+def _parts(directory: Path, made_at: float | None) -> Iterator[str]:
+    """Yield the parts of an installation beside a database that was made then, if it was.
+
+    A first start that was killed leaves a secret that is younger than its database.
+    """
+    secret = directory / SECRET_FILE
+    if secret.exists() and (made_at is None or secret.stat().st_mtime < made_at):
+        yield "the secret"
+    for folder, name in ((UPLOADS, "uploads"), (COPIES, "copies of a database")):
+        if any(each.is_file() for each in (directory / folder).rglob("*")):
+            yield name

@@ -1,0 +1,126 @@
+"""Saving the content of an open database whose file was deleted or replaced.
+
+The descriptors still lead to it, and it ends with the process. So the WAL is folded into the file, as far as no reader is in
+the way, and then all is copied into the data directory, page by page. Until the operator has chosen between that copy and
+the file at the database's path, no start takes the directory (`require_whole`).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from math import inf
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from deskwire.engine.core.database_identity import IdentityRefusal
+from deskwire.storage.files import overwrite_and_unlink, sync
+from deskwire.storage.sqlite.directory import RESCUED
+from deskwire.storage.sqlite.file_identity import DatabaseFile
+
+log: Final = structlog.get_logger(__name__)
+
+RETRY_S: Final = 10.0
+"""The seconds between two tries, as of a full disk."""
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Rescue:
+    """Saves the content of a refused database. To be used by the writer, between transactions.
+
+    Args:
+        connection: the writer's.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, database: DatabaseFile) -> None:
+        self._connection = connection
+        self._database = database
+        self._folded = False
+        self._copy: Path | None = None
+        self._reported: str | None = None
+
+    @property
+    def due(self) -> bool:
+        """True if content of the database is in danger, and not saved yet."""
+        refusal = self._database.refusal
+        if refusal is None or refusal.reason not in ("file_gone", "file_replaced") or self._database.shared:
+            return False
+        return not self._folded or (self._copy is None and self._database.lost)
+
+    def step(self) -> float:
+        """Save what is in danger; return the seconds until the next try, infinity if none is needed. Blocks."""
+        try:
+            self._fold()
+            if self._copy is None and self._database.lost:
+                self._copy = self._copied()
+        except (OSError, sqlite3.Error) as error:
+            log.error("database.rescue_failed", error=str(error), pid=os.getpid())
+        return RETRY_S if self.due else inf
+
+    @property
+    def idle(self) -> bool:
+        """True if nothing was saved."""
+        return not self._folded and self._copy is None
+
+    def report(self) -> None:
+        """Add the way out to the refusal once the copy is made. In Trio's thread."""
+        refusal = self._database.refusal
+        if refusal is not None and self._copy is not None and self._reported != refusal.reason:
+            self._reported = refusal.reason
+            self._report(self._copy, refusal)
+
+    def discard(self) -> None:
+        """Remove the copy because the file is back at its path. Blocks."""
+        copy, self._copy, self._reported, self._folded = self._copy, None, None, False
+        if copy is not None:
+            with suppress(OSError):  # the next start names a copy that stays
+                overwrite_and_unlink(copy)
+
+    def end(self) -> None:
+        """Remove the WAL of a database that was saved, once the connections are closed: it belongs to no other file."""
+        if self._copy is not None:
+            with suppress(OSError):
+                self._database.remove_sides()
+
+    def _fold(self) -> None:
+        if not self._folded:
+            busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            self._folded = not busy
+            self._database.note_folded()
+
+    def _copied(self) -> Path:
+        """Copy the database; the copy is whole and on disk once it has its name."""
+        folder = self._database.path.parent
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        copy, part = folder / RESCUED, folder / f"{RESCUED}.part"
+        part.unlink(missing_ok=True)
+        os.close(os.open(part, _NEW, 0o600))
+        try:
+            with closing(sqlite3.connect(part)) as target:
+                self._connection.backup(target)
+            sync(part)
+            os.link(part, copy)  # never in place of another copy
+        finally:
+            part.unlink(missing_ok=True)
+        sync(folder)
+        return copy
+
+    def _report(self, copy: Path, refusal: IdentityRefusal) -> None:
+        path = self._database.path
+        if refusal.reason == "file_gone":
+            state, choice = (
+                "was deleted or moved",
+                f"Stop the service, move {copy} to {path}, and start it again.",
+            )
+        else:
+            state = "was replaced by another file"
+            choice = (
+                f"Stop the service. Then move {copy} to {path} to go on with what the service had, or move it away to go on "
+                "with the file that is there now."
+            )
+        detail = f"{path} {state} while the service had it open. Nothing is stored from now on. All that was answered is saved in {copy}."
+        self._database.refuse(refusal.reason, f"{detail} {choice}")
+        log.error("database.rescued", copy=str(copy), bytes=copy.stat().st_size)
