@@ -27,6 +27,7 @@ from deskwire.engine.cluster.membership import Membership
 from deskwire.engine.core import store as core
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.counters import Commits, Room, SharedCommits
+from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.tasks.failure import kept_running
 from deskwire.engine.events.shared import SharedLogReader
@@ -53,6 +54,10 @@ class RunningStore(core.Store[ports.Reader, ports.Transaction], Protocol):
     @property
     def backlog(self) -> Sized:
         """The jobs that wait for the writer."""
+
+    @property
+    def identity(self) -> DatabaseIdentity:
+        """The result of comparing the database with the one that the installation has used."""
 
 
 class Opened(Struct, frozen=True, kw_only=True):

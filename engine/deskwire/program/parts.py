@@ -233,7 +233,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         error_page=Once(reference.errors),
         desk=Desk(config.web_dir, shown=config.ui),
         tell_request=tell_request,
-        readiness=Readiness(store, store.commits, wiring.apart(parts.here)),
+        readiness=Readiness(store, store.commits, wiring.apart(parts.here), parts.here.store.identity),
         cluster=cluster,
         sign_in=config.own_tokens,
     )

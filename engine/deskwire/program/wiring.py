@@ -399,6 +399,7 @@ def measured(
         scrub_delay=lambda: max(here.scrub_delay(), indexer.scrub_delay),
         indexed=indexer.progress,
         room=here.room,
+        identity=here.store.identity,
         dispatcher=dispatcher,
         connections=connections,
         consumers=lambda: stream.connections,

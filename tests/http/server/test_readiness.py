@@ -13,6 +13,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.ports import Store
 from deskwire.http.resources.service.readiness import FRESH_S, RETRY_S, TRY_S, Readiness
 from tests.simulation.disk import Disk, new_disk
@@ -134,3 +135,17 @@ async def test_before_and_behind_its_time_the_service_is_not_ready_whatever_the_
         readiness.up = False
         assert await said(readiness) == "not_ready: The service is not ready."
         assert disk.commits.jobs.total == 0
+
+
+async def test_service_on_another_database_is_not_ready_and_tries_no_write(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with on_disk(tmp_path) as (_, disk):
+        identity = DatabaseIdentity()
+        readiness = Readiness(disk, disk.commits, identity=identity)
+        readiness.up = True
+        identity.refuse("file_gone", "There is no file.")
+        assert await said(readiness) == "wrong_database: There is no file."
+        assert disk.commits.seconds.total == 0
+        identity.accept()
+        assert await said(readiness) == "ready"

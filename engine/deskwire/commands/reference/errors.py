@@ -390,6 +390,12 @@ CODES: Final = (
     ),
     Code(
         503,
+        "wrong_database",
+        "The database is not the one that the installation has used: its file was replaced, or the PostgreSQL is another one or "
+        "an old primary. Nothing is stored there; the operator has to act.",
+    ),
+    Code(
+        503,
         "channel_not_released",
         "Another node holds the channel, and has neither let it go nor died within 10 s. Nothing has changed; send it again.",
     ),

@@ -241,6 +241,13 @@ METRICS: Final = (
         _one(lambda s: s.measured.commits.refused),
     ),
     Metric("storage_bytes", "gauge", "Size of the database and of its write-ahead log.", _room, ("file",)),
+    Metric(
+        "database_identity_refused",
+        "gauge",
+        "1 while the database is not the one that the installation has used, by what shows it, else 0.",
+        _named(lambda services: services.measured.identity.by_reason()),
+        ("reason",),
+    ),
     Metric("storage_free_bytes", "gauge", "Room that is left on the database's disk.", _free),
     # The event log
     Metric(

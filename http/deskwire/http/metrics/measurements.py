@@ -11,6 +11,7 @@ import trio
 from msgspec import Struct, field
 
 from deskwire.engine.core.counters import Commits, Histogram, Room
+from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.privacy.retention import Pruned
 from deskwire.engine.search.indexer import Progress
 from deskwire.engine.webhooks.dispatcher import Dispatcher
@@ -111,6 +112,7 @@ class Measurements(Struct, frozen=True):
         consumers: the number of open stream connections.
         log_dropped: the number of log lines that nobody took in time.
         certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
+        identity: whether the database is the expected one.
         node: the figures of a node that shares its database; None for one that is alone.
     """
 
@@ -126,6 +128,7 @@ class Measurements(Struct, frozen=True):
     traffic: Traffic
     log_dropped: Callable[[], int] = lambda: 0
     certificate_ends: Callable[[], int | None] = lambda: None
+    identity: DatabaseIdentity = field(default_factory=DatabaseIdentity)
     node: NodeMeasurements | None = None
     pruned: Pruned = field(default_factory=Pruned)
     stalls: Stalls = field(default_factory=Stalls)

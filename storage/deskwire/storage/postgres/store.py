@@ -11,6 +11,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.counters import Commits, SharedCommits
+from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.tasks.oneshot import OneShot
@@ -38,6 +39,7 @@ class PostgresStore:
         read_timeout_s: float = inf,
         patience_s: float = PATIENCE_S,
     ) -> None:
+        self._identity = DatabaseIdentity()
         self.database: Final = database
         self._writer = Writer(database, batch, on_commit, queue, patience_s)
         self._readers = Readers(database, readers, patience_s)
@@ -54,6 +56,11 @@ class PostgresStore:
     def shared(self) -> SharedCommits:
         """The further costs of commits, as others have the database, too."""
         return self._writer.shared
+
+    @property
+    def identity(self) -> DatabaseIdentity:
+        """The result of comparing the database with the one that the installation has used."""
+        return self._identity
 
     @property
     def backlog(self) -> Sized:

@@ -14,6 +14,7 @@ from typing import TypeVar
 import trio
 
 from deskwire.engine.core.counters import Commits, Room
+from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
 from deskwire.engine.core.store import Inline
@@ -49,6 +50,7 @@ class SqliteStore:
         read_timeout_s: float = inf,
         index: Path | None = None,
     ) -> None:
+        self._identity = DatabaseIdentity()
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
@@ -63,6 +65,11 @@ class SqliteStore:
     def commits(self) -> Commits:
         """The writer's counters."""
         return self._writer.commits
+
+    @property
+    def identity(self) -> DatabaseIdentity:
+        """The result of comparing the database with the one that the installation has used."""
+        return self._identity
 
     @property
     def backlog(self) -> Sized:

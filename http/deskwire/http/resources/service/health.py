@@ -24,7 +24,11 @@ async def healthz(call: Call[Body, Query]) -> Answer:
 
 
 @routes.add(
-    "GET", "/readyz", operation_id="readyz", answer=shapes.Readiness, errors=("not_ready", "storage_failed")
+    "GET",
+    "/readyz",
+    operation_id="readyz",
+    answer=shapes.Readiness,
+    errors=("not_ready", "storage_failed", "wrong_database"),
 )
 async def readyz(call: Call[Body, Query]) -> Answer:
     """Check that the service is ready for requests: it is started, and the disk accepts writes. Returns 503 if not."""

@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.database_identity import WRONG_DATABASE, DatabaseIdentity
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Store, Transaction
 
@@ -31,12 +32,18 @@ class Readiness:
     Args:
         commits: the counters of the writer.
         apart: returns what keeps this node from working beside the others, if there are any.
+        identity: whether the store has the database that it should have; None for a store that does not ask.
     """
 
     def __init__(
-        self, store: Store, commits: Commits, apart: Callable[[], str | None] = lambda: None
+        self,
+        store: Store,
+        commits: Commits,
+        apart: Callable[[], str | None] = lambda: None,
+        identity: DatabaseIdentity | None = None,
     ) -> None:
         self._apart = apart
+        self._identity = identity or DatabaseIdentity()
         self.up = False
         self._store = store
         self._commits = commits
@@ -47,6 +54,8 @@ class Readiness:
         """Return the reason why the service is not ready; None if it is. Takes at most TRY_S."""
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
+        if (other := self._identity.refusal) is not None:
+            return Unavailable(other.detail, code=WRONG_DATABASE)
         if (apart := self._apart()) is not None:
             return Unavailable(apart, code="not_ready")
         if not self._known():
