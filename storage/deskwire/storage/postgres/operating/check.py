@@ -21,6 +21,7 @@ from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.postgres.operating.asked import Asked
+from deskwire.storage.postgres.operating.installation import other_server
 from deskwire.storage.postgres.operating.preflight import connected, examine
 from deskwire.storage.postgres.schema.days import DAY_TABLES, TODAY
 
@@ -47,6 +48,8 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
     report = Report(notes=[*found.notes, *_standby(synchronous=found.synchronous)])
     try:
         with connected(url, "check") as connection:
+            if (difference := other_server(connection)) is not None:
+                report.problems.append(Problem("database_identity", difference))
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             with connection.transaction():
