@@ -21,7 +21,7 @@ from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.operating.check import check
 from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.operating.restored import accept_moved, begin_anew
-from tests.support.database_pair import Pair, database_pair
+from tests.support.database_pair import DATABASE, Pair, database_pair
 from tests.support.postgres import USER
 from tests.support.postgres_nodes import rows
 
@@ -38,6 +38,8 @@ ASKED = (
 def promoted() -> Iterator[Pair]:
     """A standby that was promoted beside the living primary: two primaries of one cluster."""
     with database_pair() as pair:
+        migrate(pair.old.url(DATABASE))
+        pair.catch_up()
         pair.promote()
         yield pair
 
@@ -102,6 +104,13 @@ def test_sessions_with_an_old_primary_end_when_the_new_one_is_found(promoted: Pa
     assert servers.seen.timeline == 2
     assert session.exec_(b"SELECT 1").status == pq.ExecStatus.FATAL_ERROR
     database.release(session)
+
+
+def test_check_names_an_old_primary_beside_the_new_one(promoted: Pair, tmp_path: Path) -> None:
+    with closing(DiskFiles(tmp_path)) as files:
+        (problem,) = check(promoted.url, None, files, contents=False).problems
+    assert problem.code == "database_identity"
+    assert f"127.0.0.1:{promoted.gates[0].port} is a primary that was replaced" in problem.message
 
 
 @contextmanager

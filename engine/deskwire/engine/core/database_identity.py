@@ -43,6 +43,11 @@ class DatabaseIdentity:
         self._blocking = False
 
     @property
+    def found(self) -> IdentityRefusal | None:
+        """The other database that was found last, blocking or not; None if there is none."""
+        return self._found
+
+    @property
     def refusal(self) -> IdentityRefusal | None:
         """The refusal that keeps the node from working; None while it has the expected database."""
         return self._found if self._blocking else None

@@ -217,6 +217,8 @@ class Servers:
     def _use(self, address: Address, identity: ServerIdentity) -> None:
         """Use a server from now on; sessions with any other are ended."""
         with self._lock:
+            if self.seen.refusal(identity) is not None:
+                return  # another thread has found a newer one in the meantime
             before, self._last, self._current = self._last, address.server, address
             self.seen = self.seen.with_found(identity)
             stale = self._shut(lambda each: _is_stale(each, address, identity))

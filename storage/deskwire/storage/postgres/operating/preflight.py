@@ -25,9 +25,9 @@ OLDEST_SERVER: Final = 15
 CLOCK_WARNED_S: Final = 1.0
 CLOCK_REFUSED_S: Final = 5.0
 CONNECT_S: Final = 10
-SESSIONS: Final = 20
+SESSIONS: Final = 21
 """Sessions that a node opens at most with four for reading, which DESKWIRE_READ_CONNECTIONS sets; four are for files, three for
-writes by themselves, four for watching, lanes and vacuum, and one each for batches, looks, beats, bus and search."""
+writes by themselves, five for watching, servers, lanes and vacuum, and one each for batches, looks, beats, bus and search."""
 _NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS} sessions open, more with DESKWIRE_READ_CONNECTIONS, and needs no pooler."
 _LIMIT: Final = (
     "SELECT CASE WHEN rolsuper THEN -1 ELSE rolconnlimit END FROM pg_roles WHERE rolname = current_user"
