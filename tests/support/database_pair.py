@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import Final, Literal
 
 from tests.support.postgres import USER, PostgresServer
@@ -111,15 +110,11 @@ class Pair:
         elif death == "gone":
             self.gates[0].vanish()
         else:
-            self._stopped = processes_of(self.old)
-            for pid in self._stopped:
-                os.kill(pid, signal.SIGSTOP)
+            self._stopped = hang(self.old)
 
     def wake(self) -> None:
         """Have a hanging server go on."""
-        for pid in self._stopped:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+        wake(self._stopped)
         self._stopped = []
 
     def catch_up(self) -> None:
@@ -141,14 +136,17 @@ class Pair:
             gate.close()
 
 
-def processes_of(server: PostgresServer) -> list[int]:
-    """The processes of a server, the one that starts all others last."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if (each / "cwd").readlink() == server.data:
-                found.append(int(each.name))
-    return sorted(found, key=lambda pid: pid == server.pid)
+def hang(server: PostgresServer) -> list[int]:
+    """Stop all processes of a server, whose kernel lives; returns them for `wake`."""
+    server.hang()
+    return [int(each.name) for each in server._processes()]
+
+
+def wake(pids: list[int]) -> None:
+    """Have stopped processes go on."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager

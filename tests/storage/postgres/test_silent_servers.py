@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +17,7 @@ from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.refusals import ConnectionLost, Stopping
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.operating.preflight import connected
-from tests.support.database_pair import processes_of
+from tests.support.database_pair import hang, wake
 from tests.support.postgres import PostgresServer
 
 SLEEP = "SELECT CAST(pg_sleep(60) AS text)"
@@ -40,14 +38,11 @@ def server() -> Iterator[PostgresServer]:
 @contextmanager
 def hanging(server: PostgresServer) -> Iterator[None]:
     """Stop all processes of a server for the block; its kernel lives."""
-    stopped = processes_of(server)
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+    stopped = hang(server)
     try:
         yield
     finally:
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
+        wake(stopped)
 
 
 def test_all_sessions_with_a_silent_server_end_together(server: PostgresServer) -> None:
