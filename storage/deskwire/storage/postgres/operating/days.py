@@ -19,9 +19,7 @@ log: Final = structlog.get_logger(__name__)
 _INTERVAL_S: Final = 3_600.0
 
 
-async def add_days_ahead(
-    url: str, servers: Servers | None = None, interval_s: float = _INTERVAL_S
-) -> None:
+async def add_days_ahead(url: str, servers: Servers | None = None, interval_s: float = _INTERVAL_S) -> None:
     """Add the partitions of the days to come every so many seconds, until cancelled; a duty."""
     while True:
         await trio.to_thread.run_sync(add_days, url, servers, abandon_on_cancel=True)
