@@ -20,7 +20,7 @@ from tests.support.sockets.server_process import Server
 
 SETTLE_S: Final = 7.0
 """Each node must have been there for as long as a lease before it judges others."""
-_ENVIRON: Final = {
+ENVIRON: Final = {
     "DESKWIRE_SECRET": "the secret of several nodes" * 2,
     "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
 }
@@ -98,7 +98,7 @@ async def running_nodes(
             async with running_nodes(directory, names, environ, fresh, bug) as nodes:
                 yield nodes
         return
-    settings = {**_ENVIRON, "DESKWIRE_DATABASE_URL": url, **(environ or {})}
+    settings = {**ENVIRON, "DESKWIRE_DATABASE_URL": url, **(environ or {})}
     servers = [
         Server(
             directory / name,

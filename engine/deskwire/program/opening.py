@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sized
-from contextlib import asynccontextmanager, closing
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sized
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from importlib.metadata import version
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 import trio
@@ -38,8 +39,13 @@ from deskwire.storage.open_files import open_files
 from deskwire.storage.sqlite.backup.manifest import secret_id
 from deskwire.storage.sqlite.store import open_store
 
+if TYPE_CHECKING:
+    from deskwire.storage.postgres.driver.servers import Servers  # an extra
+
 log: Final = structlog.get_logger(__name__)
 
+_LAST_S: Final = 10.0
+"""Time that the database has for what is under way when the store is closed without an orderly stop."""
 _HOST: Final = 40
 """Characters of the host's name that a node takes over."""
 
@@ -76,6 +82,7 @@ class Opened(Struct, frozen=True, kw_only=True):
         room: the room on the disk; None if that is somebody else's. Raises OSError if it can't be said.
         shared: what its commits cost besides, None for a node that is alone.
         messages: the messages to and from other nodes.
+        give_up: gives the store so many seconds for what is under way, and ends what waits for it then. A file needs none.
     """
 
     store: RunningStore
@@ -91,6 +98,7 @@ class Opened(Struct, frozen=True, kw_only=True):
     room: Callable[[], Room | None]
     shared: SharedCommits | None = None
     messages: Callable[[], Mapping[str, int]] = dict
+    give_up: Callable[[float], None] = lambda seconds: None
 
 
 @asynccontextmanager
@@ -141,28 +149,36 @@ async def _postgres(
         from deskwire.storage.postgres.beats import BeatStore
         from deskwire.storage.postgres.bus import PostgresBus
         from deskwire.storage.postgres.commit.lanes import clear_lanes
+        from deskwire.storage.postgres.driver.servers import Servers
+        from deskwire.storage.postgres.driver.session import Database
+        from deskwire.storage.postgres.driver.thread_session import watched
         from deskwire.storage.postgres.migrations.apply import migrate
         from deskwire.storage.postgres.operating.days import add_days, add_days_ahead
         from deskwire.storage.postgres.operating.installation import Identity, claim
         from deskwire.storage.postgres.operating.preflight import examine
         from deskwire.storage.postgres.operating.scrub import Vacuums
+        from deskwire.storage.postgres.operating.servers import watch_servers
         from deskwire.storage.postgres.operating.watchdog import watch, watch_waits
         from deskwire.storage.postgres.search.index import PostgresIndex
         from deskwire.storage.postgres.store import open_postgres
     place, name = place_of(config.uploads_at), node_name(config)
     identity = Identity([secret_id(each) for each in installation.known], place)
+    servers = Servers()
 
     def prepare() -> None:
-        found = examine(url, require_sync_standby=config.require_sync_standby)
-        for note in found.notes:
-            log.warning("database.doubtful", note=note)
-        for migration in migrate(url):
-            log.info("database.migrated", name=migration)
-        claim(url, identity, name)
-        add_days(url)
+        with watched(servers, Database(url, name, servers).options("setup")):
+            found = examine(url, require_sync_standby=config.require_sync_standby, servers=servers)
+            for note in found.notes:
+                log.warning("database.doubtful", note=note)
+            for migration in migrate(url, servers=servers):
+                log.info("database.migrated", name=migration)
+            claim(url, identity, name, servers)
+            add_days(url, servers)
 
-    await trio.to_thread.run_sync(prepare)
+    # A stop does not wait for it: sessions end with the process, and what they have not committed is rolled back.
+    await trio.to_thread.run_sync(prepare, abandon_on_cancel=True)
     async with (
+        _given_up(servers) as give_up,
         open_postgres(
             url,
             node=name,
@@ -171,6 +187,7 @@ async def _postgres(
             readers=config.read_connections,
             on_commit=on_commit,
             read_timeout_s=config.read_timeout_s,
+            servers=servers,
         ) as store,
         trio.open_nursery() as nursery,
     ):
@@ -178,21 +195,23 @@ async def _postgres(
         nursery.start_soon(kept_running, "nodes.bus", bus.run)
         beats = BeatStore(store.database, nursery)
         membership = Membership(beats, bus, name, version("deskwire"), wall_clock, place)
-        vacuums = Vacuums(url, config.scrub_s)
+        vacuums = Vacuums(url, config.scrub_s, servers)
         for duty, run in (
             ("vacuums", vacuums.run),
             ("watchdog", partial(watch, store.database)),
             ("lanes", partial(clear_lanes, store.database)),
-            ("days", partial(add_days_ahead, url)),
+            ("days", partial(add_days_ahead, url, servers)),
         ):
             nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.on_duty, run))
         nursery.start_soon(
             kept_running, "storage.waits", partial(watch_waits, store.database, store.waited_s)
         )
+        nursery.start_soon(kept_running, "storage.servers", partial(watch_servers, store.database))
         with (
+            _at_end(partial(give_up, _LAST_S)),
             closing(beats),
             closing(PostgresIndex(store.database)) as index,
-            closing(open_files(config.uploads_at, config.data_dir, url)) as files,
+            closing(open_files(config.uploads_at, config.data_dir, url, servers)) as files,
         ):
             yield Opened(
                 store=store,
@@ -208,8 +227,40 @@ async def _postgres(
                 room=lambda: None,
                 shared=store.shared,
                 messages=lambda: asdict(bus.counters),
+                give_up=give_up,
             )
         nursery.cancel_scope.cancel()
+
+
+@contextmanager
+def _at_end(work: Callable[[], None]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        work()
+
+
+@asynccontextmanager
+async def _given_up(servers: Servers) -> AsyncIterator[Callable[[float], None]]:
+    """Give what says when the database is given up; of several calls the first one counts.
+
+    It is a thread that watches the time: what waits for the database may be shielded from every cancellation.
+    """
+    begun, over = threading.Event(), threading.Event()
+
+    def stop_after(seconds: float) -> None:
+        if not over.wait(seconds):
+            servers.stop()
+
+    def give_up(seconds: float) -> None:
+        if not begun.is_set():
+            begun.set()
+            threading.Thread(target=stop_after, args=(seconds,), daemon=True).start()
+
+    try:
+        yield give_up
+    finally:
+        over.set()
 
 
 @asynccontextmanager

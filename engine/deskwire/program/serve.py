@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -68,6 +68,10 @@ log: Final = structlog.get_logger(__name__)
 
 _STREAM_SHARE: Final = 0.5
 """Part of the stop's bound that requests under way may use; the rest is the stream's goodbye."""
+_FRONT_SHARE: Final = 0.9
+"""Part of it for all of the front, if a database that nodes share has to answer after that."""
+_DATABASE_SHARE: Final = 0.95
+"""Part of it after which such a database is given up, whatever waits for it."""
 
 
 class Serving(Struct, frozen=True):
@@ -105,9 +109,12 @@ async def run(
     try:
         with trio.open_signal_receiver(*_signals(config)) as signals:
             async with trio.open_nursery() as nursery:
-                serving: Serving = await nursery.start(
-                    partial(serve, config, port, password, new_secret=new_secret)
-                )
+                async with trio.open_nursery() as starting:
+                    starting.start_soon(_end_at_signal, signals, nursery.cancel_scope)
+                    serving: Serving = await nursery.start(
+                        partial(serve, config, port, password, new_secret=new_secret)
+                    )
+                    starting.cancel_scope.cancel()
                 calm_collector()
                 say(_greeting(serving, config), sys.stdout)
                 _tell(manager, READY)
@@ -137,6 +144,14 @@ def _place(config: Config) -> dict[str, str]:
     if config.database_url is None:
         return {"data": str(config.data_dir)}
     return {"database": shown_database(config.database_url)}
+
+
+async def _end_at_signal(signals: AsyncIterator[int], started: trio.CancelScope) -> None:
+    """Cancel a start that is to be ended before it has come to its end; a start has nothing that SIGHUP could renew."""
+    while await anext(signals) == signal.SIGHUP:
+        pass
+    log.info("program.stopping", effect="it was not ready yet")
+    started.cancel()
 
 
 def _tell(manager: ServiceManager, state: str) -> None:
@@ -294,7 +309,7 @@ async def _front(
                 limits=FrontLimits(
                     write_timeout_s=config.stream_write_timeout_s,
                     requests_s=config.shutdown_s * _STREAM_SHARE,
-                    shutdown_s=config.shutdown_s,
+                    shutdown_s=config.shutdown_s * (1 if config.database_url is None else _FRONT_SHARE),
                 ),
                 tls=None if certificate is None else certificate.context,
                 connections=parts.connections,
@@ -307,6 +322,7 @@ async def _front(
             log.warning("webhooks.private_addresses_allowed", advice="for development only")
         task_status.started(Serving(parts.url, demo, certificate, stop))
         await stop.wait()
+        parts.here.give_up(config.shutdown_s * _DATABASE_SHARE)
         services.readiness.up = False
         services.agents.close_all()
         await services.agents.last_words()

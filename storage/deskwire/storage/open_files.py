@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from deskwire.engine.uploads.ports import Files
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+
+if TYPE_CHECKING:
+    from deskwire.storage.postgres.driver.servers import Servers  # an extra
 
 _NO_LIBRARY: Final = (
     "DESKWIRE_FILES names a bucket, and its library is not installed: `pip install 'deskwire[s3]'`."
 )
 
 
-def open_files(place: str, data_dir: Path, database_url: str | None) -> Files:
+def open_files(place: str, data_dir: Path, database_url: str | None, servers: Servers | None = None) -> Files:
     """Return the files in a place: `disk`, `database`, or the URL of a bucket. Nothing is reached yet.
 
     Raises DatabaseUnusableError for a bucket whose library is not installed.
 
     Args:
         database_url: where `database` is.
+        servers: a node's, for sessions with it.
     """
     if place.startswith("s3:"):
         try:
@@ -32,5 +36,5 @@ def open_files(place: str, data_dir: Path, database_url: str | None) -> Files:
         from deskwire.storage.postgres.files import DatabaseFiles  # an extra
 
         assert database_url is not None, "a setting's conflict says so before"
-        return DatabaseFiles(database_url)
+        return DatabaseFiles(database_url, servers)
     return DiskFiles(data_dir)

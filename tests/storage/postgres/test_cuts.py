@@ -108,6 +108,9 @@ async def test_a_session_may_be_cut_anywhere_while_it_begins(postgres_url: str) 
         lost, length = 0, line.received
         for at in range(length):
             wire.close()
+            wire = Wire(
+                Database(line.url, "test"), "batch"
+            )  # one that knows of no server that was good before
             line.start_counting(to_client=at)
             try:
                 await wire.open()
@@ -128,6 +131,7 @@ async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres
         wire.close()
         line.silent = True
         for at in range(greeting - 40, greeting, 13):
+            wire = Wire(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
             line.start_counting(to_client=at)
             with trio.fail_after(10), pytest.raises(ConnectionLost):
                 await wire.open()

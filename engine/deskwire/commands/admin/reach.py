@@ -86,6 +86,8 @@ async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -
     """Carry it out in this process, on a database on which nodes may run; returns when these know of it."""
     with driver_needed():
         from deskwire.commands.database.identity import identity_of
+        from deskwire.storage.postgres.driver.servers import Servers
+        from deskwire.storage.postgres.driver.thread_session import watched
         from deskwire.storage.postgres.migrations.apply import migrate
         from deskwire.storage.postgres.operating.installation import claim, told_to_all
         from deskwire.storage.postgres.operating.preflight import examine
@@ -100,9 +102,13 @@ async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -
 
     await trio.to_thread.run_sync(prepare)
     node = f"command-{os.getpid()}-{token_hex(3)}"
-    async with open_postgres(url, node=node, batch=1, readers=1, on_commit=lambda _: None) as store:
-        context = _context(config, store, lambda: secrets)
-        response = await carry_out(context.signed(os.geteuid()), name, arguments)
+    servers = Servers()
+    async with open_postgres(
+        url, node=node, batch=1, readers=1, on_commit=lambda _: None, servers=servers
+    ) as store:
+        with watched(servers, store.database.options("setup")):
+            context = _context(config, store, lambda: secrets)
+            response = await carry_out(context.signed(os.geteuid()), name, arguments)
     if not await trio.to_thread.run_sync(told_to_all, url):
         logs.say(_NOT_TOLD, sys.stderr)
     return response

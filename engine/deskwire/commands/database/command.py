@@ -57,23 +57,36 @@ def scrub(url: str | None, as_json: bool) -> None:
     click.echo("No table's file has a byte of what was erased before the command began.")
 
 
-@click.command("restored", cls=Command, examples=["deskwire restored --skip-pending"])
+@click.command(
+    "restored", cls=Command, examples=["deskwire restored --skip-pending", "deskwire restored --moved"]
+)
 @url_option
 @click.option(
     "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending at that moment."
 )
+@click.option(
+    "--moved",
+    is_flag=True,
+    help="The database is whole, and only on another server, as after pg_upgrade: accept that server, and change nothing else.",
+)
 @json_option("JSON")
-def restored(url: str | None, skip_pending: bool, as_json: bool) -> None:
-    """Make a PostgreSQL database ready that was restored to an earlier moment, before the first node starts on it.
+def restored(url: str | None, skip_pending: bool, moved: bool, as_json: bool) -> None:
+    """Make a PostgreSQL database ready that was restored to an earlier moment, or moved to another server.
 
-    Forgets the nodes of that moment and what they were at. Deliveries that were pending are sent when a node starts, some of
-    them for the second time.
+    Stop all nodes before. Without --moved it forgets the nodes of that moment and what they were at. Deliveries that were
+    pending are sent when a node starts, some of them for the second time.
     """
+    if moved and skip_pending:
+        raise click.UsageError("--moved keeps everything, so it goes with no --skip-pending.")
     with refusals():
         from deskwire.engine.core.clock import wall_clock
-        from deskwire.storage.postgres.operating.restored import begin_anew
+        from deskwire.storage.postgres.operating.restored import accept_moved, begin_anew
 
-        skipped = begin_anew(given_url(url), skip_pending=skip_pending, now=wall_clock())
+        if moved:
+            accept_moved(given_url(url))
+            skipped = 0
+        else:
+            skipped = begin_anew(given_url(url), skip_pending=skip_pending, now=wall_clock())
     if as_json:
         print_json({"skippedDeliveries": skipped})
         return

@@ -36,23 +36,36 @@ class IdentityRefusal(Struct, frozen=True):
 
 
 class DatabaseIdentity:
-    """The result of the last comparison; `refusal` is None while the database is the expected one.
-
-    All methods may be called from any thread.
-    """
+    """The result of the last comparison. All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        self.refusal: IdentityRefusal | None = None
+        self._found: IdentityRefusal | None = None
+        self._blocking = False
 
-    def refuse(self, reason: Reason, detail: str) -> None:
-        """Note that the database is another one; logged if that differs from the last comparison."""
-        known, self.refusal = self.refusal, IdentityRefusal(reason, detail)
-        if known is None or known.reason != reason:
-            log.error("database.identity_refused", reason=reason, detail=detail)
+    @property
+    def found(self) -> IdentityRefusal | None:
+        """The other database that was found last, blocking or not; None if there is none."""
+        return self._found
+
+    @property
+    def refusal(self) -> IdentityRefusal | None:
+        """The refusal that keeps the node from working; None while it has the expected database."""
+        return self._found if self._blocking else None
+
+    def refuse(self, reason: Reason, detail: str, *, blocking: bool = True) -> None:
+        """Note another database; logged if that differs from the last comparison.
+
+        Args:
+            blocking: False if the expected one is there as well, so that the node can work.
+        """
+        known, self._found = self._found, IdentityRefusal(reason, detail)
+        was_blocking, self._blocking = self._blocking, blocking
+        if known is None or known.reason != reason or was_blocking != blocking:
+            log.error("database.identity_refused", reason=reason, detail=detail, blocking=blocking)
 
     def accept(self) -> None:
-        """Note that the database is the expected one; logged if it was not."""
-        known, self.refusal = self.refusal, None
+        """Note that there is no other database than the expected one; logged if there was."""
+        known, self._found, self._blocking = self._found, None, False
         if known is not None:
             log.info("database.identity_accepted", reason=known.reason)
 
@@ -60,6 +73,6 @@ class DatabaseIdentity:
         """Compare again, as far as that takes no time; a store that can't does nothing. In Trio's thread."""
 
     def by_reason(self) -> Mapping[str, int]:
-        """Return 1 for the reason of the present refusal and 0 for all others."""
-        refusal = self.refusal
-        return {reason: int(refusal is not None and refusal.reason == reason) for reason in REASONS}
+        """Return 1 for the reason of the present refusal, blocking or not, and 0 for all others."""
+        found = self._found
+        return {reason: int(found is not None and found.reason == reason) for reason in REASONS}

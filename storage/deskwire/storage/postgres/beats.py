@@ -1,4 +1,10 @@
-"""A store on one session of its own, for a node's lease: a beat waits for no other work of the node."""
+"""A store on one session of its own, for a node's lease: a beat waits for no other work of the node.
+
+It is also what finds out that the server answers nothing any more. While a beat is unanswered for a second, all hosts are
+asked who they are. If the server in use does not answer that either, within another second, all of the node's sessions with
+it are ended; if another one was promoted, the node goes there. A server that only makes the beat wait, for a standby or a
+lock, is left alone.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +24,9 @@ from deskwire.storage.postgres.transaction import PostgresTransaction
 
 T = TypeVar("T")
 
+ANSWER_S: Final = 2.0
+"""Time that the server has for a beat: half of it before it is asked in another way, and half for the answer to that."""
+
 
 class BeatStore:
     """`core.Store` that runs one query or job after the other, each in a transaction of its own.
@@ -25,10 +34,11 @@ class BeatStore:
     What it does has to be harmless when it is done twice: nobody asks what became of a commit without an answer.
 
     Args:
-        nursery: where submitted jobs run.
+        nursery: where submitted jobs run, and where the server is watched.
     """
 
     def __init__(self, database: Database, nursery: trio.Nursery) -> None:
+        self._database = database
         self._connection = BlockingConnection(database, "beat")
         self._thread: Final = trio.CapacityLimiter(1)
         self._nursery = nursery
@@ -58,17 +68,32 @@ class BeatStore:
             ended(refusal)
 
     async def _in_turn(self, work: Callable[[Any], T], refusal: Callable[[DatabaseError], Unavailable]) -> T:
+        watching = trio.CancelScope()
+        self._nursery.start_soon(self._watch, watching)
         try:
             return await trio.to_thread.run_sync(
                 partial(self._done, work), limiter=self._thread, abandon_on_cancel=False
             )
         except DatabaseError as error:
             raise refusal(error) from error
+        finally:
+            watching.cancel()
+
+    async def _watch(self, watching: trio.CancelScope) -> None:
+        """Look at the servers, again and again, while one of them has a beat to answer."""
+        look = partial(self._database.look_around, ANSWER_S / 2)
+        with watching:
+            while True:
+                await trio.sleep(ANSWER_S / 2)
+                if self._connection.is_open:
+                    await trio.to_thread.run_sync(look, abandon_on_cancel=True)
 
     def _done(self, work: Callable[[Any], T]) -> T:
         try:
             return self._once(work)
-        except ConnectionLost:  # it may have been idle for long: once more, on a new one
+        except ConnectionLost as lost:  # it may have been idle for long: once more, on a new one
+            if lost.final:
+                raise
             return self._once(work)
 
     def _once(self, work: Callable[[Any], T]) -> T:

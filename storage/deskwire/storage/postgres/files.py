@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore
@@ -14,7 +15,10 @@ from psycopg import errors
 
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.drafts import SpooledDraft
+from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.session import Database
+from deskwire.storage.postgres.driver.thread_session import ThreadSession, watched
 from deskwire.storage.postgres.schema.files import PART_BYTES
 
 T = TypeVar("T")
@@ -32,10 +36,15 @@ ORDER BY number
 
 
 class DatabaseFiles:
-    """`uploads.ports.Files` in a PostgreSQL database; connections are opened when they are wanted, and used again."""
+    """`uploads.ports.Files` in a PostgreSQL database; connections are opened when they are wanted, and used again.
 
-    def __init__(self, url: str) -> None:
-        self._database = Database(url, "")
+    Args:
+        servers: a node's, which watches over them; None for a command.
+    """
+
+    def __init__(self, url: str, servers: Servers | None = None) -> None:
+        self._database = Database(url, "", servers or Servers())
+        self._watched = servers is not None
         self._idle: SimpleQueue[_Connection] = SimpleQueue()
         self._places = BoundedSemaphore(AT_ONCE)
 
@@ -97,8 +106,9 @@ class DatabaseFiles:
 
     def _on_connection(self, work: Callable[[_Connection], T]) -> T:
         """Do something that may be done twice, on a connection that nobody uses. Raises OSError, and IntegrityError."""
+        watch = nullcontext() if self._watched else watched(self._database.servers, self._options)
         try:
-            with self._places:
+            with self._places, watch:
                 used = self._unused()
                 try:
                     return self._done(used or self._connected(), work)
@@ -109,7 +119,7 @@ class DatabaseFiles:
                     return self._done(self._connected(), work)
         except psycopg.IntegrityError:
             raise
-        except psycopg.Error as error:
+        except (psycopg.Error, ConnectionLost) as error:
             said = f"the database can't keep or read files ({str(error).partition(chr(10))[0]})"
             raise OSError(errno.EIO, said) from error
 
@@ -117,7 +127,9 @@ class DatabaseFiles:
         try:
             return work(connection)
         finally:
-            if not connection.closed:
+            if connection.closed:
+                connection.close()  # of a session that was lost something is left
+            else:
                 self._idle.put(connection)
 
     def _unused(self) -> _Connection | None:
@@ -128,9 +140,14 @@ class DatabaseFiles:
                 return None
             if not connection.closed:
                 return connection
+            connection.close()
 
     def _connected(self) -> _Connection:
-        return psycopg.connect(self._database.options("files").decode(), autocommit=True)
+        return ThreadSession(self._database.connect("files"), self._database.servers)
+
+    @property
+    def _options(self) -> bytes:
+        return self._database.options("files")
 
 
 def _copy(content: Content, file: IO[bytes], connection: _Connection) -> None:

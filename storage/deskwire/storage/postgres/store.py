@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sized
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sized
+from contextlib import asynccontextmanager, suppress
 from math import inf
 from typing import Final, TypeVar
 
@@ -20,6 +20,8 @@ from deskwire.storage.postgres.commit.lone import PATIENCE_S
 from deskwire.storage.postgres.commit.writer import WAITING_MAX, Writer
 from deskwire.storage.postgres.driver.look import Look, TooManyStatements
 from deskwire.storage.postgres.driver.readers import Readers
+from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.session import Database
 
 T = TypeVar("T")
@@ -39,7 +41,6 @@ class PostgresStore:
         read_timeout_s: float = inf,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._identity = DatabaseIdentity()
         self.database: Final = database
         self._writer = Writer(database, batch, on_commit, queue, patience_s)
         self._readers = Readers(database, readers, patience_s)
@@ -60,7 +61,7 @@ class PostgresStore:
     @property
     def identity(self) -> DatabaseIdentity:
         """The result of comparing the database with the one that the installation has used."""
-        return self._identity
+        return self.database.servers.identity
 
     @property
     def backlog(self) -> Sized:
@@ -99,16 +100,28 @@ class PostgresStore:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit what is written until cancelled."""
+        await self._open_sessions()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._look.run)
             await nursery.start(self._writer.run)
             task_status.started()
+
+    async def _open_sessions(self) -> None:
+        """Open the sessions that are surely needed, all at once; one that can't be opened now is opened when it is used."""
+        async with trio.open_nursery() as nursery:
+            for open_ in (self._look.open, self._writer.open, self._readers.open):
+                nursery.start_soon(_opened, open_)
 
     def close(self) -> None:
         """Close all connections."""
         self._look.close()
         self._readers.close()
         self._writer.close()
+
+
+async def _opened(open_: Callable[[], Awaitable[None]]) -> None:
+    with suppress(ConnectionLost):
+        await open_()
 
 
 @asynccontextmanager
@@ -122,6 +135,7 @@ async def open_postgres(
     queue: int = WAITING_MAX,
     read_timeout_s: float = inf,
     patience_s: float = PATIENCE_S,
+    servers: Servers | None = None,
 ) -> AsyncIterator[PostgresStore]:
     """Open a database that is up to date; the writer runs while the context is open.
 
@@ -130,10 +144,12 @@ async def open_postgres(
         node: the node's name; no two processes have the same at one time.
         read_timeout_s: how long one look may take for a request that waits.
         patience_s: how long a database that can't be reached is waited for before something is refused.
+        servers: those of the URL, if sessions with them were opened before.
 
     A database that can't be reached is found out by what is asked of it.
     """
-    store = PostgresStore(Database(url, node), batch, readers, on_commit, queue, read_timeout_s, patience_s)
+    database = Database(url, node, servers or Servers())
+    store = PostgresStore(database, batch, readers, on_commit, queue, read_timeout_s, patience_s)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(store.run)

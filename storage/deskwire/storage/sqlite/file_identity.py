@@ -108,7 +108,7 @@ class DatabaseFile(DatabaseIdentity):
         self._folder, self._name = os.fspath(path.parent), os.fspath(path)
         self._folder_seen: tuple[int, int] | None = None
         self._folder_seen_at = 0.0
-        self._found: tuple[Reason, str] | None = None
+        self._noticed: tuple[Reason, str] | None = None
         self._stands = False
         self._examined_at = -_EXAMINE_PAUSE_S
         self._content = self._present()
@@ -134,7 +134,7 @@ class DatabaseFile(DatabaseIdentity):
     @property
     def shared(self) -> bool:
         """True if another process may have the same file, so that this one leaves it alone."""
-        return self._found is not None and self._found[1].startswith(str(self._path.parent / LOCK_NAME))
+        return self._noticed is not None and self._noticed[1].startswith(str(self._path.parent / LOCK_NAME))
 
     def remove_sides(self) -> None:
         """Remove the WAL and its index if they are the ones of the open file. Raises OSError."""
@@ -219,8 +219,8 @@ class DatabaseFile(DatabaseIdentity):
         found = self._different_name()
         if found is None:
             return self._names_are_back()
-        if found != self._found and not self._stands:
-            self._found = found
+        if found != self._noticed and not self._stands:
+            self._noticed = found
             reason, state = found
             self.refuse(
                 reason,
@@ -253,13 +253,13 @@ class DatabaseFile(DatabaseIdentity):
 
     def _names_are_back(self) -> bool:
         """Accept the file again if nothing was written to it while its name was away."""
-        if self._found is not None and not self._stands:
+        if self._noticed is not None and not self._stands:
             now = self._present()
             # A checkpoint of this process may have been under way; another one had the moved file under another index.
             if now[:3] != self._content[:3] and now.marks.checkpoint == self._content.marks.checkpoint:
                 self._refuse_content("was changed by another program while its name was away")
                 return False
-            self._found = None
+            self._noticed = None
             self.accept()
         return not self._stands
 

@@ -147,6 +147,10 @@ class Batcher:
             self._wire.close()
             raise
 
+    async def open(self) -> None:
+        """Open the session before it is used. Raises ConnectionLost."""
+        await self._wire.open()
+
     def close(self) -> None:
         """Close the session."""
         self._wire.close()
@@ -341,6 +345,8 @@ class Batcher:
                 answers = await self._wire.exchange(asking, self._patience_s)
             except DatabaseError as error:
                 log.warning("storage.outcome_asked", error=str(error))
+                if error.final:
+                    raise outcome_unknown() from error
                 await self._undo()
             else:
                 if NOT_REPLICATED not in self._wire.notices:

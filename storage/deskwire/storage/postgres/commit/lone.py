@@ -86,7 +86,7 @@ class Lone:
                 run = again
             except ConnectionLost as lost:
                 log.warning("storage.connection_lost", error=str(lost))
-                if time.monotonic() >= until:
+                if lost.final or time.monotonic() >= until:
                     return Done(unavailable(lost), None, True)
                 time.sleep(_PAUSE_S)
             except DatabaseError as error:
@@ -165,7 +165,7 @@ class Lone:
                 self._conn.command("COMMIT", self._patience_s)
             except DatabaseError as error:
                 self._undo()
-                if time.monotonic() >= until:
+                if error.final or time.monotonic() >= until:
                     raise outcome_unknown() from error
                 time.sleep(_PAUSE_S)
             else:

@@ -133,6 +133,10 @@ class Writer:
             for job in chain(self._jobs, self._alone, *self._behind.values()):  # after a bug; otherwise none
                 job.ended(_shutting_down())
 
+    async def open(self) -> None:
+        """Open the session of batches before it is used. Raises ConnectionLost."""
+        await self._batcher.open()
+
     def close(self) -> None:
         """Close the connections."""
         self._batcher.close()
@@ -191,7 +195,7 @@ class Writer:
                 )
             except ConnectionLost as lost:
                 log.warning("storage.connection_lost", error=str(lost), jobs=len(batch))
-                if trio.current_time() >= until:
+                if lost.final or trio.current_time() >= until:
                     self._lost = True
                     self._refuse(batch, unavailable(lost))
                     return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
@@ -19,6 +19,10 @@ from deskwire.storage.postgres.driver.session import Database, Role
 
 _PREPARED_MAX: Final = 500
 """Statements that a session keeps prepared: all of the program's but the variants of a few."""
+
+_PATIENCE_S: Final[dict[Role, float]] = {"beat": 10.0, "setup": 60.0}
+_LONG_S: Final = 600.0
+"""Time for one statement of any other role: some write or read much. That the server lives at all, the beat finds out."""
 
 _FINE: Final = frozenset(
     {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY, pq.ExecStatus.COPY_IN}
@@ -36,6 +40,7 @@ class BlockingConnection:
     def __init__(self, database: Database, role: Role) -> None:
         self._database = database
         self._role: Role = role
+        self._patience_s = _PATIENCE_S.get(role, _LONG_S)
         self._connection: pq.abc.PGconn | None = None
         self._prepared: dict[str, bytes] = {}
         self.notices: list[str] = []
@@ -58,6 +63,10 @@ class BlockingConnection:
         connection = self._connection
         return connection is not None and connection.transaction_status != pq.TransactionStatus.IDLE
 
+    def open(self) -> None:
+        """Open the session before it is used. Raises ConnectionLost."""
+        assert self.opened is not None
+
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> Result:
         """See `Connection.execute`. Raises DatabaseError."""
         text, names = translated(sql)
@@ -72,6 +81,11 @@ class BlockingConnection:
         for row in rows:
             self.execute(sql, row)
 
+    @property
+    def is_open(self) -> bool:
+        """True if there is a session, as far as is known."""
+        return self._connection is not None
+
     def command(self, sql: str, patience_s: float = inf) -> None:
         """Run statements without values. Raises DatabaseError; ConnectionLost also if that takes longer than `patience_s`.
 
@@ -79,59 +93,67 @@ class BlockingConnection:
         """
         self.notices.clear()
         connection = self.opened
+        self._check(self._answer(lambda: connection.send_query(sql.encode()), patience_s))
+
+    def _answer(self, send: Callable[[], None], patience_s: float = inf) -> pq.abc.PGresult:
+        """Send something and return its last answer. Raises ConnectionLost, also if it is not there in time."""
+        connection = self.opened
+        patience_s = min(patience_s, self._patience_s)
         try:
-            if patience_s == inf:
-                answer = connection.exec_(sql.encode())
-            else:
-                connection.send_query(sql.encode())
-                answer = self._waited_for(connection, time.monotonic() + patience_s)
+            send()
+            answer = self._waited_for(connection, time.monotonic() + patience_s)
         except psycopg.Error as error:
             raise self._lost(str(error)) from error
-        self._check(answer)
+        if answer is None:
+            raise self._lost(f"no answer within {patience_s:g} s")
+        self._database.servers.heard()
+        return answer
 
-    def _waited_for(self, connection: pq.abc.PGconn, until: float) -> pq.abc.PGresult:
-        """Return the last answer; raise ConnectionLost if it is not there in time."""
+    @staticmethod
+    def _waited_for(connection: pq.abc.PGconn, until: float) -> pq.abc.PGresult | None:
+        """Return the last answer; None if it is not there in time."""
         last: pq.abc.PGresult | None = None
         readable = select.poll()
         readable.register(connection.socket, select.POLLIN)
         while True:
             while connection.is_busy():
                 if not readable.poll(max(0.0, until - time.monotonic()) * 1_000):
-                    raise self._lost("the server did not answer in time")
+                    return None
                 connection.consume_input()
             answer = connection.get_result()
             if answer is None:
                 break
             last = answer
-        if last is None:
-            raise self._lost("the server has not answered")
         return last
 
     def close(self) -> None:
         """Close the session, if there is one; a transaction that it is in is rolled back."""
         if self._connection is not None:
-            self._connection.finish()
+            self._database.release(self._connection)
             self._connection = None
 
     def _run(self, text: str, values: Sequence[Any], forms: list[pq.Format]) -> pq.abc.PGresult:
         connection = self.opened
-        try:
-            name = self._prepared.get(text)
-            if name is None:
-                if len(self._prepared) >= _PREPARED_MAX:
-                    answer = connection.exec_params(
-                        text.encode(), values, param_formats=forms, result_format=pq.Format.BINARY
+        name = self._prepared.get(text)
+        if name is None:
+            if len(self._prepared) >= _PREPARED_MAX:
+                return self._check(
+                    self._answer(
+                        lambda: connection.send_query_params(
+                            text.encode(), values, param_formats=forms, result_format=pq.Format.BINARY
+                        )
                     )
-                    return self._check(answer)
-                name = b"p%d" % len(self._prepared)
-                self._check(connection.prepare(name, text.encode()))
-                self._prepared[text] = name
-            answer = connection.exec_prepared(
-                name, values, param_formats=forms, result_format=pq.Format.BINARY
+                )
+            new = b"p%d" % len(self._prepared)
+            self._check(self._answer(lambda: connection.send_prepare(new, text.encode())))
+            name = self._prepared[text] = new
+        return self._check(
+            self._answer(
+                lambda: connection.send_query_prepared(
+                    name, values, param_formats=forms, result_format=pq.Format.BINARY
+                )
             )
-        except psycopg.Error as error:
-            raise self._lost(str(error)) from error
-        return self._check(answer)
+        )
 
     def _check(self, answer: pq.abc.PGresult) -> pq.abc.PGresult:
         """Return what succeeded; raise what did not."""

@@ -85,6 +85,10 @@ class Look:
             for key, rows in zip(keys, await self._fetched(keys), strict=True):
                 recall.known[key] = rows
 
+    async def open(self) -> None:
+        """Open the connection before it is used. Raises ConnectionLost."""
+        await self._wire.open()
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Fetch what is asked for until cancelled."""
         task_status.started()
@@ -136,7 +140,7 @@ class Look:
             try:
                 return await self._wire.exchange(statements, self._patience_s)
             except ConnectionLost as lost:
-                if trio.current_time() >= until:
+                if lost.final or trio.current_time() >= until:
                     raise
                 log.info("storage.look_again", error=str(lost))
                 await trio.sleep(_PAUSE_S)

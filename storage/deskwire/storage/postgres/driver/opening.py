@@ -1,121 +1,459 @@
-"""The opening of sessions, which holds up no other thread of the process.
+"""The opening of sessions: all hosts of the URL at once, and the first one that is a usable primary wins.
 
-libpq's own call for it waits for the server with Python's lock in its hands: with a server that does not answer, nothing
-else in the process would run for seconds. So names are looked up here, each address is tried by itself, and it is
-Python that waits.
+libpq's own call tries one host after the other and waits with Python's lock in its hands: with a server that does not
+answer, nothing else in the process would run for seconds. So names are looked up here, each address is an attempt of its
+own, and it is Python that waits for all of them together.
+
+A host that has refused is tried again while others have not answered: a standby may be promoted at any time.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import select
 import socket
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Generator, Iterator, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import psycopg
+from msgspec import Struct, field
 from psycopg import conninfo, pq
 
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.refusals import ConnectionLost, Stopping
+from deskwire.storage.postgres.driver.server_identity import ServerIdentity, first_row, questions
 
+GRACE_S: Final = 0.5
+"""Time for hosts that have not answered, once one is usable: they may have been promoted later."""
 _TIMEOUT_S: Final = 5.0
-"""Time for one address, if its URL names none."""
+"""Time for all hosts together, if the URL names none."""
+_AGAIN_S: Final = 0.25
+"""Pause before a host that has refused is tried again."""
+_LOOKUP_AGAIN_S: Final = 1.0
+"""Pause before a name is looked up again: the address of a service moves with its primary."""
+_LOOK_S: Final = 0.02
+"""Time between two looks at what no descriptor announces: names, the stop."""
 _PORT: Final = "5432"
+
+
+class Address(NamedTuple):
+    """An address of a host of the URL. `hostaddr` is empty for a directory of sockets."""
+
+    host: str
+    port: str
+    hostaddr: str
+
+    @property
+    def server(self) -> str:
+        """The host as the URL names it, with its port: all addresses of one name are one server."""
+        return f"{self.host or self.hostaddr or 'local'}:{self.port or _PORT}"
+
+
+class Opened(NamedTuple):
+    """A session, its address and its server's identity."""
+
+    connection: pq.abc.PGconn
+    address: Address
+    identity: ServerIdentity
+
+
+class Failed(NamedTuple):
+    """An attempt that has failed; `answered` is True if it was the server that has refused it."""
+
+    reason: str
+    answered: bool = False
+
+
+class Judge(Protocol):
+    """The judgement of servers that could be used."""
+
+    def refusal(self, address: Address, identity: ServerIdentity) -> str | None:
+        """Return why a server is not to be used; None if it is."""
+
+    def is_newer(self, identity: ServerIdentity) -> bool:
+        """Return whether a server was surely promoted after all others that are known."""
+
+
+_Attempt: TypeAlias = Generator[tuple[int, int], None, tuple[pq.abc.PGconn, ServerIdentity]]
+
+
+class _Running(Struct, eq=False):
+    steps: _Attempt
+    socket: int
+    wanted: int
+
+
+class _Refused(Exception):
+    """The server itself has refused an attempt."""
+
+
+class Attempts(Struct):
+    """Attempts at all addresses of a URL's hosts, which go on together.
+
+    Args:
+        given: the options of libpq.
+        stopped: returns True when nobody waits for them any more.
+        usable: the sessions that could be opened, by address.
+        failed: the last failures, by address; those of names have no address.
+    """
+
+    given: dict[str, Any]
+    stopped: Callable[[], bool]
+    usable: dict[Address, Opened] = field(default_factory=dict)
+    failed: dict[Address, Failed] = field(default_factory=dict)
+    _running: dict[Address, _Running] = field(default_factory=dict)
+    _tried_at: dict[Address, float] = field(default_factory=dict)
+
+    @property
+    def under_way(self) -> Sequence[Address]:
+        """The addresses at which an attempt has neither succeeded nor failed."""
+        return [*self._running]
+
+    def begin(self, address: Address) -> None:
+        """Begin an attempt, unless there is one, or there was one a moment ago."""
+        now = time.monotonic()
+        tried_at = self._tried_at.get(address)
+        if address in self._running or address in self.usable:
+            return
+        if tried_at is not None and now < tried_at + _AGAIN_S:
+            return
+        self._tried_at[address] = now
+        self._step(address, _attempt(self.given, address))
+
+    def wait(self, until: float) -> None:
+        """Go on with what is ready, and return after a moment at the latest. Raises Stopping."""
+        if self.stopped():
+            raise Stopping
+        seconds = max(0.0, min(_LOOK_S, until - time.monotonic()))
+        if not self._running:
+            time.sleep(seconds)
+            return
+        waiting, addresses = select.poll(), dict[int, Address]()
+        for address, running in self._running.items():
+            addresses[running.socket] = address
+            waiting.register(running.socket, running.wanted)
+        for number, _ in waiting.poll(seconds * 1_000):
+            address = addresses[number]
+            self._step(address, self._running.pop(address).steps)
+
+    def refuse(self, address: Address, reason: str) -> None:
+        """End a session that could be opened, and take it for failed."""
+        self.usable.pop(address).connection.finish()
+        self.failed[address] = Failed(reason, answered=True)
+
+    def take(self, address: Address) -> Opened:
+        """Return a session that could be opened; it is the caller's from then on."""
+        return self.usable.pop(address)
+
+    def close(self) -> None:
+        """End all that nobody has taken."""
+        for running in self._running.values():
+            running.steps.close()
+        for opened_ in self.usable.values():
+            opened_.connection.finish()
+        self._running.clear()
+        self.usable.clear()
+
+    def _step(self, address: Address, steps: _Attempt) -> None:
+        try:
+            number, wanted = next(steps)
+        except StopIteration as done:
+            self.usable[address] = Opened(done.value[0], address, done.value[1])
+            self.failed.pop(address, None)
+        except _Refused as refused:
+            self.failed[address] = Failed(str(refused), answered=True)
+        except (psycopg.Error, OSError) as error:
+            self.failed[address] = Failed(str(error))
+        else:
+            self._running[address] = _Running(steps, number, wanted)
 
 
 def opened(options: bytes) -> pq.abc.PGconn:
     """Open a session with the first server that can be had. Raises ConnectionLost.
 
     Args:
-        options: as libpq takes them; hosts are tried in their order, each at all of its addresses.
+        options: as libpq takes them; `connect_timeout` is for all hosts together.
     """
-    given = conninfo.conninfo_to_dict(options.decode())
-    seconds = _seconds(given)
-    reasons: list[str] = []
-    for address in _addresses(given, reasons):
-        try:
-            return _opened(conninfo.make_conninfo("", **address).encode(), seconds)
-        except ConnectionLost as lost:
-            reasons.append(str(lost))
-    raise ConnectionLost("; ".join(dict.fromkeys(reasons)) or "no server is named")
+    return race(options, _Any()).connection
+
+
+def seconds_for(options: bytes) -> float:
+    """Return the time for an opening with these options."""
+    return float(conninfo.conninfo_to_dict(options.decode()).get("connect_timeout") or _TIMEOUT_S)
+
+
+def race(
+    options: bytes, judge: Judge, *, grace_s: float = GRACE_S, stopped: Callable[[], bool] = lambda: False
+) -> Opened:
+    """Open a session with the best server of those that the options name, all of which are tried at once.
+
+    A server that was surely promoted last wins at once; any other as soon as no host is left that may be newer, or after
+    `grace_s`. Raises ConnectionLost with all reasons if none can be had, at the latest when `connect_timeout` is over.
+    """
+    given, seconds = conninfo.conninfo_to_dict(options.decode()), seconds_for(options)
+    names, attempts = _Names(given), Attempts(given, stopped)
+    until = time.monotonic() + seconds
+    usable_since: float | None = None
+    try:
+        while (now := time.monotonic()) < until:
+            for address in names.addresses():
+                attempts.begin(address)
+            attempts.wait(until)
+            _judge(attempts, judge)
+            going_on = names.pending or attempts.under_way
+            best = max(attempts.usable.values(), key=_timeline, default=None)
+            if best is not None:
+                usable_since = usable_since or now
+                late = now >= usable_since + grace_s
+                if late or not going_on or judge.is_newer(best.identity):
+                    return attempts.take(best.address)
+            elif not going_on:
+                break
+        raise ConnectionLost(_reasons(names, attempts, seconds))
+    finally:
+        attempts.close()
+
+
+def opened_at(
+    options: bytes, address: Address, judge: Judge, seconds: float, stopped: Callable[[], bool]
+) -> Opened:
+    """Open a session at one address. Raises ConnectionLost if that takes longer than `seconds`."""
+    attempts, until = (
+        Attempts(conninfo.conninfo_to_dict(options.decode()), stopped),
+        time.monotonic() + seconds,
+    )
+    try:
+        attempts.begin(address)
+        while attempts.under_way and time.monotonic() < until:
+            attempts.wait(until)
+        _judge(attempts, judge)
+        if address in attempts.usable:
+            return attempts.take(address)
+        failed = attempts.failed.get(address)
+        raise ConnectionLost(f"no answer within {seconds:g} s" if failed is None else failed.reason)
+    finally:
+        attempts.close()
+
+
+class Survey(NamedTuple):
+    """The servers of a URL at one moment.
+
+    Args:
+        found: the identities of those that a session could be opened with.
+        refused: those that have refused one, and so are alive.
+    """
+
+    found: dict[Address, ServerIdentity]
+    refused: frozenset[Address]
+
+    def is_alive(self, server: str) -> bool:
+        """Return whether a server has answered, by any of its addresses."""
+        return any(address.server == server for address in (*self.found, *self.refused))
+
+
+def survey(options: bytes, seconds: float, stopped: Callable[[], bool] = lambda: False) -> Survey:
+    """Ask all hosts who they are, for so many seconds at most. Raises Stopping."""
+    given = {**conninfo.conninfo_to_dict(options.decode()), "target_session_attrs": "any"}
+    names, attempts = _Names(given), Attempts(given, stopped)
+    until = time.monotonic() + seconds
+    try:
+        begun: set[Address] = set()
+        while time.monotonic() < until:
+            for address in names.addresses():
+                if address not in begun:
+                    begun.add(address)
+                    attempts.begin(address)
+            attempts.wait(until)
+            if not (names.pending or attempts.under_way):
+                break
+        refused = frozenset(address for address, failed in attempts.failed.items() if failed.answered)
+        return Survey({each.address: each.identity for each in attempts.usable.values()}, refused)
+    finally:
+        attempts.close()
 
 
 def prepare(connection: pq.abc.PGconn, statements: Sequence[bytes], options: bytes) -> None:
     """Carry out statements on a new session, whether or not they are refused. Raises ConnectionLost.
 
     Args:
-        options: those it was opened with; all statements together have the time for one address.
+        options: those it was opened with; all statements together have the time for an opening.
     """
-    seconds = _seconds(conninfo.conninfo_to_dict(options.decode()))
+    seconds = seconds_for(options)
     until = time.monotonic() + seconds
     readable = select.poll()
     try:
         readable.register(connection.socket, select.POLLIN)
         for statement in statements:
-            connection.send_query(statement)
-            answered = False
-            while not answered:
-                while connection.is_busy():
-                    if not readable.poll(max(0.0, until - time.monotonic()) * 1_000):
-                        raise ConnectionLost(f"no answer within {seconds:g} s")
-                    connection.consume_input()
-                answered = connection.get_result() is None
+            for _ in _answer(connection, statement):
+                if not readable.poll(max(0.0, until - time.monotonic()) * 1_000):
+                    raise ConnectionLost(f"no answer within {seconds:g} s")
     except psycopg.Error as error:
         raise ConnectionLost(str(error)) from error
 
 
-def _seconds(given: dict[str, Any]) -> float:
-    return float(given.get("connect_timeout") or _TIMEOUT_S)
+class _Any:
+    """The judge that takes every server."""
+
+    def refusal(self, address: Address, identity: ServerIdentity) -> str | None:
+        """See `Judge.refusal`."""
+        return None
+
+    def is_newer(self, identity: ServerIdentity) -> bool:
+        """See `Judge.is_newer`."""
+        return True
 
 
-def _addresses(given: dict[str, Any], reasons: list[str]) -> Iterator[dict[str, Any]]:
+def _judge(attempts: Attempts, judge: Judge) -> None:
+    for each in [*attempts.usable.values()]:
+        if (reason := judge.refusal(each.address, each.identity)) is not None:
+            attempts.refuse(each.address, reason)
+
+
+def _timeline(one: Opened) -> int:
+    return one.identity.timeline or 0
+
+
+def _reasons(names: _Names, attempts: Attempts, seconds: float) -> str:
+    late = [f"{address.server}: no answer within {seconds:g} s" for address in attempts.under_way]
+    reasons = [*names.reasons, *(failed.reason for failed in attempts.failed.values()), *late]
+    return "; ".join(dict.fromkeys(reasons)) or "no server is named"
+
+
+class _Names:
+    """The addresses of the hosts of a URL. Names are looked up in threads: a resolver may take long, or never answer."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.reasons: list[str] = []
+        self.pending = 0
+        self._entries = [*_entries(given)]
+        self._known: dict[Address, Sequence[Address]] = {}
+        self._found: SimpleQueue[tuple[Address, Sequence[Address], str | None]] = SimpleQueue()
+        self._looked_up_at: float | None = None
+
+    def addresses(self) -> Sequence[Address]:
+        """Return those that are known by now, in the URL's order; names are looked up at the first call, and then again."""
+        now = time.monotonic()
+        if self._looked_up_at is None or (not self.pending and now >= self._looked_up_at + _LOOKUP_AGAIN_S):
+            self._looked_up_at = now
+            self._look_up()
+        self._collect()
+        known = [address for entry in self._entries for address in self._known.get(entry, ())]
+        return [*dict.fromkeys(known)]
+
+    def _look_up(self) -> None:
+        self.reasons.clear()
+        for entry in self._entries:
+            if _needs_no_lookup(entry):
+                self._known[entry] = [entry]
+            else:
+                self.pending += 1
+                threading.Thread(target=self._look_up_one, args=(entry,), daemon=True).start()
+
+    def _look_up_one(self, entry: Address) -> None:
+        try:
+            found = socket.getaddrinfo(entry.host, int(entry.port or _PORT), type=socket.SOCK_STREAM)
+        except (OSError, ValueError) as error:
+            self._found.put((entry, (), f"could not look up {entry.host}: {error}"))
+        else:
+            addresses = dict.fromkeys(str(each[4][0]) for each in found)
+            self._found.put((entry, [entry._replace(hostaddr=each) for each in addresses], None))
+
+    def _collect(self) -> None:
+        while True:
+            try:
+                entry, addresses, reason = self._found.get_nowait()
+            except Empty:
+                return
+            self.pending -= 1
+            if reason is None:
+                self._known[entry] = addresses
+            else:
+                self.reasons.append(reason)
+
+
+def _entries(given: dict[str, Any]) -> Iterator[Address]:
+    """Yield the hosts as the URL names them; `hostaddr` is empty for a name."""
     hosts, addresses = (str(given.get(name) or "").split(",") for name in ("host", "hostaddr"))
     ports = str(given.get("port") or "").split(",")
     for number in range(max(len(hosts), len(addresses))):
-        one = dict(given)
-        one["host"] = hosts[number] if number < len(hosts) else ""
-        one["port"] = ports[number] if len(ports) > 1 else ports[0]
-        if addresses[0]:
-            yield {**one, "hostaddr": addresses[number]}
-        elif not one["host"] or one["host"].startswith(("/", "@")):
-            yield {name: value for name, value in one.items() if value}
-        else:
-            for found in _looked_up(one["host"], one["port"] or _PORT, reasons):
-                yield {**one, "hostaddr": found}
+        host = hosts[number] if number < len(hosts) else ""
+        port = ports[number] if len(ports) > 1 else ports[0]
+        yield Address(host, port, addresses[number] if addresses[0] else _literal(host))
 
 
-def _looked_up(host: str, port: str, reasons: list[str]) -> list[str]:
-    """Return the addresses of a name; of one that has none add the reason to the others."""
+def _literal(host: str) -> str:
     try:
-        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
-    except OSError as error:
-        reasons.append(f"could not look up {host}: {error.strerror or error}")
-        return []
-    return [*dict.fromkeys(str(each[4][0]) for each in found)]
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return ""
 
 
-def _opened(options: bytes, seconds: float) -> pq.abc.PGconn:
-    until = time.monotonic() + seconds
+def _needs_no_lookup(entry: Address) -> bool:
+    return bool(entry.hostaddr) or not entry.host or entry.host.startswith(("/", "@"))
+
+
+def _options_at(given: dict[str, Any], address: Address) -> bytes:
+    one = {name: value for name, value in {**given, **address._asdict()}.items() if value}
+    for name in ("host", "port", "hostaddr"):
+        if not getattr(address, name):
+            one.pop(name, None)
+    return conninfo.make_conninfo("", **one).encode()
+
+
+def _attempt(given: dict[str, Any], address: Address) -> _Attempt:
+    """Open a session step by step, and ask who the server is. Yields what is waited for; raises _Refused or psycopg.Error."""
+    connection = pq.PGconn.connect_start(_options_at(given, address))
     try:
-        connection = pq.PGconn.connect_start(options)
-        wanted = select.POLLOUT
-        while connection.status != pq.ConnStatus.BAD:
-            waiting = select.poll()
-            waiting.register(connection.socket, wanted)
-            if not waiting.poll(max(0.0, until - time.monotonic()) * 1_000):
-                connection.finish()
-                raise ConnectionLost(f"no answer within {seconds:g} s")
-            match connection.connect_poll():
-                case pq.PollingStatus.OK:
-                    return connection
-                case pq.PollingStatus.READING:
-                    wanted = select.POLLIN
-                case pq.PollingStatus.WRITING:
-                    wanted = select.POLLOUT
-                case _:
-                    break
-    except psycopg.Error as error:
-        raise ConnectionLost(str(error)) from error
+        yield from _connected(connection)
+        asking = questions()
+        sql = next(asking)
+        while True:
+            answer = yield from _answer(connection, sql.encode())
+            try:
+                sql = asking.send(None if answer is None else first_row(answer))
+            except StopIteration as done:
+                return connection, done.value
+    except BaseException:  # nobody else has it yet, whatever it was
+        connection.finish()
+        raise
+
+
+def _connected(connection: pq.abc.PGconn) -> Generator[tuple[int, int], None, None]:
+    wanted = select.POLLOUT
+    while connection.status != pq.ConnStatus.BAD:
+        yield connection.socket, wanted
+        match connection.connect_poll():
+            case pq.PollingStatus.OK:
+                return
+            case pq.PollingStatus.READING:
+                wanted = select.POLLIN
+            case pq.PollingStatus.WRITING:
+                wanted = select.POLLOUT
+            case _:
+                break
     reason = connection.get_error_message()
-    connection.finish()
-    raise ConnectionLost(reason)
+    if wanted == select.POLLIN and not any(words in reason for words in _NOT_ANSWERED):
+        raise _Refused(reason)
+    raise psycopg.OperationalError(reason)
+
+
+_NOT_ANSWERED: Final = ("closed the connection", "could not receive data", "Connection refused")
+"""Words of libpq for a connection that ended without the server's saying anything."""
+
+
+def _answer(
+    connection: pq.abc.PGconn, statement: bytes
+) -> Generator[tuple[int, int], None, pq.abc.PGresult | None]:
+    """Send a statement, and return its last answer; yields what is waited for. Raises psycopg.Error."""
+    connection.send_query(statement)
+    last: pq.abc.PGresult | None = None
+    while True:
+        while connection.is_busy():
+            yield connection.socket, select.POLLIN
+            connection.consume_input()
+        answer = connection.get_result()
+        if answer is None:
+            return last
+        last = answer

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, Final, TypeVar
 
+import trio
+
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import SharedReader
 from deskwire.storage.dialect import POSTGRES
@@ -59,10 +61,18 @@ class Readers:
         while True:
             try:
                 return _at_one_moment(conn, query, began + seconds)
-            except ConnectionLost:
-                if time.monotonic() >= began + min(self._patience_s, seconds):
+            except ConnectionLost as lost:
+                if lost.final or time.monotonic() >= began + min(self._patience_s, seconds):
                     raise
                 time.sleep(_PAUSE_S)
+
+    async def open(self) -> None:
+        """Open one connection before it is used. Raises ConnectionLost."""
+        conn = self._free.pop()
+        try:
+            await trio.to_thread.run_sync(conn.open)
+        finally:
+            self._free.append(conn)
 
     def close(self) -> None:
         """Close the connections; nobody asks any more."""

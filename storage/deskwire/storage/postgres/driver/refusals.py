@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from psycopg import pq
 
@@ -23,7 +23,12 @@ _SESSION_OVER: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "
 
 
 class DatabaseError(Exception):
-    """A statement was refused; `sqlstate` says why in five characters."""
+    """A statement was refused; `sqlstate` says why in five characters.
+
+    `final` is True if no other session will be opened, so that trying again is of no use.
+    """
+
+    final: ClassVar[bool] = False
 
     def __init__(self, sqlstate: str, message: str) -> None:
         super().__init__(f"{message} ({sqlstate})")
@@ -40,6 +45,16 @@ class ConnectionLost(DatabaseError):
 
     def __init__(self, message: str) -> None:
         super().__init__("08006", message)
+        self.message = message
+
+
+class Stopping(ConnectionLost):
+    """The process ends, and has given the database up."""
+
+    final = True
+
+    def __init__(self) -> None:
+        super().__init__("the process is stopping, and opens no session any more")
 
 
 def error_of(result: pq.abc.PGresult) -> DatabaseError:

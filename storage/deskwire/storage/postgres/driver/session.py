@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from msgspec import Struct
+import psycopg
+from msgspec import Struct, field
 from psycopg import conninfo, pq
 
-from deskwire.storage.postgres.driver.opening import opened, prepare
+from deskwire.storage.postgres.driver.opening import prepare
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.servers import Servers
 
 Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "files", "setup"]
 
 PREFIX: Final = "deskwire"
 """Begins the name by which the server knows a session; the watchdog ends such sessions alone."""
 
-_ALWAYS: Final = {
+ALWAYS: Final = {
     "connect_timeout": "5",
     "keepalives": "1",
     "keepalives_idle": "2",
@@ -54,16 +56,18 @@ class Database(Struct, frozen=True):
     Args:
         url: as libpq takes it; it may name several hosts, of which the one that can be written to is chosen.
         node: the node's name, for the sessions' names.
+        servers: those of the URL, and which of them is used.
     """
 
     url: str
     node: str
+    servers: Servers = field(default_factory=Servers)
 
     def options(self, role: Role) -> bytes:
         """Return what libpq is given to begin a session."""
         given = conninfo.conninfo_to_dict(self.url)
         settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS[role].items())
-        own: dict[str, str] = {name: value for name, value in _ALWAYS.items() if name not in given}
+        own: dict[str, str] = {name: value for name, value in ALWAYS.items() if name not in given}
         own["application_name"] = f"{PREFIX}/{role}/{self.node}"[:63]
         own["options"] = f"{settings} {given.get('options') or ''}".strip()
         return conninfo.make_conninfo(self.url, **own).encode()
@@ -78,13 +82,21 @@ class Database(Struct, frozen=True):
         ]
 
     def connect(self, role: Role) -> pq.abc.PGconn:
-        """Open a session, from a thread. Raises ConnectionLost."""
+        """Open a session, from a thread; `release` ends it. Raises ConnectionLost."""
         options = self.options(role)
-        connection = opened(options)
-        connection.notice_handler = None
+        connection = self.servers.open(options)
         try:
+            connection.notice_handler = None
             prepare(connection, self.later(role, connection.server_version), options)
-        except ConnectionLost:
-            connection.finish()
-            raise
+        except (psycopg.Error, ConnectionLost) as error:
+            self.release(connection)
+            raise ConnectionLost(str(error)) from error
         return connection
+
+    def release(self, connection: pq.abc.PGconn) -> None:
+        """End a session."""
+        self.servers.release(connection)
+
+    def look_around(self, seconds: float) -> None:
+        """Look, from a thread, which server is to be used: see `Servers.look_around`."""
+        self.servers.look_around(self.options("setup"), seconds)

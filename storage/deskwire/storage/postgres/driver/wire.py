@@ -65,7 +65,7 @@ class Wire:
         """Open the session if there is none. Raises ConnectionLost."""
         if self._connection is not None:
             return
-        opening = _Opening(partial(self._database.connect, self.role))
+        opening = _Opening(partial(self._database.connect, self.role), self._database.release)
         try:
             connection = await trio.to_thread.run_sync(opening.run, abandon_on_cancel=True)
         except trio.Cancelled:
@@ -94,6 +94,7 @@ class Wire:
                 refused = await self._receive(statements, names, answers)
             if patience.cancelled_caught:
                 raise _unanswered(patience_s)
+        self._database.servers.heard()
         if refused is not None:
             raise refused
         return answers
@@ -120,7 +121,7 @@ class Wire:
     def close(self) -> None:
         """End the session, if there is one. The server rolls back what it was in, unless a COMMIT has reached it."""
         if self._connection is not None:
-            self._connection.finish()
+            self._database.release(self._connection)
             self._connection = None
 
     def _opened(self) -> pq.abc.PGconn:
@@ -238,21 +239,24 @@ class _Whole:
 class _Opening:
     """A session that is opened in a thread, and closed there if nobody waits for it any more."""
 
-    def __init__(self, connect: Callable[[], pq.abc.PGconn]) -> None:
+    def __init__(
+        self, connect: Callable[[], pq.abc.PGconn], release: Callable[[pq.abc.PGconn], None]
+    ) -> None:
         self._connect = connect
+        self._release = release
         self._connection: pq.abc.PGconn | None = None
         self._abandoned = False
 
     def run(self) -> pq.abc.PGconn:
         self._connection = connection = self._connect()
         if self._abandoned:
-            connection.finish()
+            self._release(connection)
         return connection
 
     def abandon(self) -> None:
         self._abandoned = True
         if self._connection is not None:
-            self._connection.finish()
+            self._release(self._connection)
 
 
 async def _first(ready: Callable[[int], Any], socket: int, others: trio.CancelScope) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
+from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, RECORDS, Migration
 from deskwire.storage.postgres.operating.advice import place
@@ -37,15 +38,20 @@ ORDER BY 1 LIMIT 3
 """Tables that no extension has brought along."""
 
 
-def migrate(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
+def migrate(
+    url: str, migrations: Sequence[Migration] = MIGRATIONS, servers: Servers | None = None
+) -> list[str]:
     """Bring a database up to date, or make a new one ours; returns the names of what was applied.
 
     Nodes that start together wait for the one that does it. An account that may not change the schema is fine while there is
     nothing to do.
 
+    Args:
+        servers: those of a node that begins.
+
     Raises DatabaseUnusableError if the database can't be reached or used, or is of a program too new for this one.
     """
-    with _opened(url) as connection:
+    with _opened(url, servers) as connection:
         if not _pending(connection, migrations):
             return []
         # Asked for again and again: who waits within a statement keeps a snapshot, which CREATE INDEX CONCURRENTLY waits for.
@@ -143,9 +149,9 @@ def _require_no_nodes(connection: psycopg.Connection, pending: Sequence[Migratio
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[psycopg.Connection]:
+def _opened(url: str, servers: Servers | None = None) -> Iterator[psycopg.Connection]:
     try:
-        with connected(url, "migrate") as connection:
+        with connected(url, "migrate", servers=servers) as connection:
             require_fit(connection, url)
             yield connection
     except errors.InsufficientPrivilege as error:

@@ -25,6 +25,7 @@ from deskwire.storage.postgres.schema import (
     scopes,
     search,
     seen,
+    servers,
     tags,
     tokens,
     triggers,
@@ -130,6 +131,7 @@ MIGRATIONS: Final = (
         "m0022_scopes_of_machine_credentials",
         typed("ALTER TABLE imported_messages ADD COLUMN message TEXT"),
     ),
+    Migration("m0026_servers_that_were_seen", "m0022_scopes_of_machine_credentials", servers.SQL),
     Migration("m0027_events_by_day", "m0022_scopes_of_machine_credentials", steps=days.split(days.EVENTS)),
     Migration("m0031_folded_tags", "m0031_folded_tags", tags.SQL, fill=tags.fill),
 )

@@ -35,11 +35,15 @@ _ADVICE: Final = (
     ),
     (
         r"too many (connections|clients)|remaining connection slots",
-        "has no session left. A node takes up to 20, more with DESKWIRE_READ_CONNECTIONS: raise max_connections, or the user's CONNECTION LIMIT",
+        "has no session left. A node takes up to 21, more with DESKWIRE_READ_CONNECTIONS: raise max_connections, or the user's CONNECTION LIMIT",
     ),
     (
         r"starting up|shutting down|not yet accepting connections|in recovery mode",
         "is starting, recovering or stopping. Start the node again when it is up",
+    ),
+    (
+        r"is a primary that was replaced|is another one \(system identifier",
+        "is not the one to use",
     ),
     (
         r"session is read-only|hot standby mode|server is in recovery|cannot execute .* in a read-only",
@@ -60,7 +64,7 @@ _ADVICE: Final = (
         "and this node do not agree about encryption. Look at sslmode and sslrootcert",
     ),
     (
-        r"[Cc]onnection refused|could not translate|[Nn]ame or service|timed? ?out|No route|unreachable|No such file",
+        r"[Cc]onnection refused|could not translate|[Nn]ame or service|timed? ?out|No route|unreachable|No such file|no answer within|could not look up",
         "can't be reached. Look whether it runs, and at host and port in DESKWIRE_DATABASE_URL",
     ),
 )

@@ -18,9 +18,11 @@ from deskwire.engine.uploads.ports import Content, Files
 from deskwire.storage.check.check import Report, broken_seals, stray_credentials
 from deskwire.storage.check.rules import Problem, broken_rules
 from deskwire.storage.dialect import POSTGRES
+from deskwire.storage.postgres.driver.thread_session import ThreadSession
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.postgres.operating.asked import Asked
+from deskwire.storage.postgres.operating.installation import other_server
 from deskwire.storage.postgres.operating.preflight import connected, examine
 from deskwire.storage.postgres.schema.days import DAY_TABLES, TODAY
 
@@ -47,6 +49,7 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
     report = Report(notes=[*found.notes, *_standby(synchronous=found.synchronous)])
     try:
         with connected(url, "check") as connection:
+            report.problems += _other_servers(connection)
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             with connection.transaction():
@@ -62,6 +65,14 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
     report.problems += _broken_files(uploads, files, tell, contents=contents)
     report.files = len(uploads)
     return report
+
+
+def _other_servers(connection: ThreadSession) -> Iterator[Problem]:
+    """Yield how the server differs from the installation's, and a primary that was replaced and runs beside it."""
+    if (difference := other_server(connection)) is not None:
+        yield Problem("database_identity", difference)
+    if (beside := connection.servers.identity.found) is not None:
+        yield Problem("database_identity", beside.detail)
 
 
 def _standby(*, synchronous: bool) -> Iterator[str]:

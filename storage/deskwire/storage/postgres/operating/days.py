@@ -9,6 +9,7 @@ import structlog
 import trio
 from psycopg import errors
 
+from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.operating.preflight import connected
 from deskwire.storage.postgres.schema.days import AHEAD, DAY_TABLES, TODAY, DayTable, add_day, free
@@ -18,20 +19,20 @@ log: Final = structlog.get_logger(__name__)
 _INTERVAL_S: Final = 3_600.0
 
 
-async def add_days_ahead(url: str, interval_s: float = _INTERVAL_S) -> None:
+async def add_days_ahead(url: str, servers: Servers | None = None, interval_s: float = _INTERVAL_S) -> None:
     """Add the partitions of the days to come every so many seconds, until cancelled; a duty."""
     while True:
-        await trio.to_thread.run_sync(add_days, url, abandon_on_cancel=True)
+        await trio.to_thread.run_sync(add_days, url, servers, abandon_on_cancel=True)
         await trio.sleep(interval_s)
 
 
-def add_days(url: str) -> bool:
+def add_days(url: str, servers: Servers | None = None) -> bool:
     """Add the partitions of today and the days to come that lack one; return whether all are there.
 
     Nothing depends on it: rows of a day without a partition are in the default one. So a failure is logged, with what to do.
     """
     try:
-        with connected(url, "days") as connection:
+        with connected(url, "days", servers=servers) as connection:
             whole = [_of_table(connection, table) for table in DAY_TABLES]
     except errors.InsufficientPrivilege as error:
         _warn(error, "let this account own the tables, or run `deskwire migrate` daily with one that does")

@@ -14,6 +14,10 @@ import psycopg
 from msgspec import Struct
 
 from deskwire.engine.cluster.ports import Candidate
+from deskwire.engine.core.database_identity import Reason
+from deskwire.storage.postgres.driver.server_identity import Seen, ServerIdentity
+from deskwire.storage.postgres.driver.servers import Servers
+from deskwire.storage.postgres.driver.thread_session import ThreadSession
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.postgres.operating.preflight import connected
@@ -26,6 +30,25 @@ _BARRING: Final = (
     f"SELECT incarnation, expires, node, files FROM nodes WHERE expires > lease_now() AND {BARS}".replace(
         "?", "%s"
     )
+)
+NOTE_SEEN: Final = (
+    "UPDATE installation SET system_id = coalesce(system_id, CAST(? AS text)), "
+    "timeline = greatest(timeline, CAST(? AS bigint))"
+)
+"""Another system is never taken for the installation's that way: the account that noted it had found it to be the same."""
+_OTHER: Final[dict[Reason, str]] = {
+    "other_system": (
+        "The database is on another PostgreSQL (system identifier {found.system}) than this installation has used "
+        "({known.system}): it is a copy or was moved."
+    ),
+    "older_timeline": (
+        "The PostgreSQL writes on timeline {found.timeline}, and this installation has been on timeline {known.timeline}: it is an "
+        "old primary, or the database was moved there."
+    ),
+}
+_ON_PURPOSE: Final = (
+    " Correct DESKWIRE_DATABASE_URL. If the installation is to go on there, stop all other nodes and run `deskwire restored` if "
+    "it was restored to an earlier moment, `deskwire restored --moved` if it is whole."
 )
 _WAIT_S: Final = 10
 """The time to wait for another node that says it at this moment."""
@@ -43,20 +66,52 @@ class Identity(Struct, frozen=True):
     files: str
 
 
-def claim(url: str, identity: Identity, name: str | None) -> None:
+def claim(url: str, identity: Identity, name: str | None, servers: Servers | None = None) -> None:
     """Make sure that this node belongs to the database's installation; the first one makes it that.
 
     A node that would keep this one away may have been killed: the end of its lease is waited for.
 
     Args:
         name: the node's; None for a command, which runs beside any.
+        servers: the node's.
 
     Raises DatabaseUnusableError, and NotAdmitted if such a node lives.
     """
-    with connected(url, "setup") as connection:
+    with connected(url, "setup", servers=servers) as connection:
+        require_same_server(connection)
         if name is not None:
             _require_room(connection, Candidate(name, "", "", identity.files))
         _claim(connection, identity)
+        note_server(connection)
+
+
+def require_same_server(connection: ThreadSession) -> None:
+    """Make sure that the server is the one that the installation has used, or was promoted since. Raises DatabaseUnusableError."""
+    if (difference := other_server(connection)) is not None:
+        raise DatabaseUnusableError(difference)
+
+
+def other_server(connection: ThreadSession) -> str | None:
+    """Return how the server differs from the one that the installation has used; None if it does not, or is not known."""
+    row = connection.execute("SELECT system_id, timeline FROM installation").fetchone()
+    assert row is not None, "the first migration makes it"
+    known, found = Seen(row[0], row[1] or None), connection.servers.seen
+    reason = known.refusal(ServerIdentity(found.system, found.timeline))
+    return None if reason is None else _OTHER[reason].format(known=known, found=found) + _ON_PURPOSE
+
+
+def note_server(connection: ThreadSession) -> None:
+    """Keep a server that is newer than all that the installation has used."""
+    found = connection.servers.seen
+    connection.execute(NOTE_SEEN.replace("?", "%s").encode(), (found.system, found.timeline))
+
+
+def accept_server(connection: ThreadSession) -> None:
+    """Keep the server as the installation's, whichever it has used before."""
+    found = connection.servers.seen
+    connection.execute(
+        "UPDATE installation SET system_id = %s, timeline = %s", (found.system, found.timeline or 0)
+    )
 
 
 def _claim(connection: psycopg.Connection[Any], identity: Identity) -> None:
@@ -74,6 +129,7 @@ def belongs(url: str, identity: Identity) -> None:
     """Make sure that the database is up to date, and of the installation with these settings. Raises DatabaseUnusableError."""
     require_migrated(url)
     with connected(url, "setup") as connection:
+        require_same_server(connection)
         row = connection.execute("SELECT secret_id, files FROM installation").fetchone()
         assert row is not None, "the first migration makes it"
         if row[0] is not None:

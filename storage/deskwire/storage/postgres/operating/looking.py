@@ -9,6 +9,7 @@ from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.refusals import DatabaseError
 from deskwire.storage.postgres.driver.session import Database
+from deskwire.storage.postgres.driver.thread_session import watched
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.operating.installation import Identity, belongs
 from deskwire.storage.tables.looks import LookReads
@@ -31,7 +32,11 @@ def looking(url: str, identity: Identity) -> Iterator[Look]:
     """
     belongs(url, identity)
     try:
-        with closing(BlockingConnection(Database(url, "command"), "read")) as connection:
+        database = Database(url, "command")
+        with (
+            watched(database.servers, database.options("read")),
+            closing(BlockingConnection(database, "read")) as connection,
+        ):
             connection.command("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield Look(connection)
     except DatabaseError as error:

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from typing import Any, Final
 
 import psycopg
 from msgspec import Struct
+from psycopg.conninfo import make_conninfo
 
+from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.servers import Servers
+from deskwire.storage.postgres.driver.session import ALWAYS, PREFIX
+from deskwire.storage.postgres.driver.thread_session import ThreadSession, watched
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.operating.advice import parts_of, place, unreachable
 
@@ -20,9 +25,9 @@ OLDEST_SERVER: Final = 15
 CLOCK_WARNED_S: Final = 1.0
 CLOCK_REFUSED_S: Final = 5.0
 CONNECT_S: Final = 10
-SESSIONS: Final = 20
+SESSIONS: Final = 21
 """Sessions that a node opens at most with four for reading, which DESKWIRE_READ_CONNECTIONS sets; four are for files, three for
-writes by themselves, four for watching, lanes and vacuum, and one each for batches, looks, beats, bus and search."""
+writes by themselves, five for watching, servers, lanes and vacuum, and one each for batches, looks, beats, bus and search."""
 _NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS} sessions open, more with DESKWIRE_READ_CONNECTIONS, and needs no pooler."
 _LIMIT: Final = (
     "SELECT CASE WHEN rolsuper THEN -1 ELSE rolconnlimit END FROM pg_roles WHERE rolname = current_user"
@@ -47,19 +52,26 @@ class Found(Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def examine(url: str, *, require_sync_standby: bool = False, now: Callable[[], float] = time.time) -> Found:
+def examine(
+    url: str,
+    *,
+    require_sync_standby: bool = False,
+    now: Callable[[], float] = time.time,
+    servers: Servers | None = None,
+) -> Found:
     """Look at the server, which takes a few round trips and changes nothing.
 
     Args:
         require_sync_standby: whether one that confirms commits by itself is refused.
         now: the seconds by this machine's clock.
+        servers: those of a node that begins.
 
     Raises DatabaseUnusableError.
     """
-    with connected(url, "setup") as connection:
+    with connected(url, "setup", servers=servers) as connection:
         require_fit(connection, url)
-        _require_session(connection, url)
-        _require_settings(url)
+        _require_session(connection, url, servers)
+        _require_settings(url, servers)
         offset_s = _clock_offset_s(connection, now)
         if abs(offset_s) >= CLOCK_REFUSED_S:
             raise DatabaseUnusableError(
@@ -83,29 +95,33 @@ def examine(url: str, *, require_sync_standby: bool = False, now: Callable[[], f
 
 
 @contextmanager
-def connected(url: str, role: str, options: str = "") -> Iterator[psycopg.Connection[Any]]:
+def connected(
+    url: str, role: str, options: str = "", servers: Servers | None = None
+) -> Iterator[ThreadSession]:
     """Open a session for a command, statement by statement a transaction; closed with the context.
 
     Args:
         options: settings that it begins with, besides those of the URL.
+        servers: those of a node, which watches over them; None for a session whose server is watched by itself.
 
     Raises DatabaseUnusableError if it can't be begun.
     """
     given = parts_of(url)
+    own = {name: value for name, value in ALWAYS.items() if name not in given}
+    own |= {
+        "options": f"{options} {given.get('options') or ''}".strip(),
+        "application_name": f"{PREFIX}/{role}",
+        "connect_timeout": str(given.get("connect_timeout") or CONNECT_S),
+        "target_session_attrs": "read-write",
+    }
+    asked = make_conninfo(url, **own).encode()
+    here = servers or Servers()
     try:
-        connection = psycopg.connect(
-            url,
-            autocommit=True,
-            options=f"{options} {given.get('options') or ''}".strip() or None,
-            application_name=f"deskwire/{role}",
-            client_encoding="UTF8",
-            connect_timeout=int(str(given.get("connect_timeout") or CONNECT_S)),
-            target_session_attrs="read-write",
-        )
-    except psycopg.Error as error:
-        raise unreachable(url, error) from error
-    with connection:
-        yield connection
+        session = ThreadSession(here.open(asked), here)
+    except ConnectionLost as error:
+        raise unreachable(url, error.message) from error
+    with watched(here, asked) if servers is None else nullcontext(), closing(session):
+        yield session
 
 
 def require_fit(connection: psycopg.Connection[Any], url: str) -> None:
@@ -123,9 +139,9 @@ def require_fit(connection: psycopg.Connection[Any], url: str) -> None:
         )
 
 
-def _require_session(connection: psycopg.Connection[Any], url: str) -> None:
+def _require_session(connection: psycopg.Connection[Any], url: str, servers: Servers | None) -> None:
     """Make sure that a session is one of the server's own: two that are open at once have not the same."""
-    with connected(url, "setup") as other:
+    with connected(url, "setup", servers=servers) as other:
         pids = [_one(each, "SELECT pg_backend_pid()") for each in (connection, other, connection, other)]
     if pids[0] != pids[2] or pids[1] != pids[3] or pids[0] == pids[1]:
         raise DatabaseUnusableError(
@@ -134,9 +150,9 @@ def _require_session(connection: psycopg.Connection[Any], url: str) -> None:
         )
 
 
-def _require_settings(url: str) -> None:
+def _require_settings(url: str, servers: Servers | None) -> None:
     """Make sure that the settings that a node begins its sessions with arrive, such as how long a lock is waited for."""
-    with connected(url, "setup", f"-c {_MARK}=on") as marked:
+    with connected(url, "setup", f"-c {_MARK}=on", servers) as marked:
         arrived = _one(marked, f"SELECT current_setting('{_MARK}', true)")
     if arrived != "on":
         raise DatabaseUnusableError(

@@ -14,6 +14,7 @@ import structlog
 import trio
 from psycopg import errors
 
+from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.postgres.migrations.list import TABLES
@@ -125,10 +126,12 @@ class Vacuums:
 
     Args:
         within_s: that time; 0 leaves it to PostgreSQL's autovacuum.
+        servers: the node's.
     """
 
-    def __init__(self, url: str, within_s: float) -> None:
+    def __init__(self, url: str, within_s: float, servers: Servers | None = None) -> None:
         self._url = url
+        self._servers = servers
         self._within_s = within_s
         self.due_since: float | None = None
 
@@ -162,7 +165,7 @@ class Vacuums:
 
     def vacuum_if_due(self) -> bool:
         """Vacuum all tables if something was erased long enough ago; tell whether it was. Raises DatabaseUnusableError, psycopg.Error."""
-        with connected(self._url, "vacuum", _WITH_DAYS) as connection:
+        with connected(self._url, "vacuum", _WITH_DAYS, self._servers) as connection:
             is_time = self._is_time(connection)
             _require_rights(connection)
             if not is_time:

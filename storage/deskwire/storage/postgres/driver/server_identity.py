@@ -1,0 +1,93 @@
+"""The identity of a server: its system identifier and its timeline, which tell two primaries of one cluster apart.
+
+A promotion begins a new timeline. The control file has it only after the next checkpoint, which a promotion does not wait
+for; the name of the WAL file that is being written has it at once. So that name is asked for first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from psycopg import pq
+
+from deskwire.engine.core.database_identity import Reason
+
+_SYSTEM: Final = "SELECT CAST(system_identifier AS text) FROM pg_control_system()"
+_WAL_NAME: Final = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
+_CHECKPOINT: Final = "SELECT lpad(to_hex(timeline_id), 8, '0') FROM pg_control_checkpoint()"
+_STANDBY: Final = "SELECT pg_is_in_recovery()"
+_TOGETHER: Final = (
+    f"SELECT pg_is_in_recovery(), ({_SYSTEM}), CASE WHEN pg_is_in_recovery() THEN NULL ELSE ({_WAL_NAME}) END"
+)
+
+Answers: TypeAlias = Generator[str, list[str | None] | None, "ServerIdentity"]
+"""Yields statements; takes the first row of each, None for one that was refused."""
+
+
+class ServerIdentity(Struct, frozen=True):
+    """The server of a session.
+
+    Args:
+        system: its system identifier, None if this account may not ask for it.
+        timeline: that it writes on, None likewise, and for a standby.
+        standby: True if it follows another server.
+    """
+
+    system: str | None = None
+    timeline: int | None = None
+    standby: bool = False
+
+
+class Seen(Struct, frozen=True):
+    """The newest identity that the installation has had; `None` as long as it is not known."""
+
+    system: str | None = None
+    timeline: int | None = None
+
+    def refusal(self, found: ServerIdentity) -> Reason | None:
+        """Return why a server is not the installation's; None if it may be, or nothing is known of it."""
+        if self.system is not None and found.system is not None and found.system != self.system:
+            return "other_system"
+        if self.timeline is not None and found.timeline is not None and found.timeline < self.timeline:
+            return "older_timeline"
+        return None
+
+    def is_behind(self, found: ServerIdentity) -> bool:
+        """True if a server was promoted after the newest that was seen."""
+        return self.timeline is not None and found.timeline is not None and found.timeline > self.timeline
+
+    def with_found(self, found: ServerIdentity) -> Seen:
+        """Return this with a server that was accepted."""
+        return Seen(found.system or self.system, found.timeline or self.timeline)
+
+
+def questions() -> Answers:
+    """Ask for the identity, in one statement if the account may ask all of it."""
+    row = yield _TOGETHER
+    if row is not None:
+        return ServerIdentity(row[1], _timeline(row[2]), row[0] == "t")
+    standby = yield _STANDBY
+    is_standby = standby is not None and standby[0] == "t"
+    system = yield _SYSTEM
+    timeline = None
+    if not is_standby:
+        timeline = (yield _WAL_NAME) or (yield _CHECKPOINT)
+    return ServerIdentity(_first(system), _timeline(_first(timeline)), is_standby)
+
+
+def first_row(answer: pq.abc.PGresult) -> list[str | None] | None:
+    """Return the first row of an answer in text form; None if the statement was refused."""
+    if answer.status != pq.ExecStatus.TUPLES_OK or not answer.ntuples:
+        return None
+    values = [answer.get_value(0, column) for column in range(answer.nfields)]
+    return [None if value is None else value.decode() for value in values]
+
+
+def _first(row: list[str | None] | None) -> str | None:
+    return None if row is None else row[0]
+
+
+def _timeline(name: str | None) -> int | None:
+    return None if name is None else int(name, 16)

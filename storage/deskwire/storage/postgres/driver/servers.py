@@ -1,0 +1,311 @@
+"""The servers of a URL as one process has found them: which one it uses, who that is, and all sessions with it.
+
+A process has sessions with one server at a time. When another one turns out to be the primary, or the one in use answers
+nothing any more, all sessions with it are ended together, by shutting their sockets: whoever waits for an answer learns at
+once, whatever it waits in.
+
+The newest system identifier and timeline that were seen are remembered. A server with an older timeline is a primary that
+was replaced, and one with another identifier is no server of this installation: neither is used.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final
+from weakref import WeakKeyDictionary, finalize
+
+import structlog
+from msgspec import Struct
+from psycopg import pq
+
+from deskwire.engine.core.database_identity import DatabaseIdentity, Reason
+from deskwire.storage.postgres.driver.opening import (
+    GRACE_S,
+    Address,
+    Opened,
+    opened_at,
+    race,
+    seconds_for,
+    survey,
+)
+from deskwire.storage.postgres.driver.refusals import ConnectionLost, Stopping
+from deskwire.storage.postgres.driver.server_identity import Seen, ServerIdentity
+
+log: Final = structlog.get_logger(__name__)
+
+_HEAD_START_S: Final = 0.5
+"""Time for the server in use, until the other hosts are tried as well."""
+_FIRST_GRACE_S: Final = 2.0
+"""Time for hosts that have not answered while nothing is known: an old primary may be the first to answer."""
+_SHARED_FAILURE_S: Final = 0.2
+"""Time for which a failed search is the answer to others, so that they do not each search in turn."""
+_ADVICE: Final = {
+    "older_timeline": (
+        "The PostgreSQL at {server} is a primary that was replaced: it writes on timeline {found.timeline}, and this "
+        "installation has seen {seen.timeline}. Nothing is stored there. Stop that server, or make a standby of it "
+        "(pg_rewind); if it is meant to be the primary, restart the nodes after `deskwire restored`."
+    ),
+    "other_system": (
+        "The PostgreSQL at {server} is another one (system identifier {found.system}) than this installation has used "
+        "({seen.system}). Nothing is stored there. Correct DESKWIRE_DATABASE_URL; if the database was moved or restored "
+        "there on purpose, stop all nodes, run `deskwire restored` and start them again."
+    ),
+}
+
+
+class _Session(Struct, frozen=True):
+    address: Address
+    timeline: int | None
+    descriptor: int
+    """A duplicate of the session's own, which its owner may close at any time."""
+    close: Callable[[], object]
+
+
+class Servers:
+    """The servers of one URL; all methods may be called from any thread.
+
+    Args:
+        identity: takes note of servers that are refused.
+
+    Attributes:
+        seen: the newest identity of a server that was used.
+    """
+
+    def __init__(self, identity: DatabaseIdentity | None = None) -> None:
+        self.identity = identity or DatabaseIdentity()
+        self.seen = Seen()
+        self._current: Address | None = None
+        self._last: str | None = None
+        self._lock = threading.Lock()
+        self._searching = threading.Lock()
+        self._sessions = WeakKeyDictionary[pq.abc.PGconn, _Session]()
+        self._generation = 0
+        self._heard_at = 0.0
+        self._failed: tuple[float, str] | None = None
+        self._stopped = False
+        self._asked_in_vain = False
+
+    @property
+    def current(self) -> str | None:
+        """The server that is used; None while none is known."""
+        return None if self._current is None else self._current.server
+
+    def heard(self) -> None:
+        """Take note that the server has answered something."""
+        self._heard_at = time.monotonic()
+
+    def open(self, options: bytes) -> pq.abc.PGconn:
+        """Open a session with the primary: with the server that is in use, or else the best of all hosts.
+
+        It is ended by `release`. Raises ConnectionLost if there is none within the options' `connect_timeout`.
+        """
+        until = time.monotonic() + seconds_for(options)
+        while True:
+            if self._stopped:
+                raise Stopping
+            generation, known = self._generation, self._current
+            found = self._found(options, known, until)
+            if found is not None and self._added(found, generation):
+                return found.connection
+            if time.monotonic() >= until:
+                raise ConnectionLost("no server was found in time")
+
+    def release(self, connection: pq.abc.PGconn) -> None:
+        """End a session."""
+        with self._lock:
+            session = self._sessions.pop(connection, None)
+        connection.finish()
+        if session is not None:
+            session.close()
+
+    def look_around(
+        self, options: bytes, seconds: float, given_up: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Ask all hosts who they are; leave a server that does not answer, and one that was replaced.
+
+        Args:
+            options: of a session, as for `open`.
+            seconds: how long they have for an answer.
+            given_up: returns True when the result is of no use any more; then nothing is changed.
+        """
+        began, used = time.monotonic(), self._current
+        try:
+            found = survey(options, seconds, lambda: self._stopped or given_up())
+        except Stopping:
+            return
+        primaries = {address: each for address, each in found.found.items() if not each.standby}
+        usable = {address: each for address, each in primaries.items() if self.seen.refusal(each) is None}
+        newest = max(usable, key=lambda address: usable[address].timeline or 0, default=None)
+        if newest is not None and self.seen.is_behind(usable[newest]):
+            self._use(newest, usable[newest])
+        elif used is not None and not found.is_alive(used.server) and self._heard_at < began:
+            self._leave(used)
+        if primaries:
+            current = self._current
+            self._note_refused(primaries, used=current is not None and found.is_alive(current.server))
+
+    def stop(self) -> None:
+        """End all sessions, and open no other: the process ends now, whatever the database does."""
+        with self._lock:
+            self._stopped = True
+            self._shut(lambda _: True)
+
+    def _found(self, options: bytes, known: Address | None, until: float) -> Opened | None:
+        """Return a session; None if another thread has found a server in the meantime. Raises ConnectionLost."""
+        if known is not None and (found := self._at(options, known)) is not None:
+            return found
+        if not self._searching.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise ConnectionLost("no server was found in time")
+        try:
+            if self._current is not known:
+                return None
+            if self._failed is not None and time.monotonic() < self._failed[0] + _SHARED_FAILURE_S:
+                raise ConnectionLost(self._failed[1])
+            return self._searched(options)
+        finally:
+            self._searching.release()
+
+    def _at(self, options: bytes, known: Address) -> Opened | None:
+        """Return a session with the server that is in use; None if it does not give one soon. Raises Stopping."""
+        try:
+            found = opened_at(options, known, _Judge(self.seen), _HEAD_START_S, self._is_stopped)
+        except Stopping:
+            raise
+        except ConnectionLost:
+            return None
+        self._use(found.address, found.identity)
+        return found
+
+    def _searched(self, options: bytes) -> Opened:
+        judge, seen = _Judge(self.seen), self.seen
+        grace_s = _FIRST_GRACE_S if seen == Seen() else GRACE_S
+        try:
+            found = race(options, judge, grace_s=grace_s, stopped=self._is_stopped)
+        except Stopping:
+            raise
+        except ConnectionLost as lost:
+            self._failed = time.monotonic(), lost.message
+            self._note_refused(judge.met, used=False)
+            raise
+        self._failed = None
+        self._use(found.address, found.identity)
+        self._note_refused(judge.met, used=True)
+        return found
+
+    def _added(self, found: Opened, generation: int) -> bool:
+        """Take note of a session; return False, and end it, if its server was left while it was opened. Raises Stopping."""
+        with self._lock:
+            current = self._current
+            valid = generation == self._generation and current is not None
+            if valid and not self._stopped and current is not None and current.server == found.address.server:
+                descriptor = os.dup(found.connection.socket)
+                close = finalize(found.connection, os.close, descriptor)
+                self._sessions[found.connection] = _Session(
+                    found.address, found.identity.timeline, descriptor, close
+                )
+                return True
+        found.connection.finish()
+        if self._stopped:
+            raise Stopping
+        return False
+
+    def _use(self, address: Address, identity: ServerIdentity) -> None:
+        """Use a server from now on; sessions with any other are ended."""
+        with self._lock:
+            if self.seen.refusal(identity) is not None:
+                return  # another thread has found a newer one in the meantime
+            before, self._last, self._current = self._last, address.server, address
+            self.seen = self.seen.with_found(identity)
+            stale = self._shut(lambda each: _is_stale(each, address, identity))
+        if stale or before not in (None, address.server):
+            log.info(
+                "storage.server_used",
+                server=address.server,
+                timeline=identity.timeline,
+                ended_sessions=stale,
+            )
+        if identity == ServerIdentity() and not self._asked_in_vain:
+            self._asked_in_vain = True
+            log.warning(
+                "database.identity_unknown",
+                server=address.server,
+                advice="this account may call neither pg_control_system() nor pg_walfile_name(): a second primary goes unnoticed",
+            )
+
+    def _leave(self, address: Address) -> None:
+        """End all sessions with a server that answers nothing."""
+        with self._lock:
+            if self._current is not address:
+                return
+            self._current = None
+            self._generation += 1
+            silent = self._shut(lambda each: each.address.server == address.server)
+        log.warning("storage.server_silent", server=address.server, ended_sessions=silent)
+
+    def _note_refused(self, met: Mapping[Address, ServerIdentity], *, used: bool) -> None:
+        """Take note of a primary that is not to be used, or that there is none.
+
+        Args:
+            used: whether there is another one, so that the node can work.
+        """
+        for address, identity in met.items():
+            reason = self.seen.refusal(identity)
+            if reason is not None:
+                detail = _words(reason, address, identity, self.seen)
+                self.identity.refuse(reason, detail, blocking=not used)
+                return
+        if used:
+            self.identity.accept()
+
+    def _is_stopped(self) -> bool:
+        return self._stopped
+
+    def _shut(self, ends: Callable[[_Session], bool]) -> int:
+        """End sessions under the lock; return how many. Their owners find out, and release them."""
+        ended = [connection for connection, session in self._sessions.items() if ends(session)]
+        for connection in ended:
+            session = self._sessions.pop(connection)
+            _shut(session.descriptor)
+            session.close()
+        return len(ended)
+
+
+def _shut(descriptor: int) -> None:
+    """Shut a socket for all who have it."""
+    sock = socket.socket(fileno=os.dup(descriptor))
+    with sock, suppress(OSError):  # it has ended by itself
+        sock.shutdown(socket.SHUT_RDWR)
+
+
+class _Judge:
+    """The judgement of servers by what was seen before."""
+
+    def __init__(self, seen: Seen) -> None:
+        self.met: dict[Address, ServerIdentity] = {}
+        self._seen = seen
+
+    def refusal(self, address: Address, identity: ServerIdentity) -> str | None:
+        """See `opening.Judge.refusal`."""
+        self.met[address] = identity
+        reason = self._seen.refusal(identity)
+        return None if reason is None else _words(reason, address, identity, self._seen)
+
+    def is_newer(self, identity: ServerIdentity) -> bool:
+        """See `opening.Judge.is_newer`."""
+        return self._seen.is_behind(identity)
+
+
+def _is_stale(session: _Session, address: Address, identity: ServerIdentity) -> bool:
+    if session.address.server != address.server:
+        return True
+    known = session.timeline is not None and identity.timeline is not None
+    return known and session.timeline != identity.timeline
+
+
+def _words(reason: Reason, address: Address, found: ServerIdentity, seen: Seen) -> str:
+    return _ADVICE[reason].format(server=address.server, found=found, seen=seen)

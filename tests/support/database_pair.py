@@ -1,0 +1,167 @@
+"""A primary and its standby, each at an address that can fall silent as that of a machine without power."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Final, Literal
+
+from tests.support.postgres import USER, PostgresServer
+
+Death = Literal["killed", "gone", "hung"]
+DATABASE: Final = "pair"
+_READ: Final = 65_536
+_FOLLOWS_S: Final = 60.0
+_LOOK_S: Final = 0.02
+
+
+class Gate:
+    """A listener that passes bytes on to a port, until it vanishes: then nothing is answered, not even a SYN."""
+
+    def __init__(self, upstream: int) -> None:
+        self._upstream = upstream
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=1)
+        self.port: Final = int(self._listener.getsockname()[1])
+        self._vanished = threading.Event()
+        self._ends: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._start(self._serve)
+
+    def vanish(self) -> None:
+        """Answer nothing from now on. Connections stay, and what is sent on them is lost."""
+        self._vanished.set()
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+            pass  # ends the wait for the next connection
+        # What is not accepted fills the queue, behind which the kernel drops what comes.
+        for _ in range(8):
+            waiting = socket.socket()
+            waiting.setblocking(False)
+            with suppress(BlockingIOError):
+                waiting.connect(("127.0.0.1", self.port))
+            self._ends.append(waiting)
+
+    def close(self) -> None:
+        """End everything."""
+        self._vanished.set()
+        for end in (self._listener, *self._ends):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        for thread in self._threads:
+            thread.join(5)
+
+    def _start(self, work: object, *given: object) -> None:
+        thread = threading.Thread(target=work, args=given, daemon=True)  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+    def _serve(self) -> None:
+        while not self._vanished.is_set():
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self._ends.append(client)
+            try:
+                server = socket.create_connection(("127.0.0.1", self._upstream))
+            except OSError:
+                client.close()
+                continue
+            self._ends.append(server)
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._start(self._pass, client, server)
+            self._start(self._pass, server, client)
+
+    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(_READ):
+                if self._vanished.is_set():
+                    return
+                sink.sendall(data)
+        if not self._vanished.is_set():
+            with suppress(OSError):
+                sink.shutdown(socket.SHUT_RDWR)
+
+
+class Pair:
+    """The two servers, `old` named first in the URL. Made by `database_pair`."""
+
+    def __init__(self, old: PostgresServer, new: PostgresServer) -> None:
+        self.old, self.new = old, new
+        self.gates: Final = (Gate(old.port), Gate(new.port))
+        self._stopped: list[int] = []
+
+    @property
+    def url(self) -> str:
+        """The URL of both."""
+        hosts = ",".join(f"127.0.0.1:{gate.port}" for gate in self.gates)
+        return f"postgresql://{USER}@{hosts}/{DATABASE}"
+
+    def let_die(self, death: Death) -> None:
+        """Have the old primary die: killed, with its machine, or hanging while its kernel lives."""
+        if death == "killed":
+            self.old.kill()
+        elif death == "gone":
+            self.gates[0].vanish()
+        else:
+            self._stopped = hang(self.old)
+
+    def wake(self) -> None:
+        """Have a hanging server go on."""
+        wake(self._stopped)
+        self._stopped = []
+
+    def catch_up(self) -> None:
+        """Return once the standby has all that was committed."""
+        position = self.old.run("SELECT pg_current_wal_lsn()")[0][0]
+        end = time.monotonic() + _FOLLOWS_S
+        while not self.new.run(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")[0][0]:
+            assert time.monotonic() < end
+            time.sleep(_LOOK_S)  # looks again: nothing announces it
+
+    def promote(self) -> None:
+        """Make the primary of the standby."""
+        self.new.promote()
+
+    def close(self) -> None:
+        """End both."""
+        self.wake()
+        for gate in self.gates:
+            gate.close()
+
+
+def hang(server: PostgresServer) -> list[int]:
+    """Stop all processes of a server, whose kernel lives; returns them for `wake`."""
+    server.hang()
+    return [int(each.name) for each in server._processes()]
+
+
+def wake(pids: list[int]) -> None:
+    """Have stopped processes go on."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def database_pair() -> Iterator[Pair]:
+    """A primary with a standby that follows it, with an empty database, for the block."""
+    old, new = PostgresServer(), PostgresServer()
+    with ExitStack() as stack:
+        stack.callback(new.close)
+        stack.callback(old.close)
+        old.create()
+        old.start()
+        old.run(f"CREATE DATABASE {DATABASE}")
+        new.create_standby(old)
+        new.start()
+        pair = Pair(old, new)
+        stack.callback(pair.close)
+        pair.catch_up()
+        yield pair
