@@ -1,4 +1,4 @@
-"""Events partitioned by day: what retention drops, moves and leaves, and who adds days (ADR 106)."""
+"""Events partitioned by day: what retention drops, moves and leaves, and who adds days (ADR 104)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches under load at several nodes: the transaction waits for the head of the project, and then chooses its jobs (ADR 107)."""
+"""Batches under load at several nodes: the transaction waits for the head of the project, and then chooses its jobs (ADR 105)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The split of a filled `events` by days: online, without a rewrite, and from wherever it was cut off (ADR 106)."""
+"""The split of a filled `events` by days: online, without a rewrite, and from wherever it was cut off (ADR 104)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retention by whole days: a day's partition is dropped, and what must outlive it is moved away before (ADR 106)."""
+"""Retention by whole days: a day's partition is dropped, and what must outlive it is moved away before (ADR 104)."""
 
 from __future__ import annotations
 

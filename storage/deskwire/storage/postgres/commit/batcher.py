@@ -10,7 +10,7 @@ A few jobs take two: the heads of their conversations are locked with the first 
 A job that may wait for another transaction is then left to a later batch, because nothing waits while it holds a head.
 
 Under load, and if other nodes write to the same projects, the heads come first: the transaction waits for them before its jobs
-are chosen, so that jobs which come while it waits go along (ADR 107). It holds nothing else then, and nothing waits behind it.
+are chosen, so that jobs which come while it waits go along (ADR 105). It holds nothing else then, and nothing waits behind it.
 """
 
 from __future__ import annotations

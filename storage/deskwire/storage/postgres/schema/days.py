@@ -1,4 +1,4 @@
-"""Partitions by day, so that retention drops a day instead of deleting its rows (ADR 106).
+"""Partitions by day, so that retention drops a day instead of deleting its rows (ADR 104).
 
 `events_20261128` has the rows whose ids were made on that day in UTC. `events_undated` has those of before the split and
 those that outlive their day, and `events_default` those of a day that has no partition. Each has the keys and indexes that
