@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -13,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 import trio
 from click.testing import CliRunner
 
@@ -199,7 +201,14 @@ async def test_database_that_is_not_the_installations_refuses_start_and_command_
 
 def commanded(*arguments: str) -> str:
     """Return the words of a command that fails."""
-    result = CliRunner().invoke(cli, arguments, env={"DESKWIRE_LOG_FORMAT": "json"})
+    before, root = structlog.get_config(), logging.getLogger()
+    handlers, level = root.handlers, root.level
+    try:
+        result = CliRunner().invoke(cli, arguments, env={"DESKWIRE_LOG_FORMAT": "json"})
+    finally:  # a command sets up the log of its process, which is that of all tests here
+        structlog.configure(**before)
+        root.handlers = handlers
+        root.setLevel(level)
     assert result.exit_code == 1, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.output
