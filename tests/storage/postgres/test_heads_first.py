@@ -175,7 +175,8 @@ async def test_jobs_without_a_log_of_their_own_go_with_the_next_batch(postgres_u
             await until_queued(here, 1)
         await here.post(conversations[3])
     made = kinds(here)[1:]
-    assert made[0] == ["message.created"] * 2
+    assert made[0][:2] == ["message.created"] * 2
+    assert "conversation.created" not in made[0]
     assert made[1][:1] == ["conversation.created"]
     assert outcomes == [None, None]
     check_whole(postgres_url)
@@ -235,7 +236,7 @@ async def test_one_conversation_at_three_nodes_is_committed_many_messages_at_a_t
         commits = sum(len(here.commits) for here in (one, two, three))
     assert rows(postgres_url, "SELECT count(*), max(number) FROM messages") == [(len(sent), len(sent) - 1)]
     assert sorted(sent) == sorted(key for (key,) in rows(postgres_url, "SELECT id FROM messages"))
-    assert commits * 3 < len(sent)
+    assert commits * 3 < len(sent) * 2
     check_whole(postgres_url)
 
 
