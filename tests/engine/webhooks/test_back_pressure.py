@@ -208,6 +208,77 @@ async def test_one_conversation_that_is_refused_stops_no_other(
     assert all(19.9 < wait < 21 for wait in waits[2:])
 
 
+@pytest.mark.parametrize("wait_s", [2, 5])
+async def test_a_rate_limit_that_counts_what_it_refuses_gets_everything(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock, wait_s: int
+) -> None:
+    """It takes 10 in any 10 s, and asks for too short a wait: 16 requests after each would use up its room for ever."""
+    counted = list[float]()
+
+    async def limit(stream: trio.abc.Stream, request: Request) -> None:
+        now = trio.current_time()
+        taken = sum(at > now - 10 for at in counted) < 10
+        counted.append(now)
+        await (WORKING if taken else busy(wait_s))(stream, request)
+
+    receiver = await receivers(limit)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        for number in range(1, 51):
+            await installation.send(number, conversation=number)
+        await trio.sleep(200)  # virtual time: the mock clock jumps
+        assert {row[1] for row in await installation.rows()} == {"delivered"}
+    assert len(receiver.requests) <= 200
+
+
+async def test_after_the_pause_of_a_rate_limit_one_attempt_begins_of_stored_and_one_of_typing_events(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """The second one begins with the answer to the first."""
+    under_way: dict[bool, int] = {True: 0, False: 0}
+    most, slow = {True: 0, False: 0}, False
+
+    async def count(stream: trio.abc.Stream, request: Request) -> None:
+        typing = request.headers["Service-Event"].startswith("agent.typing")
+        under_way[typing] += 1
+        most[typing] = max(most[typing], under_way[typing])
+        if slow:
+            await trio.sleep(0.5)  # virtual time: the mock clock jumps
+        under_way[typing] -= 1
+        await (WORKING if slow or request.body == b"1" else busy(10))(stream, request)
+
+    receiver = await receivers(count)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver, events=frozenset({"agent.typing.started", "message.created"}))
+        await installation.send(1, conversation=1)
+        await receiver.wait(1)
+        for number in range(2, 40):
+            await installation.send(number, conversation=number)
+            await trio.sleep(0.1)  # virtual time: the mock clock jumps
+        circuit = (await installation.stored()).circuit
+        assert circuit.paused(wall())
+        assert circuit.paused_until is not None
+        most[False], slow = 0, True
+        await trio.sleep((circuit.paused_until - wall()) / 1000 + 0.1)  # virtual time: the mock clock jumps
+        for number in range(1, 5):
+            installation.dispatcher.offer_ephemeral(
+                EphemeralEvent(
+                    f"evt_t{number}",
+                    "agent.typing.started",
+                    installation.project.rowid,
+                    number,
+                    f"cnv_{number}",
+                    "u1",
+                    b"0",
+                )
+            )
+        await trio.sleep(0.3)  # virtual time: the mock clock jumps
+        assert most == {True: 1, False: 1}
+        await trio.sleep(30)  # virtual time: the mock clock jumps
+        assert most[False] > 2
+        assert {row[1:] for row in await installation.rows()} == {("delivered", 1)}
+
+
 def after(seconds: int) -> str:
     """Return an HTTP date this many seconds ahead."""
     return formatdate(wall() / 1000 + seconds, usegmt=True)

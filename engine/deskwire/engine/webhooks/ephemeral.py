@@ -185,7 +185,8 @@ class EphemeralWorker(Sender):
         too_late = self._context.schedule.too_late(delivery.created_at, now)
         if too_late is not None:
             return too_late
-        if self.breaker.gate(now) == "hold":  # typing waits for nothing: not even for a probe
+        crowded = self._slots - self._free > self.breaker.room
+        if crowded or self.breaker.gate(now) == "hold":  # typing waits for nothing: not even for a probe
             return Ended("skipped")
         erased = partial(self._queue.is_erased, delivery)
         made = await self._attempt(lambda: delivery, erased, probe=self.breaker.begin(now))

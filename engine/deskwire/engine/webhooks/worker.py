@@ -291,6 +291,7 @@ class EndpointWorker(Sender):
     def _next(self) -> Delivery | None:
         """Return the delivery to send now, if any; those that are too old end here."""
         now, at = self._context.clock(), trio.current_time()
+        self._slots.narrow(self.breaker.room)
         if self._outbox.holds or not self._slots.free or self.breaker.gate(now) != "go":
             return None
         while not self._stopping and (delivery := self._outbox.take_next(now, at)) is not None:

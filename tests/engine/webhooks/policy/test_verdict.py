@@ -56,3 +56,39 @@ def test_an_answer_that_asks_for_a_pause_pauses_the_endpoint_and_counts_for_noth
             assert follows == Retry(NOW + 30_100, NOW + 30_100, None, repeats=True, refusals=refusals)
             assert breaker.circuit == replace(circuit, paused_until=NOW + 30_100)
             assert breaker.gate(NOW + 30_099) == "hold"
+
+
+def answered(breaker: Breaker, number: int, attempt: Attempt) -> None:
+    plan = delivery(number, number, due_at=NOW)
+    verdict(attempt, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=False)
+
+
+def limited() -> Breaker:
+    """Return the breaker of a receiver that has refused all others after a success, as a rate limit does."""
+    breaker = Breaker(CLOSED)
+    answered(breaker, 100, GOOD)
+    for number in range(1, 17):
+        answered(breaker, number, replace(BUSY, at=NOW + 200 * number))
+    assert breaker.circuit.paused(NOW + 4_000)
+    return breaker
+
+
+def test_after_the_pause_of_a_rate_limit_one_attempt_begins_and_one_more_with_each_success() -> None:
+    breaker = limited()
+    assert breaker.room == 1
+    opens_at = breaker.opens_at(NOW + 4_000)
+    assert opens_at is not None
+    answered(breaker, 101, replace(GOOD, at=NOW + 3_000))
+    assert breaker.room == 1  # it had begun before the pause was over
+    for room, after_ms in ((2, 0), (3, 100), (4, 200)):
+        answered(breaker, 101, replace(GOOD, at=opens_at + after_ms))
+        assert breaker.room == room
+    answered(breaker, 1, replace(FAILED, at=opens_at + 300))
+    assert breaker.room == 4
+
+
+def test_a_pause_that_no_rate_limit_has_asked_for_narrows_nothing() -> None:
+    breaker = Breaker(CLOSED)
+    answered(breaker, 1, BUSY)
+    assert breaker.circuit.paused(NOW + 1_000)
+    assert breaker.room == Breaker(CLOSED).room > 100

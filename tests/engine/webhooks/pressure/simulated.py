@@ -134,7 +134,7 @@ class Simulation:
 
     def _start(self) -> None:
         self.slots.relieve(self.now)
-        while self.slots.free and self.breaker.gate(self.wall) == "go":
+        while self._may_start():
             taken = self.outbox.take_next(self.wall, self.now)
             if taken is None:
                 break
@@ -146,6 +146,10 @@ class Simulation:
         if due is not None and due > self.wall and due not in self._woken:
             self._woken.add(due)
             self._plan((due - EPOCH_MS) / 1000, lambda: None)
+
+    def _may_start(self) -> bool:
+        self.slots.narrow(self.breaker.room)
+        return self.slots.free and self.breaker.gate(self.wall) == "go"
 
     def _begin(self, taken: Delivery) -> None:
         began, wait_s = self.now, self.answers(taken, self.now)

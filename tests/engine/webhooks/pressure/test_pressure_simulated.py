@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -61,6 +62,24 @@ class Bucket:
             return 1
         self.tokens -= 1
         return None
+
+
+class CountingRefused:
+    """A rate limit of 10 in any 10 s that counts what it refuses, too, so that who asks again too soon is never taken.
+
+    It says always the same, or when the oldest that it counts is 10 s old, which is too soon if others were refused since.
+    """
+
+    def __init__(self, always_s: int | None) -> None:
+        self.always_s = always_s
+        self.counted = deque[float]()
+
+    def __call__(self, _delivery: Delivery, at: float) -> int | None:
+        while self.counted and self.counted[0] <= at - 10:
+            self.counted.popleft()
+        taken = len(self.counted) < 10
+        self.counted.append(at)
+        return None if taken else self.always_s or int(self.counted[0] + 10 - at) + 1
 
 
 def refusing(refused: Callable[[Delivery], bool], wait_s: int) -> Answers:
@@ -208,6 +227,22 @@ def test_a_rate_limit_costs_no_delivery_an_attempt(limit: str, load: str) -> Non
     assert not course.ended
     assert len(course.arrived) == len(events)
     assert sum(map(len, course.attempts.values())) <= 6 * len(events) + 100
+
+
+@pytest.mark.parametrize("conversations", [1, 3, 7, 20, 60, 500])
+@pytest.mark.parametrize("always_s", [None, 2, 3, 5, 10])
+def test_a_rate_limit_that_counts_what_it_refuses_takes_next_to_everything(
+    conversations: int, always_s: int | None
+) -> None:
+    """After each pause one request finds out whether there is room, so that the pause's end does not use it up.
+
+    Of a few events the last ones are lost: refused three times in a row, each time with a success of another in between.
+    """
+    events = flow(1, per_s=12, seconds=60, conversations=conversations)
+    course = Simulation(CountingRefused(always_s)).run(events, HOUR)
+    assert len(course.ended) <= 3
+    assert len(course.arrived) + len(course.ended) == len(events)
+    assert sum(map(len, course.attempts.values())) <= 5 * len(events)
 
 
 @pytest.mark.thorough

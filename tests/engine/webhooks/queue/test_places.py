@@ -19,6 +19,20 @@ def test_so_many_may_begin_and_no_more() -> None:
     assert places.free
 
 
+def test_fewer_may_begin_while_the_slots_are_narrowed() -> None:
+    places = AttemptSlots(2, 1)
+    places.narrow(1)
+    places.begin(1, 0.0)
+    assert not places.free
+    places.relieve(PROMPT_S)
+    assert places.free  # an attempt that hangs holds up nothing here either
+    places.begin(2, PROMPT_S)
+    places.narrow(3)
+    assert places.free
+    places.begin(3, PROMPT_S)
+    assert not places.free
+
+
 def test_one_without_an_answer_for_a_second_makes_way_for_another() -> None:
     places = AttemptSlots(1, 1)
     places.begin(1, 10.0)

@@ -21,7 +21,7 @@ class AttemptSlots:
     """
 
     def __init__(self, prompt: int, waiting: int) -> None:
-        self._prompt = prompt
+        self._prompt = self._room = prompt
         self._most_waiting = waiting
         self._since: dict[int, float] = {}
         self._waiting: set[int] = set()
@@ -29,12 +29,16 @@ class AttemptSlots:
     @property
     def free(self) -> bool:
         """Return whether an attempt may begin."""
-        return len(self._since) < self._prompt
+        return len(self._since) < self._room
 
     @property
     def used(self) -> bool:
         """Return whether any attempt is under way."""
         return bool(self._since or self._waiting)
+
+    def narrow(self, room: int) -> None:
+        """Have at most `room` of the prompt slots used from now on; see `Breaker.room`."""
+        self._room = min(room, self._prompt)
 
     def begin(self, position: int, at: float) -> None:
         """Give a slot to the delivery's attempt; `end` must follow."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, assert_never
+from typing import Final, Literal, assert_never
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Circuit, Rule
 from deskwire.engine.webhooks.retry.pressure import BackPressure
 from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule, Sent, pause_asked_ms
+
+_ROOM_MAX: Final = 1_000
+"""Attempts beside one another that nothing bounds here: more than an endpoint has places for."""
 
 Gate = Literal["go", "probe", "hold"]
 
@@ -32,6 +35,8 @@ class Breaker:
         release_due: whether the circuit was closed, and it is not stored yet which deliveries it had held.
         release_upto: position of the newest delivery as the last probe began, if it is known: later ones are not
             held any more once the probe has succeeded.
+        room: number of attempts that may be under way in the prompt slots: 1 after a pause, and one more with each success that
+            began after it (slow start), so that a receiver that counts what it refuses is not asked too much at the end of each pause.
         pressure: the refusals with `Retry-After`, which are known since the start alone.
     """
 
@@ -48,6 +53,7 @@ class Breaker:
         self.held_upto = held_upto
         self.release_due = False
         self.release_upto: int | None = None
+        self.room = _ROOM_MAX
         self.pressure = BackPressure(succeeded_at)
         self.notify: Callable[[Circuit, Circuit], None] = _nobody
         self._rule = rule
@@ -92,6 +98,8 @@ class Breaker:
     def succeeded(self, *, began: int, ended: int) -> None:
         """Take note of an attempt that was answered with a 2xx (ms)."""
         self.succeeded_at = max(began, self.succeeded_at or 0)
+        if self.room < _ROOM_MAX and not self.circuit.paused(began):
+            self.room += 1
         self._become(self.circuit.after_success(ended))
 
     def failed(self, error: str, *, began: int, ended: int, probe: bool) -> None:
@@ -102,10 +110,13 @@ class Breaker:
 
     def pause(self, until: int) -> None:
         """Let nothing begin before `until` (ms), as the receiver has asked."""
+        if self.pressure.is_limit:
+            self.room = 1
         self._become(self.circuit.asked_to_pause(until))
 
     def end_pause(self) -> None:
         """Let attempts begin again: others succeed."""
+        self.room = _ROOM_MAX
         self._become(replace(self.circuit, paused_until=None))
 
     def ask_for_probe(self, now: int) -> None:

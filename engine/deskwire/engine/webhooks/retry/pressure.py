@@ -6,7 +6,8 @@ refuses these alone and takes all others. Both answer 429 or 503 with `Retry-Aft
 - A refusal pauses the endpoint, as long as no other conversation's delivery succeeds.
 - A refusal soon after a success of another conversation begins a *trial*: the endpoint is not paused, the conversation waits by itself.
   Refusals of others, one after the other, end the trial with a pause: it is a rate limit, which takes some deliveries in each period. The
-  next trial then comes later. A success ends it, too: the receiver is *selective*.
+  next trial then comes later, the end of each pause is a slow start (`Breaker.room`), and what a delivery's refusals seemed to say of it
+  alone is taken back, unless it is proven. A success ends it, too: the receiver is *selective*.
 - Refusals pause a selective endpoint only if many come in a row, at first for a second, and longer as long as nothing succeeds.
 - A delivery that is refused again has failed by itself if others, which had not been refused before, succeeded at once while it waited,
   or if nothing was sent that could have taken its room. What succeeds at the end of its wait, or after it, proves nothing.
@@ -27,7 +28,7 @@ REFUSALS: Final = 3
 """Refusals in a row, with a success of another conversation in between, after which a delivery has failed by itself."""
 
 SUSPECT: Final = 2
-"""Refusals from which on a delivery never pauses the endpoint."""
+"""Refusals from which on a delivery never pauses the endpoint, except by ending a trial."""
 
 _TRIAL_STREAK: Final = 16
 """Refusals in a row without a success that pause the endpoint in a trial: fewer are likely if four of five events are refused."""
@@ -120,8 +121,9 @@ class BackPressure:
         self._selective = False
         self._trial = False
         self._trials_failed = 0
+        self._trial_failed_at = 0
         self._until_trial = 0
-        self._streak: set[str] = set()
+        self._streak = 0
         self._rejected = self._recovered = 0
         self._streak_since = 0
         self._pauses = 0
@@ -146,7 +148,7 @@ class BackPressure:
         self.forget(delivery_id)
         self._unwelcome.pop(key, None)
         if began >= self._streak_since:
-            self._streak.clear()
+            self._streak = 0
             self._pauses = 0
         self._note_sequel(key, began, "within" if not refusals else "after")
         if self._paused_before <= began < self._paused_until and ended < self._paused_until:
@@ -163,6 +165,8 @@ class BackPressure:
             wait_ms: the pause that was asked for.
         """
         known, unwelcome = self._refused.get(delivery_id), self._certain and key in self._unwelcome
+        if refusals >= SUSPECT and known and not known.proven and known.at <= self._trial_failed_at:
+            refusals = 1  # it was the limit that refused it
         restarted = known is None and refusals > 0
         if restarted and self._others_succeeded_at(key) >= began - wait_ms:
             known = Refused(
@@ -182,16 +186,14 @@ class BackPressure:
             refusals = min(refusals + 1, REFUSALS)
         if refusals >= SUSPECT:
             self._note_unwelcome(key)
-            return Answer(refusals, own and refusals >= REFUSALS, 0, proven, alone=True)
+            ends_trial = self._trial and not proven and not unwelcome
+            pause_ms = self._pause_ms(began, ended, wait_ms, _TRIAL_STREAK) if ends_trial else 0
+            return Answer(refusals, own and refusals >= REFUSALS, pause_ms, proven, alone=True)
         if unwelcome:
             return Answer(1, False, 0, alone=True)
         most, passed = self._most(key, ended, wait_ms), known is not None and known.sequel == "after"
         # What others have passed since before the start would end the trial, before it has begun, with a pause.
-        pause_ms = (
-            0
-            if passed and restarted and most > 1
-            else self._pause_ms(delivery_id, began, ended, wait_ms, most)
-        )
+        pause_ms = 0 if passed and restarted and most > 1 else self._pause_ms(began, ended, wait_ms, most)
         suspect = passed and not pause_ms
         alone = suspect or (not pause_ms and self._selective)
         return Answer(SUSPECT if suspect else 1, False, pause_ms, alone=alone)
@@ -231,20 +233,21 @@ class BackPressure:
                 self._selective = self._selective or long
                 self._trial, self._trials_failed = False, 0
 
-    def _pause_ms(self, delivery_id: str, began: int, ended: int, wait_ms: int, most: int) -> int:
+    def _pause_ms(self, began: int, ended: int, wait_ms: int, most: int) -> int:
         """Return for how long the endpoint is paused by a refusal that may be of all, and by the `most`-th in a row is."""
         if not self._streak:
             self._streak_since = ended
         if not self._streak or began >= self._streak_since:
-            self._streak.add(delivery_id)  # one that was under way beside the first one proves nothing more
-        if len(self._streak) < most:
+            self._streak += 1  # one that was under way beside the first one proves nothing more
+        if self._streak < most:
             return 0
         if self._selective and self._pauses and self._last_pause_whole:
             self._selective = False  # nothing has succeeded since, so all are refused
         if self._trial:
             self._trial, self._trials_failed = False, self._trials_failed + 1
+            self._trial_failed_at = ended
             self._until_trial = min(1 << (self._trials_failed - 1), _TRIAL_EVERY_MAX)
-        self._streak.clear()
+        self._streak = 0
         self._pauses += 1
         growing_ms = _FIRST_PAUSE_MS << min(self._pauses - 1, 10)
         return self._paused(ended, min(wait_ms, growing_ms) if self._selective else wait_ms, wait_ms)
@@ -272,6 +275,11 @@ class BackPressure:
     def _others_succeeded_at(self, key: Key) -> int:
         """Return when the last attempt began that another conversation's delivery succeeded with, 0 for never."""
         return self._other_at if key == self._last_key else self._last_at
+
+    @property
+    def is_limit(self) -> bool:
+        """True if the last trial has failed: the receiver is taken for one with a rate limit."""
+        return self._trials_failed > 0 and not self._selective
 
     @property
     def _certain(self) -> bool:
