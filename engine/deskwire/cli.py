@@ -46,7 +46,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Elsewhere]]] = {
         "credential": Elsewhere(
             f"{_COMMANDS}.admin.credential:credential", "Create, list, rotate and revoke machine credentials"
         ),
-        "token": Elsewhere(f"{_COMMANDS}.admin.key:token", "Issue access tokens"),
+        "token": Elsewhere(f"{_COMMANDS}.admin.key:token", "Issue, list and end access tokens"),
         "audit": Elsewhere(
             f"{_COMMANDS}.admin.audit:audit", "Show the audit trail: who did what, when and from where"
         ),
@@ -105,7 +105,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Elsewhere]]] = {
         ),
         "restored": Elsewhere(
             f"{_COMMANDS}.database.command:restored",
-            "Make a PostgreSQL database ready that was restored to an earlier moment, before the first node starts on it",
+            "Make a PostgreSQL database ready that was restored to an earlier moment, or moved to another server",
         ),
     },
     "Reference": {

@@ -326,9 +326,18 @@ class Endpoint:
             **self.fields,
             "secret": secret,
             "oldSecretUntil": None,
+            **self.health,
             **circuit,
             **outage,
         }
+
+    @property
+    def health(self) -> JSON:
+        """Whether it gets everything: always while it is enabled, as the receiver takes every delivery."""
+        if self.fields["status"] == "enabled":
+            return {"healthy": True, "healthCode": None, "healthReason": None, "dropped": 0}
+        reason = f"the endpoint is disabled: {self.fields['statusReason']}"
+        return {"healthy": False, "healthCode": "disabled", "healthReason": reason, "dropped": 0}
 
     @property
     def owed(self) -> set[str]:

@@ -116,6 +116,7 @@ async def create_endpoint(stage: Stage) -> Any:
         "description": {"before": None, "after": "CRM"},
         "catchUp": {"before": None, "after": "automatic"},
         "internal": {"before": None, "after": False},
+        "credentialId": {"before": None, "after": None},
     }
     return done(lambda: stage.caller.post(f"{stage.base}/webhooks", json=body), stage.actor, changes=changes)
 

@@ -155,6 +155,7 @@ ORDERS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
     "credential.rotate": ({}, {"credential.rotated"}),
     "credential.revoke": ({}, {"credential.revoked"}),
     "token.create": ({"user": "agent@example.com", "ttlS": 60}, {"token.issued"}),
+    "token.end": ({}, {"token.ended"}),
     "secret.rotate": ({"overlapS": 60}, {"secret.rotated"}),
 }
 """An order of each kind that changes something, and what it leaves."""
@@ -179,6 +180,10 @@ async def test_an_order_leaves_its_record(service: Service, operation: str) -> N
         arguments = {"key": (await trail(service, action="key.created"))[0]["object"]["id"]}
     if operation in ("credential.rotate", "credential.revoke"):
         arguments = {"credential": (await make(service))["id"]}
+    if operation == "token.end":
+        issued = await operate(service, "token.create", user="agent@example.com", ttlS=60)
+        plant(issued["token"])
+        arguments = {"token": issued["id"]}
     before = {each["id"] for each in await of_all(service)}
     answer = await operate(service, operation, **arguments)
     for secret in {"key", "token", "password", "secret"} & answer.keys():

@@ -27,6 +27,7 @@ LOOKING = [
     ("user", "delete", "ada@example.com"),
     ("key", "list"),
     ("credential", "list"),
+    ("token", "list", "--user", "ada@example.com"),
     ("audit", "list"),
 ]
 OF_COMMANDS = {"org.delete": "org.show", "user.delete": "user.show"}
