@@ -27,6 +27,7 @@ from benchmarks.searching import texts
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.contacts.words import words_of
 from deskwire.engine.conversations.conversation import Conversation, Status
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import fresh_ids
 from deskwire.storage.files import sync
@@ -59,7 +60,7 @@ _INSERTS: Final = {
     "words": "INSERT INTO contact_words VALUES (?, ?, ?)",
     "conversations": INSERT,
     "messages": INSERT_MESSAGE,
-    "tags": "INSERT INTO conversation_tags VALUES (?, ?, ?)",
+    "tags": "INSERT INTO conversation_tags (project, folded, conversation, tag) VALUES (?, ?, ?, ?)",
     "seen": "INSERT INTO agent_seen VALUES (?, ?, ?, ?, ?)",
     "milestones": "INSERT INTO milestones (project, conversation, kind, at, since, score, agent_id, team_id, imported) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
@@ -157,7 +158,7 @@ class _Block:
         state = _state(home, number, conversation_id, began)
         self.conversations.append(insertion(state, contact, {}))
         self._add_messages(state, rowid)
-        self.tags += [(home.project, tag, rowid) for tag in state.tags]
+        self.tags += [(home.project, tag_key(tag), rowid, tag) for tag in state.tags]
         if number % 20:
             self.seen.append((home.user, rowid, state.messages - 1, state.contact_messages, state.updated_at))
         agent = (

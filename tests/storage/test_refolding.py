@@ -77,6 +77,7 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path, empty_postgres_url: s
                 connection.execute(statement)
             migrate(path)
         with closing(connect_reader(path)) as upgraded:
+            assert upgraded.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             yield SqliteReader(upgraded)
         return
     at = next(number for number, each in enumerate(MIGRATIONS) if each.name == "m0021_text_folding")

@@ -68,11 +68,12 @@ def test_a_lone_surrogate_is_refused(tx: Any) -> None:
 
 
 def test_texts_are_ordered_by_their_characters(tx: Any) -> None:
-    tags = ("Z", "a", "b", "á", "\ue001", "\U00010000")
-    state = tx.insert_conversation(_conversation(tx, tags=tags), CONTACT.rowid, {})
-    tx.put_conversation_tags(state)
-    assert [tag for tag, _ in tx.conversation_tags(PROJECT.rowid, "", 10)] == sorted(tags)
-    assert [tag for tag, _ in tx.conversation_tags(PROJECT.rowid, "Z", 2)] == ["a", "b"]
+    for tags in (("Z", "a c", "a", "ab", "b", "\ue001", "\U00010000"), ("z", "á")):
+        tx.put_conversation_tags(tx.insert_conversation(_conversation(tx, tags=tags), CONTACT.rowid, {}))
+    counted = [("a", 2), ("a c", 1), ("ab", 1), ("b", 1), ("Z", 2), ("\ue001", 1), ("\U00010000", 1)]
+    assert tx.conversation_tags(PROJECT.rowid, "", 10) == counted
+    assert tx.conversation_tags(PROJECT.rowid, "Á", 3) == counted[1:4]
+    assert tx.conversation_tags(PROJECT.rowid, "Z", 10) == counted[5:]
 
 
 def test_an_address_is_found_whatever_its_ascii_letters_case(tx: Any) -> None:
@@ -134,8 +135,9 @@ def test_a_text_is_found_in_conversations_with_its_wildcards_taken_literally(tx:
         "!!": False,
     }
     for text, there in wanted.items():
-        found = tx.conversations(PROJECT.rowid, ConversationFilter(text=text), Sort(), None, 10)
-        assert [each.conversation.id for each in found] == ([state.id] if there else []), text
+        found = tx.search_conversations(PROJECT.rowid, ConversationFilter(text=text), Sort(), None, 10)
+        assert [each.conversation.id for each in found.listed] == ([state.id] if there else []), text
+        assert found.reached is None
 
 
 def test_a_list_of_nobodys_conversations_and_of_no_assignee(tx: Any) -> None:

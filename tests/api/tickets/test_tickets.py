@@ -200,8 +200,8 @@ def foreign_ticket(service: Service) -> str:
             (9, 'team_9', 9, 'Other', 0)""",
             """INSERT INTO tickets (rowid, id, project, title, status, priority, tags, created_at, updated_at, activity) VALUES
             (9, 'tkt_00000000000000000000000009', 9, 'Parcel lost', 'OPEN', 1, '["vip"]', 0, 0, 0)""",
-            """INSERT INTO ticket_tags VALUES
-            (9, 'vip', 9)""",
+            """INSERT INTO ticket_tags (project, folded, ticket, tag) VALUES
+            (9, 'vip', 9, 'vip')""",
         ):
             connection.execute(sql)
     return "tkt_00000000000000000000000009"

@@ -84,7 +84,7 @@ BROKEN = {
     "message_of_project": "UPDATE messages SET project = 99",
     "message_times_differ": "UPDATE message_times_end SET message = 2",
     "attributes_differ": "INSERT INTO conversation_attributes VALUES (1, 'plan', 'gold', 1)",
-    "tags_differ": "INSERT INTO conversation_tags VALUES (1, 'vip', 1)",
+    "tags_differ": "INSERT INTO conversation_tags (project, folded, conversation, tag) VALUES (1, 'vip', 1, 'vip')",
     "delivery_to_nowhere": "DELETE FROM endpoints",
     "delivery_of_nothing": "UPDATE deliveries SET event = 99",
     "attempt_of_nothing": "INSERT INTO attempts VALUES (99, 1, 0, 0, NULL, NULL, x'')",

@@ -25,7 +25,8 @@ OF_SQLITE = {"database_damaged", "events_of_project", "message_times_differ"}
 OTHERWISE = {
     "seen_ahead": "INSERT INTO agent_seen SELECT 1, rowid, 99, 0, 0 FROM conversations",
     "attributes_differ": "INSERT INTO conversation_attributes SELECT 1, 'plan', 'gold', rowid FROM conversations",
-    "tags_differ": "INSERT INTO conversation_tags SELECT 1, 'vip', rowid FROM conversations",
+    "tags_differ": "INSERT INTO conversation_tags (project, folded, conversation, tag) "
+    "SELECT 1, 'vip', rowid, 'vip' FROM conversations",
     "attempt_of_nothing": "INSERT INTO attempts VALUES (99, 1, 0, 0, NULL, NULL, '')",
     "consumer_ahead": BROKEN["consumer_ahead"].replace("99,", f"{1 << 41},"),
 }

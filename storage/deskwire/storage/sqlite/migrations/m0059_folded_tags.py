@@ -27,10 +27,10 @@ def fill(db: Database) -> None:
     for holder, references in _TABLES:
         table = f"{holder}_tags"
         connection.execute(
-            f"CREATE TABLE {table}_folded (project INTEGER NOT NULL, tag TEXT NOT NULL, {holder} INTEGER NOT NULL{references}, "
-            f"folded TEXT NOT NULL, PRIMARY KEY (project, folded, {holder})) STRICT, WITHOUT ROWID"
+            f"CREATE TABLE {table}_folded (project INTEGER NOT NULL, folded TEXT NOT NULL, {holder} INTEGER NOT NULL{references}, "
+            f"tag TEXT NOT NULL, PRIMARY KEY (project, folded, {holder})) STRICT, WITHOUT ROWID"
         )
-        connection.execute(f"INSERT INTO {table}_folded SELECT project, tag, {holder}, folded FROM {table}")
+        connection.execute(f"INSERT INTO {table}_folded SELECT project, folded, {holder}, tag FROM {table}")
         connection.execute(f"DROP TABLE {table}")
         connection.execute(f"ALTER TABLE {table}_folded RENAME TO {table}")
         if holder in _BY_HOLDER:
