@@ -334,7 +334,7 @@ def test_the_health_names_who_waits_and_an_endpoint_that_fails(desk: Desk, stage
     stage.converse("patient", "Is anybody there?")
     _opened(desk, "console", "Health")
     expect(_row(desk, "search")).to_contain_text("disabled")
-    expect(_row(desk, "crm")).to_contain_text("delivers")
+    expect(_row(desk, "crm")).to_contain_text("healthy")
     expect(desk.page.get_by_role("status").filter(has_text="Something does not arrive.")).to_be_visible()
     desk.page.get_by_role("link", name="Open the conversation").click()
     expect(desk.box).to_be_visible()
