@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.support.builders import InlineStore
@@ -97,6 +99,21 @@ def _closed(request: pytest.FixtureRequest) -> Iterator[None]:
     with all_closed(), choosing(_kind_of(request.node) or chosen()):
         yield
         forget_directories()
+
+
+@pytest.fixture(autouse=True)
+def _log_as_it_was() -> Iterator[None]:
+    """Put back the log of this process, which a command that a test runs in it sets up anew."""
+    before, processors = structlog.get_config(), list(structlog.get_config()["processors"])
+    configured, root = structlog.is_configured(), logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    root.handlers = handlers
+    root.setLevel(level)
+    if configured:
+        structlog.configure(**{**before, "processors": processors})
+    else:
+        structlog.reset_defaults()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from tests.support.database_pair import DATABASE, Death, Pair, database_pair
 from tests.support.node_processes import ENVIRON, Nodes, running_nodes
 from tests.support.postgres import USER
 from tests.support.postgres_nodes import rows
-from tests.support.sockets.server_process import EndedError, Server
+from tests.support.sockets.server_process import LOOK_S, READY_S, EndedError, Server
 
 DEATHS = get_args(Death)
 BACK_S = 6.0
@@ -142,10 +143,26 @@ async def test_start_on_a_hanging_database_ends_with_the_signal(tmp_path: Path) 
         node.directory.mkdir()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_ends_before_it_is_ready, node)
-            await trio.sleep(4)  # the start of the interpreter; then it waits for the database
+            with trio.fail_after(READY_S):
+                await _takes_sigterm(node)
+            await trio.sleep(2)  # then it waits for the database
             began = trio.current_time()
             assert await node.stop() == 0
             assert trio.current_time() - began < 2 * SLACK
+
+
+async def _takes_sigterm(node: Server) -> None:
+    """Wait until the process handles SIGTERM, which ends the interpreter at once before that."""
+    while not _handles_sigterm(node):  # noqa: ASYNC110
+        await trio.sleep(LOOK_S)  # looks again: nothing announces it
+
+
+def _handles_sigterm(node: Server) -> bool:
+    if not node.started:
+        return False
+    lines = Path(f"/proc/{node.pid}/status").read_text().splitlines()
+    caught = next(line for line in lines if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 async def _ends_before_it_is_ready(node: Server) -> None:

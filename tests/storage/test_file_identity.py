@@ -305,6 +305,19 @@ async def test_damage_that_a_read_meets_refuses_writes(tmp_path: Path) -> None:
         assert await here.refused() == "file_damaged"
 
 
+@pytest.mark.parametrize("size", [50, 4096, 100_000])
+async def test_cut_that_a_read_meets_first_is_called_a_cut(tmp_path: Path, size: int) -> None:
+    async with opened(tmp_path, count=300) as here:
+        folded(here.path)
+        await here.add()
+        os.truncate(here.path, size)
+        with pytest.raises(Unavailable) as refusal:
+            await here.store.read(_everything)
+        assert refusal.value.reason == "wrong_database"
+        assert f"was cut to {size:,} bytes" in str(here.store.identity.refusal)
+        assert await here.refused() == "file_truncated"
+
+
 def _everything(reader: Reader) -> object:
     return reader.conn.execute("SELECT count(*) FROM events, contacts, messages").fetchone()  # type: ignore[attr-defined]
 

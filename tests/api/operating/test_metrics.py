@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -334,8 +336,22 @@ async def test_what_retention_removes_is_counted(tmp_path: Path) -> None:
         await until(service, lambda f: f("retention_pruned_rows_total", what="events") == 1)
 
 
+@pytest.mark.sqlite  # the disk is asked for the room
+async def test_a_disk_that_does_not_answer_leaves_the_other_metrics(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unanswered(path: object) -> os.statvfs_result:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("deskwire.storage.sqlite.store.os.statvfs", unanswered)
+        figures = await scrape(service)
+    assert figures.series("storage_bytes") == figures.series("storage_free_bytes") == set()
+    assert figures("ready") == 1
+
+
 @pytest.mark.sqlite  # the WAL's file is away
-async def test_a_disk_that_does_not_answer_leaves_the_other_metrics(service: Service) -> None:
+async def test_a_lost_wal_is_told_and_leaves_the_other_metrics(service: Service) -> None:
     wal = service.directory / f"{FILE_NAME}-wal"
     away = wal.rename(wal.with_name("elsewhere"))
     try:
@@ -343,6 +359,10 @@ async def test_a_disk_that_does_not_answer_leaves_the_other_metrics(service: Ser
     finally:
         away.rename(wal)
     assert figures.series("storage_bytes") == figures.series("storage_free_bytes") == set()
+    assert figures("database_identity_refused", reason="file_gone") == 1
+    assert figures("ready") == 0
+    figures = await scrape(service)
+    assert figures("database_identity_refused", reason="file_gone") == 0
     assert figures("ready") == 1
 
 

@@ -102,6 +102,11 @@ class Server:
         return said
 
     @property
+    def started(self) -> bool:
+        """True once it has a process."""
+        return self._process is not None
+
+    @property
     def pid(self) -> int:
         """The id of its process."""
         assert self._process is not None

@@ -193,7 +193,11 @@ class DatabaseFile(DatabaseIdentity):
 
     def met_damage(self, error: sqlite3.Error) -> IdentityRefusal:
         """Refuse all further writes because SQLite has met a damaged page. May be called from any thread."""
-        self._refuse_content(f"holds damaged pages ({error})")
+        cut = self._cut_size()
+        if cut is None:
+            self._refuse_content(f"holds damaged pages ({error})")
+        else:  # a read may meet the missing pages before the writer compares
+            self._refuse_content(f"was cut to {cut:,} bytes", "file_truncated")
         assert self.refusal is not None, "just refused"
         return self.refusal
 
@@ -305,6 +309,16 @@ class DatabaseFile(DatabaseIdentity):
             self.doubtful = not _checkpointed(self._content.marks, now.marks)
             if not self.doubtful:
                 self._content = now
+
+    def _cut_size(self) -> int | None:
+        """Return the size of the file if it lacks pages that its header counts; None if not, or while a checkpoint runs."""
+        before, now = self._marks(), self._present()
+        if now.size < _HEADER:
+            return now.size
+        page_size, pages = _sizes(now.header)
+        settled = now.marks.settled and before == now.marks == self._marks()
+        known = now.header[:18] == self._content.header[:18]  # what is not its header counts nothing
+        return now.size if settled and known and now.size < page_size * pages else None
 
     def _refuse_content(self, state: str, reason: Reason = "file_damaged") -> None:
         if not self._stands:
