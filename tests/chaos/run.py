@@ -358,7 +358,7 @@ class Run:
     async def _happen(self, stage: Stage) -> None:
         await trio.sleep(1.0)  # some load first
         for what in self._script:
-            await self._one(stage, what)
+            await self._do(stage, what)
             await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load is what goes on meanwhile
         end = trio.current_time() + self._seconds
         kinds = (*OF_NODES, *(OF_DATABASE if stage.pair is not None else ()))
@@ -375,11 +375,13 @@ class Run:
 
     async def _one(self, stage: Stage, what: Happening) -> None:
         try:
-            self._faults.append(fault := await happen(stage, what, self._slack_s))
+            await self._do(stage, what)
         except (OSError, psycopg.OperationalError) as error:  # another fault was quicker
             self._note(f"{what.__name__} could not be done: {error!r}")
-        else:
-            self._say(fault.name)
+
+    async def _do(self, stage: Stage, what: Happening) -> None:
+        self._faults.append(fault := await happen(stage, what, self._slack_s))
+        self._say(fault.name)
 
     # What is there in the end
 
