@@ -109,6 +109,27 @@ def test_each_kind_of_problem_is_found(data: Path, code: str) -> None:
     assert code in codes(data)
 
 
+TAGGED_ALIKE = (
+    """UPDATE conversations SET tags = '["\u00e4rger"]'""",
+    *(
+        f"INSERT INTO {holder}_tags (project, folded, {holder}, tag) SELECT 1, 'arger', rowid, '\u00e4rger' FROM conversations"
+        for holder in ("conversation", "contact", "ticket")
+    ),
+)
+"""Gives a conversation a tag, and its row to a contact and a ticket, each under its key."""
+
+
+@pytest.mark.parametrize("holder", ["conversation", "contact", "ticket"])
+def test_a_tag_under_another_key_than_its_own_is_found(data: Path, holder: str) -> None:
+    change(data, *TAGGED_ALIKE)
+    assert "tags_differ" not in codes(data)
+    change(data, f"UPDATE {holder}_tags SET folded = '\u00e4rger'")
+    problems = check(data, Secrets(SECRET), contents=True, settled_s=0).problems
+    assert [each.message for each in problems if each.code == "tags_differ"] == [
+        f"A {holder} (row 1) has the tag \u00e4rger, and is found by \u00e4rger."
+    ]
+
+
 def test_an_event_that_its_project_does_not_find_is_named(data: Path) -> None:
     change(data, "UPDATE events SET position = 64 WHERE position = (SELECT max(position) FROM events)")
     assert "events_of_project" in codes(data)

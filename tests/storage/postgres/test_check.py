@@ -15,7 +15,7 @@ from deskwire.storage.files import DiskFiles
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.operating.check import check
 from tests.storage.backup.conftest import SECRET, fill
-from tests.storage.backup.test_check import BROKEN
+from tests.storage.backup.test_check import BROKEN, TAGGED_ALIKE
 from tests.support.builders import PROJECT
 from tests.support.postgres_nodes import node
 from tests.support.stores import choosing, url_of
@@ -74,6 +74,14 @@ def test_an_erasure_is_no_problem(url: str, tmp_path: Path) -> None:
 def test_each_kind_of_problem_is_found(url: str, tmp_path: Path, code: str) -> None:
     change(url, *OTHERWISE.get(code, BROKEN[code]).split("; "))
     assert code in codes(url, tmp_path)
+
+
+@pytest.mark.parametrize("holder", ["conversation", "contact", "ticket"])
+def test_a_tag_under_another_key_than_its_own_is_found(url: str, tmp_path: Path, holder: str) -> None:
+    change(url, *TAGGED_ALIKE)
+    assert "tags_differ" not in codes(url, tmp_path)
+    change(url, f"UPDATE {holder}_tags SET folded = '\u00e4rger'")
+    assert "tags_differ" in codes(url, tmp_path)
 
 
 def test_every_rule_is_tried_above() -> None:

@@ -6,15 +6,18 @@ events, so a conversation's stored events are the last ones of its sequence, all
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Final
 
 from msgspec import Struct
 
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
+from deskwire.storage.refolding import TAGGED
 from deskwire.storage.tables.conversations.attributes import ATTRIBUTES_DIFFER
 from deskwire.storage.tables.events.feeds import ADDED
 from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
@@ -31,16 +34,23 @@ class Problem(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """A query whose rows are problems, and the sentence that says them."""
+    """A query whose rows are problems, and the sentence that says them.
+
+    Args:
+        is_broken: returns whether a row of the query is a problem, where SQL can't decide it; None if each row is one.
+    """
 
     code: str
     sentence: str
     query: Statement
+    is_broken: Callable[..., bool] | None = None
 
 
-def _rule(code: str, sentence: str, query: str, **parts: Statement) -> Rule:
+def _rule(
+    code: str, sentence: str, query: str, is_broken: Callable[..., bool] | None = None, **parts: Statement
+) -> Rule:
     """Return a rule whose query has fragments of the dialect in braces, and these."""
-    return Rule(code, sentence, either(query, **parts))
+    return Rule(code, sentence, either(query, **parts), is_broken)
 
 
 _SPANS: Final = (
@@ -86,6 +96,16 @@ _TAGS_DIFFER: Final = differing(
     "'[' || string_agg(CAST(to_json(tag) AS text), ',' ORDER BY tag) || ']' AS found FROM conversation_tags "
     "GROUP BY conversation) t ON t.conversation = c.rowid WHERE c.tags <> coalesce(t.found, '[]')",
 )
+_TAG_KEYS: Final = " UNION ALL ".join(
+    f"SELECT '{holder}' AS holder, min({holder}) AS one, tag, folded FROM {holder}_tags GROUP BY tag, folded"
+    for holder, _ in TAGGED
+)
+
+
+def _is_other_key(holder: str, one: int, tag: str, folded: str) -> bool:
+    return tag_key(tag) != folded
+
+
 _MESSAGE_OF_EVENT: Final = differing(
     sqlite="json_extract(CAST(e.body AS TEXT), '$.data.message.id')",
     postgres=f"trim(BOTH '\"' FROM CAST({postgres_json('e.body')} #> '{{data,message,id}}' AS text))",
@@ -234,6 +254,7 @@ RULES: Final = (
         "{tags_differ}",
         tags_differ=_TAGS_DIFFER,
     ),
+    _rule("tags_differ", "A {} (row {}) has the tag {}, and is found by {}.", _TAG_KEYS, _is_other_key),
     _rule(
         "attributes_differ",
         "Conversation row {} has the attribute {} and is not found by it, or the other way round.",
@@ -360,10 +381,16 @@ def broken_rules(connection: Connection, dialect: Dialect, tell: Tell = nobody) 
     """
     for number, rule in enumerate(RULES):
         tell("Checking the rules between rows", number, len(RULES))
-        rows = connection.execute(
-            f"SELECT * FROM ({rule.query[dialect]}) AS broken LIMIT {SHOWN + 1}"
-        ).fetchall()
+        rows = _broken_rows(connection, rule, rule.query[dialect])
         for row in rows[:SHOWN]:
             yield Problem(rule.code, rule.sentence.format(*row))
         if len(rows) > SHOWN:
             yield Problem(rule.code, f"There are more than {SHOWN} problems of this kind ({rule.code}).")
+
+
+def _broken_rows(connection: Connection, rule: Rule, query: str) -> list[Any]:
+    """Return up to SHOWN + 1 rows that break a rule."""
+    is_broken = rule.is_broken
+    if is_broken is None:
+        return connection.execute(f"SELECT * FROM ({query}) AS broken LIMIT {SHOWN + 1}").fetchall()
+    return list(islice((row for row in connection.execute(query) if is_broken(*row)), SHOWN + 1))
