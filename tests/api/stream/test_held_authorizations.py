@@ -91,6 +91,16 @@ async def test_authorization_with_a_wrong_key_ends_nothing(service: Service, sta
     assert silence.cancelled_caught
 
 
+@pytest.mark.parametrize("query", ["&".join(["a=1"] * 101), "socket_id=%FF", ""])
+async def test_refused_authorization_that_cannot_be_read_keeps_its_refusal(
+    query: str, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "HELD_S", 0.0)
+    take_away(monkeypatch, "before the credential")
+    answer = await service.http.post(f"/s2s/stream/auth?{query}", content=b"{\xff")
+    assert (answer.status_code, answer.json()["code"]) == (503, "out_of_touch")
+
+
 async def test_other_calls_are_refused_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     take_away(monkeypatch, "before the credential")
     began = trio.current_time()

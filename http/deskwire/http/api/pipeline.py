@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar, assert_never
 from urllib.parse import parse_qsl
@@ -337,15 +338,18 @@ class _Exchange:
         return None if known is None else ("project", known.project.rowid)
 
     async def pass_refusal_on(self, error: DomainError) -> None:
-        """Tell the route of a refusal that holds for now only, with the body, which may not have been read yet."""
+        """Notify the route of a temporary refusal, with the body, which may not have been read yet."""
         route = self._request.route
         if route.refused_for_now is None or not isinstance(error, Unavailable | TooManyRequests):
             return
-        if self._raw is None:
-            with trio.move_on_after(_REFUSED_BODY_S):
-                self._raw = await self._unread_body()
-        arguments = {name: values[0] for name, values in self._request.arguments().items()}
-        route.refused_for_now(self._services, self._raw or b"", arguments, error, self._caller is not None)
+        with suppress(BadRequest):  # the request can't be read either; the first refusal is the answer
+            if self._raw is None:
+                with trio.move_on_after(_REFUSED_BODY_S):
+                    self._raw = await self._unread_body()
+            arguments = {name: values[0] for name, values in self._request.arguments().items()}
+            route.refused_for_now(
+                self._services, self._raw or b"", arguments, error, self._caller is not None
+            )
 
     async def _unread_body(self) -> bytes:
         """Return the body of a request that was refused before it was read; nothing of one that is too long."""
