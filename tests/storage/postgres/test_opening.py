@@ -1,4 +1,4 @@
-"""Opening sessions: other threads go on meanwhile, and the first server that can be written to is taken."""
+"""Opening sessions: other threads keep running, and a server that can be written to is found among all hosts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deskwire.storage.postgres.driver.opening import opened
+from deskwire.storage.postgres.driver.opening import seconds_for
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.servers import Servers
 from tests.support.postgres import fresh_database
 
 
@@ -28,7 +29,7 @@ def test_other_threads_go_on_while_a_server_does_not_answer(silent: int) -> None
 
     def connect() -> None:
         with pytest.raises(ConnectionLost) as caught:
-            opened(f"host=127.0.0.1 port={silent} connect_timeout=1".encode())
+            Servers().open(f"host=127.0.0.1 port={silent} connect_timeout=1".encode())
         refusals.append(caught.value)
 
     thread = threading.Thread(target=connect)
@@ -42,13 +43,13 @@ def test_other_threads_go_on_while_a_server_does_not_answer(silent: int) -> None
     assert "no answer within 1 s" in str(refusals[0])
 
 
-def test_hosts_are_tried_in_their_order_until_one_can_be_had(silent: int) -> None:
+def test_usable_host_is_taken_though_others_refuse_or_stay_silent_until_the_timeout(silent: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        nobody = closed.getsockname()[1]
+        refusing = closed.getsockname()[1]
     with fresh_database() as url:
         port = urlsplit(url).port
-        hosts = f"host=nowhere.invalid,127.0.0.1,127.0.0.1,localhost port=1,{nobody},{silent},{port}"
-        connection = opened(
+        hosts = f"host=nowhere.invalid,127.0.0.1,127.0.0.1,localhost port=1,{refusing},{silent},{port}"
+        connection = Servers().open(
             f"{hosts} user=deskwire dbname={urlsplit(url).path[1:]} connect_timeout=1".encode()
         )
         assert connection.port == str(port).encode()
@@ -61,13 +62,21 @@ def test_a_server_that_can_only_be_read_is_passed_over() -> None:
         address = (
             f"host=127.0.0.1 port={parts.port} user=deskwire dbname={parts.path[1:]} target_session_attrs="
         )
-        opened(f"{address}read-write".encode()).finish()
+        Servers().open(f"{address}read-write".encode()).finish()
         with pytest.raises(ConnectionLost, match="standby"):
-            opened(f"{address}standby".encode())
+            Servers().open(f"{address}standby".encode())
 
 
-def test_every_reason_is_told_once() -> None:
+def test_every_reason_is_named_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        nobody = closed.getsockname()[1]
+        refusing = closed.getsockname()[1]
     with pytest.raises(ConnectionLost, match=r"look up nowhere.invalid.*refused"):
-        opened(f"host=nowhere.invalid,127.0.0.1 port={nobody}".encode())
+        Servers().open(f"host=nowhere.invalid,127.0.0.1 port={refusing}".encode())
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [(b"", 5), (b"connect_timeout=7", 7), (b"connect_timeout=0", 5), (b"connect_timeout=-1", 5)],
+)
+def test_timeout_without_a_bound_counts_as_none_given(options: bytes, seconds: float) -> None:
+    assert seconds_for(options) == seconds

@@ -170,48 +170,44 @@ class Attempts(Struct):
             self._running[address] = _Running(steps, number, wanted)
 
 
-def opened(options: bytes) -> pq.abc.PGconn:
-    """Open a session with the first server that can be had. Raises ConnectionLost.
-
-    Args:
-        options: as libpq takes them; `connect_timeout` is for all hosts together.
-    """
-    return race(options, _Any()).connection
-
-
 def seconds_for(options: bytes) -> float:
-    """Return the time for an opening with these options."""
-    return float(conninfo.conninfo_to_dict(options.decode()).get("connect_timeout") or _TIMEOUT_S)
+    """Return the time for an opening with these options; libpq's zero, which is no bound, counts as none given."""
+    seconds = float(conninfo.conninfo_to_dict(options.decode()).get("connect_timeout") or 0)
+    return seconds if seconds > 0 else _TIMEOUT_S
 
 
 def race(
     options: bytes, judge: Judge, *, grace_s: float = GRACE_S, stopped: Callable[[], bool] = lambda: False
 ) -> Opened:
-    """Open a session with the best server of those that the options name, all of which are tried at once.
+    """Open a session with the best of the servers in the options, which are all tried at once.
 
-    A server that was surely promoted last wins at once; any other as soon as no host is left that may be newer, or after
-    `grace_s`. Raises ConnectionLost with all reasons if none can be had, at the latest when `connect_timeout` is over.
+    A server that was surely promoted last wins at once. Any other wins when each other host has answered, after `grace_s`,
+    or at the end of `connect_timeout`.
+
+    Args:
+        options: as libpq takes them; `connect_timeout` is for all hosts together.
+
+    Raises ConnectionLost with all reasons if no server is usable, at the end of `connect_timeout` at the latest.
     """
     given, seconds = conninfo.conninfo_to_dict(options.decode()), seconds_for(options)
     names, attempts = _Names(given), Attempts(given, stopped)
     until = time.monotonic() + seconds
     usable_since: float | None = None
     try:
-        while (now := time.monotonic()) < until:
+        while True:
             for address in names.addresses():
                 attempts.begin(address)
             attempts.wait(until)
             _judge(attempts, judge)
-            going_on = names.pending or attempts.under_way
+            now, going_on = time.monotonic(), names.pending or attempts.under_way
             best = max(attempts.usable.values(), key=_timeline, default=None)
             if best is not None:
                 usable_since = usable_since or now
-                late = now >= usable_since + grace_s
+                late = now >= min(usable_since + grace_s, until)
                 if late or not going_on or judge.is_newer(best.identity):
                     return attempts.take(best.address)
-            elif not going_on:
-                break
-        raise ConnectionLost(_reasons(names, attempts, seconds))
+            elif now >= until or not going_on:
+                raise ConnectionLost(_reasons(names, attempts, seconds))
     finally:
         attempts.close()
 
@@ -291,18 +287,6 @@ def prepare(connection: pq.abc.PGconn, statements: Sequence[bytes], options: byt
                     raise ConnectionLost(f"no answer within {seconds:g} s")
     except psycopg.Error as error:
         raise ConnectionLost(str(error)) from error
-
-
-class _Any:
-    """The judge that takes every server."""
-
-    def refusal(self, address: Address, identity: ServerIdentity) -> str | None:
-        """See `Judge.refusal`."""
-        return None
-
-    def is_newer(self, identity: ServerIdentity) -> bool:
-        """See `Judge.is_newer`."""
-        return True
 
 
 def _judge(attempts: Attempts, judge: Judge) -> None:
