@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 import pytest
 import trio
@@ -31,6 +32,19 @@ async def test_call_is_answered_when_the_database_is_back(autojump_clock: MockCl
     assert await holding.hold(away_until(4), HELD_S, "shop", stranger=False) == "done"
     assert 4 <= trio.current_time() < 4.6
     assert (holding.held, holding.waited, holding.refused) == (0, 1, 0)
+
+
+async def test_call_that_waits_pauses_before_each_further_try(autojump_clock: MockClock) -> None:
+    tries = list[float]()
+
+    async def work() -> None:
+        tries.append(trio.current_time())
+        raise AWAY
+
+    with pytest.raises(Unavailable):
+        await Holding().hold(work, 1.0, "shop", stranger=False)
+    assert len(tries) > 2
+    assert all(later - earlier >= 0.125 for earlier, later in pairwise(tries))
 
 
 async def test_call_that_succeeds_at_once_takes_no_place(autojump_clock: MockClock) -> None:

@@ -2,7 +2,7 @@
 
 No published Pusher client asks a second time for an authorization that was refused: its channel stays silent on a
 connection that looks healthy. So a call of a route that is `held` waits for some seconds. The number of such calls is
-bounded, callers with a remembered credential have places of their own, and nobody can have all (ADR 43).
+bounded, callers with a remembered credential have places of their own, and no caller can have all (ADR 43).
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ from deskwire.engine.core.tasks.outage import AWAY, outlast
 
 T = TypeVar("T")
 
-HELD_S: Final = (
-    15.0  # the restart or fail-over of a database, and less than any balancer's time for an answer
-)
+# The restart or fail-over of a database, and less than any balancer's time for an answer.
+HELD_S: Final = 15.0
 HELD_MAX: Final = 1_000  # calls of known callers: a task and some kilobytes each
-STRANGERS_MAX: Final = (
-    250  # calls of those whose credential must be looked up, which the database is needed for
-)
+STRANGERS_MAX: Final = 250  # calls whose credential must be looked up in the database
 
 
 class Holding:
@@ -53,7 +50,7 @@ class Holding:
     async def hold(
         self, work: Callable[[], Awaitable[T]], until: float, who: Hashable, *, stranger: bool
     ) -> T:
-        """Return what `work` returns, tried again until that time while the database is away.
+        """Return the result of `work`, which is tried again until that time while the database is away.
 
         Args:
             work, until: see `outlast`.
@@ -77,7 +74,7 @@ class Holding:
         with trio.CancelScope() as scope:
             self._waiting.add(scope)
             try:
-                return await outlast(work, until)
+                return await outlast(work, until, first)
             finally:
                 self._waiting.discard(scope)
                 places.give_back(who)

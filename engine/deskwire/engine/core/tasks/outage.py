@@ -17,29 +17,27 @@ AWAY: Final = frozenset({"storage_failed", "read_timeout", "out_of_touch"})
 _RETRY_DELAY_S: Final = 0.25
 
 
-async def outlast(work: Callable[[], Awaitable[T]], until: float) -> T:
-    """Return what `work` returns, tried again while the store is away.
+async def outlast(work: Callable[[], Awaitable[T]], until: float, refusal: Unavailable | None = None) -> T:
+    """Return the result of `work`, which is tried again while the store is away.
 
     Args:
         work: changes nothing when it raises Unavailable with a code of `AWAY`.
         until: time on Trio's clock after which it is no longer tried.
+        refusal: that of a try just made, which the next one waits after.
 
     Raises:
         Unavailable: the refusal of the last try.
     """
-    try:
-        return await work()
-    except Unavailable as refusal:
-        if refusal.reason not in AWAY:
-            raise
-        last = refusal
-    with trio.move_on_at(until):
+    with trio.CancelScope() as scope:
         while True:
-            await trio.sleep(_RETRY_DELAY_S * uniform(0.5, 1))  # many wait, and must not come all at once
+            if refusal is not None:
+                scope.deadline = until  # not before: the first try takes its own time
+                await trio.sleep(_RETRY_DELAY_S * uniform(0.5, 1))  # many wait, and must not come all at once
             try:
                 return await work()
-            except Unavailable as refusal:
-                if refusal.reason not in AWAY:
+            except Unavailable as error:
+                if error.reason not in AWAY:
                     raise
-                last = refusal
-    raise last
+                refusal = error
+    assert refusal is not None, "only its deadline ends the loop"
+    raise refusal
