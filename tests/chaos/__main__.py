@@ -50,7 +50,7 @@ def main() -> int:
     )
     try:
         report = trio.run(_stoppable, run)
-    except BaseException:
+    except BaseException:  # whatever ended the run, its figures are printed, and it goes on from here
         print(f"the run could not be judged; until then:\n{run.seen()}\nlogs: {directory}", flush=True)
         raise
     print(report)

@@ -31,11 +31,23 @@ from tests.chaos.orders import broken_rules
 from tests.chaos.rivals import Rivals
 from tests.chaos.tenancy import words_in
 from tests.chaos.tenants import Tenant, tenants
-from tests.chaos.verdict import Fault, History, Mailbox, Rows, erased, holders, pause, problems
+from tests.chaos.verdict import (
+    Fault,
+    History,
+    Mailbox,
+    Rows,
+    erased,
+    floors,
+    holders,
+    least_writes,
+    pause,
+    problems,
+)
 from tests.chaos.writer import Writer
 from tests.crash.calls import all_of, get, id_of
 from tests.crash.ledger import Found, Ledger
 from tests.interop.client import Client, Launch
+from tests.support.floors import judged
 
 WRITERS: Final = 10
 RECEIVERS: Final = 3
@@ -62,6 +74,8 @@ _NOT_NOW: Final = (429, 503)
 _READY_S: Final = 300.0
 """So long all nodes together may take to be ready, on a machine that is full of work."""
 _COUNTS_S: Final = 15.0
+_ENOUGH_S: Final = 60.0
+"""How long after the last fault it may take until enough is acknowledged."""
 
 
 def _quiet(_: str) -> None:
@@ -92,7 +106,15 @@ class Report:
         times = sorted(ask.settled_at for ask in ledger.asks if ask.outcome == "acknowledged")
         faults = (f"  {each.name}: longest pause {pause(times, each):.1f} s" for each in self.history.faults)
         notes = (f"  note: {note}" for note in self.notes)
-        return "\n".join((figures, *faults, *notes, *(self.problems or ("every promise was kept",))))
+        return "\n".join(
+            (
+                figures,
+                *faults,
+                *notes,
+                judged(floors(self.history)),
+                *(self.problems or ("every promise was kept",)),
+            )
+        )
 
 
 class PatientApi(Api):
@@ -282,7 +304,13 @@ class Run:
         for connected in self._apis:
             await connected.aclose()
         left = {} if stage.pair is None else await _left(stage.pair)
-        return replace(history, tenants=[each.told for each in others], left=left)
+        return replace(
+            history,
+            tenants=[each.told for each in others],
+            left=left,
+            scripted=len(self._script),
+            seconds=self._seconds,
+        )
 
     async def _tenants(self, stage: Stage) -> list[Tenant]:
         environ = _operator(stage.pair, stage.nodes[0])
@@ -360,10 +388,10 @@ class Run:
         for what in self._script:
             await self._do(stage, what)
             await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load is what goes on meanwhile
-        end = trio.current_time() + self._seconds
+        began = trio.current_time()
         kinds = (*OF_NODES, *(OF_DATABASE if stage.pair is not None else ()))
         deck: list[Happening] = []
-        while trio.current_time() < end and not self._stopped:
+        while trio.current_time() < began + self._seconds and not self._stopped:
             if not deck:
                 deck = self._chance.sample(kinds, len(kinds))
             async with trio.open_nursery() as nursery:
@@ -372,6 +400,14 @@ class Run:
                     second = self._chance.choice([each for each in kinds if each in AT_ONCE])
                     nursery.start_soon(self._one, stage, second)
             await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load is what goes on meanwhile
+        self._seconds = min(self._seconds, trio.current_time() - began)  # less if it was stopped
+        await self._go_on(least_writes(len(self._script), self._seconds))
+
+    async def _go_on(self, writes: int) -> None:
+        """Have the load go on until enough is acknowledged to judge by, which takes longer on a busy machine."""
+        with trio.move_on_after(_ENOUGH_S):
+            while self._ledger.count("acknowledged") < writes:  # noqa: ASYNC110
+                await trio.sleep(_FOLLOW_S)  # looks again: nothing announces it
 
     async def _one(self, stage: Stage, what: Happening) -> None:
         try:

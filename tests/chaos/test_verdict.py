@@ -14,6 +14,8 @@ import pytest
 
 from deskwire.commands.demo.checks.history import Delivery
 from tests.chaos.rivals import Hold
+from tests.chaos.run import Report
+from tests.chaos.tenants import Told
 from tests.chaos.verdict import Fault, History, Mailbox, Rows, problems
 from tests.crash.ledger import Ask, Found, Ledger
 
@@ -94,6 +96,76 @@ def found_in(history: History, words: str) -> bool:
 
 def test_a_history_without_fault_is_not_objected_to() -> None:
     assert problems(whole()) == []
+
+
+def large() -> History:
+    """A run with one fault of a script, of which enough was judged; its repetitions are problems of their own."""
+    one = whole()
+    asks = [replace(each) for each in one.ledger.asks for _ in range(10)]
+    found = replace(
+        one.found,
+        events=[orjson.dumps({**each, "id": f"{each['id']}_{at}"}) for each in EVENTS for at in range(10)],
+        streamed=[f"{each}_{at}" for each in IDS for at in range(10)],
+    )
+    posts = [Delivery(float(at), body, "message.created") for at, body in enumerate(found.events)]
+    boxes = [replace(each, arrivals=posts) for each in one.mailboxes]
+    return replace(one, ledger=Ledger(asks), found=found, mailboxes=boxes, channel=[], scripted=1)
+
+
+def judged_too_little(history: History) -> list[str]:
+    return [each for each in problems(history) if each.startswith("judged too little: ")]
+
+
+def test_a_run_that_judged_enough_reaches_each_floor() -> None:
+    assert judged_too_little(large()) == []
+
+
+def without(history: History, what: str) -> History:
+    """A run that has seen next to nothing of one kind."""
+    few, found = history.mailboxes[0].arrivals[:3], history.found
+    match what:
+        case "faults done":
+            return replace(history, faults=[])
+        case "writes acknowledged":
+            return replace(history, ledger=Ledger(history.ledger.asks[:3]))
+        case "events read":
+            return replace(history, found=replace(found, events=found.events[:3]))
+        case "events received by the endpoint with the fewest":
+            return replace(
+                history, mailboxes=[history.mailboxes[0], replace(history.mailboxes[1], arrivals=few)]
+            )
+        case "events received by the consumer":
+            return replace(history, found=replace(found, streamed=found.streamed[:3] * 20))
+    raise AssertionError(what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "faults done",
+        "writes acknowledged",
+        "events read",
+        "events received by the endpoint with the fewest",
+        "events received by the consumer",
+    ],
+)
+def test_a_run_that_judged_too_little_of_something_is_a_failure(what: str) -> None:
+    history = without(large(), what)
+    (problem,) = judged_too_little(history)
+    assert f" {what} (at least " in problem
+    assert problem.removeprefix("judged too little: ") in str(Report(history, [], []))
+
+
+def test_a_run_of_a_minute_needs_more_faults_and_writes_and_an_erasure() -> None:
+    history = replace(large(), seconds=60.0, tenants=[Told("word")])
+    assert judged_too_little(history) == [
+        "judged too little: 1 faults done (at least 2)",
+        "judged too little: 40 writes acknowledged (at least 180)",
+        "judged too little: 40 events read (at least 90)",
+        "judged too little: 40 events received by the endpoint with the fewest (at least 90)",
+        "judged too little: 40 events received by the consumer (at least 90)",
+        "judged too little: 0 erasures answered in other projects (at least 1)",
+    ]
 
 
 def test_a_lost_write_is_found() -> None:

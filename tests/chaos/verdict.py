@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -23,6 +23,15 @@ from tests.chaos.tenancy import tenancy
 from tests.chaos.tenants import Told
 from tests.crash.ledger import Ask, Found, Ledger
 from tests.crash.verdict import delivered, mark_of, verdict
+from tests.support.floors import Floor, shortfalls
+
+_SECONDS_A_FAULT: Final = 60.0
+"""The longest that a fault picked by chance takes on average; the loss of the standby alone takes a minute."""
+_WRITES_A_SECOND: Final = 2.5
+"""The fewest acknowledged writes that prove anything; a machine full of work has had six a second, outages included."""
+_WRITES_A_FAULT: Final = 30
+"""The same for each fault of a script."""
+_SECONDS_AN_ERASURE: Final = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,8 @@ class History:
         channel: ids of the events that this channel carries.
         seen: envelopes that a published client was given of that conversation's channel, in their order.
         subscriptions: how often it has subscribed.
+        scripted: how many faults were to be done one after the other.
+        seconds: for how long after them faults were picked by chance.
     """
 
     ledger: Ledger
@@ -94,10 +105,34 @@ class History:
     subscriptions: int = 0
     tenants: Sequence[Told] = ()
     left: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    scripted: int = 0
+    seconds: float = 0.0
+
+
+def least_writes(scripted: int, seconds: float) -> int:
+    """Return how many acknowledged writes a run needs; the arguments are those of `History`."""
+    return scripted * _WRITES_A_FAULT + int(seconds * _WRITES_A_SECOND)
+
+
+def floors(history: History) -> Sequence[Floor]:
+    """Return how much of everything the verdict rests on, with the least that a machine full of work reaches."""
+    found, writes = history.found, least_writes(history.scripted, history.seconds)
+    chosen = max(1, int(history.seconds / _SECONDS_A_FAULT)) if history.seconds else 0
+    erasures = int(history.seconds / _SECONDS_AN_ERASURE) if history.tenants else 0
+    least = writes // 2  # a close of what is closed has no event
+    received = (len({_event(each) for each in box.arrivals}) for box in history.mailboxes)
+    return (
+        Floor("faults done", len(history.faults), history.scripted + chosen),
+        Floor("writes acknowledged", history.ledger.count("acknowledged"), writes),
+        Floor("events read", len(found.events), least),
+        Floor("events received by the endpoint with the fewest", min(received, default=0), least),
+        Floor("events received by the consumer", len(set(found.streamed)), least),
+        Floor("erasures answered in other projects", erased(history), erasures),
+    )
 
 
 def problems(history: History) -> list[str]:
-    """Everything that is not as it was promised."""
+    """Everything that is not as it was promised, and what was judged too little to say so."""
     events = [orjson.loads(each) for each in history.found.events]
     return list(
         chain(
@@ -111,6 +146,7 @@ def problems(history: History) -> list[str]:
             dense(history.rows),
             pauses(history.ledger, history.faults),
             tenancy(history.tenants, history.faults, history.left),
+            shortfalls(floors(history)),
         )
     )
 
