@@ -1,4 +1,7 @@
-"""The registry of error codes: tables of data alone. A test compares it with the sources, both ways."""
+"""The registry of error codes: tables of data alone. A test compares it with the sources, both ways.
+
+It is loaded for the documents about the API only (`program/reference.py`), so its limits come from the modules that apply them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
+
+from deskwire.engine.accounts.access_tokens import ENDED_MAX
+from deskwire.engine.accounts.machines import MACHINES_MAX
+from deskwire.engine.accounts.projects import PROJECTS_MAX, SERVER_KEYS_MAX
+from deskwire.engine.agents.streams import EACH as STREAMS_MAX
+from deskwire.engine.conversations.drafts.draft import DRAFT_CHARACTERS_MAX, DRAFTS_MAX
+from deskwire.engine.conversations.held.held import HELD_MAX
+from deskwire.engine.snippets.snippet import SNIPPETS_MAX
+from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX
+from deskwire.engine.workflows.runs import VERSIONS_KEPT
+from deskwire.engine.workflows.workflow import WORKFLOWS_MAX
+from deskwire.http.resources.conversations.inbox import SINCE_MAX
+from deskwire.http.resources.surveys.surveys import VERSIONS_MAX
 
 
 class Code(Struct, frozen=True):
@@ -164,7 +180,7 @@ CODES: Final = (
     Code(
         404,
         "workflow_version_not_found",
-        "The workflow has no such version, or it is no longer kept: the newest 100 are.",
+        f"The workflow has no such version, or it is no longer kept: the newest {VERSIONS_KEPT} are.",
     ),
     Code(404, "role_not_found", "The user is not a member of any organisation."),
     Code(404, "browser_session_not_found", "The user has no such session of a browser; it may have ended."),
@@ -197,14 +213,14 @@ CODES: Final = (
         409,
         "conversation_moved_on",
         "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
-        "`sequence` is the present one, and `since` has the messages that came, at most 50.",
+        f"`sequence` is the present one, and `since` has the messages that came, at most {SINCE_MAX}.",
     ),
     Code(409, "already_sent", "The message was sent before you took it back; the customer has it."),
     Code(409, "attachment_gone", "A file that is attached to the held message was removed meanwhile."),
     Code(
         409,
         "draft_limit_reached",
-        "You have 1,000 drafts in the project, or 4,000,000 characters in all of them; send or empty some first.",
+        f"You have {DRAFTS_MAX:,} drafts in the project, or {DRAFT_CHARACTERS_MAX:,} characters in all of them; send or empty some first.",
     ),
     Code(
         409,
@@ -214,7 +230,7 @@ CODES: Final = (
     Code(
         409,
         "held_message_limit_reached",
-        "You have 100 held messages in the project; take back or send those that were refused.",
+        f"You have {HELD_MAX} held messages in the project; take back or send those that were refused.",
     ),
     Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; remove that link first."),
@@ -223,7 +239,7 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being attempted; only a delivery that has ended can be sent again.",
     ),
-    Code(409, "snippet_limit_reached", "The project has reached its limit of 1,000 snippets."),
+    Code(409, "snippet_limit_reached", f"The project has reached its limit of {SNIPPETS_MAX:,} snippets."),
     Code(409, "snippet_shortcut_taken", "Another snippet of the project has this shortcut."),
     Code(409, "step_not_pending", "The workflow step does not wait for an answer, or no longer does."),
     Code(
@@ -237,7 +253,9 @@ CODES: Final = (
         "The link of the ticket to a conversation was changed in the meantime; fetch the ticket again.",
     ),
     Code(409, "survey_closed", "The survey is closed and accepts no responses."),
-    Code(409, "survey_version_limit_reached", "The survey has reached its limit of 100 versions."),
+    Code(
+        409, "survey_version_limit_reached", f"The survey has reached its limit of {VERSIONS_MAX} versions."
+    ),
     Code(
         409,
         "member_elsewhere",
@@ -250,13 +268,19 @@ CODES: Final = (
     Code(
         409,
         "credential_limit_reached",
-        "The project has reached its limit of 100 machine credentials in force; revoke one first.",
+        f"The project has reached its limit of {MACHINES_MAX} machine credentials in force; revoke one first.",
     ),
     Code(409, "credential_revoked", "The machine credential has been revoked; create another one."),
-    Code(409, "key_limit_reached", "The project has reached its limit of 100 server keys; revoke one first."),
+    Code(
+        409,
+        "key_limit_reached",
+        f"The project has reached its limit of {SERVER_KEYS_MAX} server keys; revoke one first.",
+    ),
     Code(409, "last_owner", "The organisation would be left without an owner."),
     Code(409, "password_changed", "Another call has just changed the password."),
-    Code(409, "project_limit_reached", "The organisation has reached its limit of 1,000 projects."),
+    Code(
+        409, "project_limit_reached", f"The organisation has reached its limit of {PROJECTS_MAX:,} projects."
+    ),
     Code(409, "project_not_empty", "The project holds data, so it can't be deleted."),
     Code(409, "memory_limit_reached", "The contact has reached its limit of memory entries."),
     Code(
@@ -266,8 +290,8 @@ CODES: Final = (
     ),
     Code(409, "upload_quota_exceeded", "The project's uploads have used up its quota."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
-    Code(409, "webhook_limit_reached", "The project has reached its limit of five endpoints."),
-    Code(409, "workflow_limit_reached", "The project has reached its limit of 200 workflows."),
+    Code(409, "webhook_limit_reached", f"The project has reached its limit of {ENDPOINTS_MAX} endpoints."),
+    Code(409, "workflow_limit_reached", f"The project has reached its limit of {WORKFLOWS_MAX} workflows."),
     Code(
         409,
         "workflow_not_manual",
@@ -323,7 +347,7 @@ CODES: Final = (
     Code(
         429,
         "too_many_ended_tokens",
-        "1,000 access tokens of the user were ended and have not expired; a new password ends all of them.",
+        f"{ENDED_MAX:,} access tokens of the user were ended and have not expired; a new password ends all of them.",
     ),
     Code(
         429,
@@ -333,7 +357,7 @@ CODES: Final = (
     Code(
         429,
         "too_many_streams",
-        "The user has 20 streams open, the organisation has its share of `DESKWIRE_AGENT_STREAMS`, or all of them are open; wait for the time in `Retry-After`.",
+        f"The user has {STREAMS_MAX} streams open, the organisation has its share of `DESKWIRE_AGENT_STREAMS`, or all of them are open; wait for the time in `Retry-After`.",
     ),
     Code(431, "header_too_large", "The request line and the headers have more than 16 KiB."),
     Code(

@@ -12,7 +12,7 @@ from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.language import canonical_tag
 from deskwire.engine.core.values import replace
 
-KEYS_MAX: Final = 100
+SERVER_KEYS_MAX: Final = 100
 """The server keys of a project that may be in force at once."""
 PROJECTS_MAX: Final = 1_000
 """The projects that an organisation may have."""
@@ -114,8 +114,10 @@ def make_key(
     at: int,
 ) -> ServerKey:
     """Store a new server key. Raises Conflict (`key_limit_reached`)."""
-    if tx.keys_in_force(project.rowid) >= KEYS_MAX:
-        raise Conflict(f"A project has at most {KEYS_MAX} keys; revoke one first.", code="key_limit_reached")
+    if tx.keys_in_force(project.rowid) >= SERVER_KEYS_MAX:
+        raise Conflict(
+            f"A project has at most {SERVER_KEYS_MAX} keys; revoke one first.", code="key_limit_reached"
+        )
     tx.insert_key(key_id, project.rowid, key_hash, tail, label, at)
     return key_of(tx, key_id, project)
 

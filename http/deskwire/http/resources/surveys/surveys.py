@@ -43,7 +43,7 @@ ONE: Final = "/engagement/surveys/<survey_id>"
 READ: Final = dashboard("surveys.read")
 MANAGE: Final = dashboard("surveys.manage")
 _VERSIONS: Final = f"{ONE}/versions"
-_VERSIONS_MAX: Final = 100
+VERSIONS_MAX: Final = 100
 """Versions that a survey may have; an export has columns for all of them."""
 
 
@@ -253,9 +253,9 @@ async def publish_version(call: Call[VersionBody, Query]) -> Answer:
         present = find_version(tx, survey, survey.version)
         if present.definition == definition:
             return survey, present
-        if survey.version >= _VERSIONS_MAX:
+        if survey.version >= VERSIONS_MAX:
             raise Conflict(
-                f"A survey has at most {_VERSIONS_MAX} versions.", code="survey_version_limit_reached"
+                f"A survey has at most {VERSIONS_MAX} versions.", code="survey_version_limit_reached"
             )
         version = SurveyVersion(survey.version + 1, definition, now)
         tx.publish_version(survey.rowid, version)
