@@ -57,7 +57,7 @@ async def hold_one(
 async def hold_often(
     http: httpx.AsyncClient, conversation: str, name: str, ledger: HeldLedger, stopping: Callable[[], bool]
 ) -> None:
-    """Hold one message after the other, over all crashes, until told to stop. Texts are one word each."""
+    """Hold one message after the other, over all crashes, until `stopping` is true. Texts are one word each."""
     number = 0
     while not stopping():
         try:
@@ -67,15 +67,15 @@ async def hold_often(
         except httpx.TransportError:
             pass  # the server is away: nothing announces that it is back
         number += 1
-        await trio.sleep(_PAUSE_S)
+        await trio.sleep(_PAUSE_S)  # the agent's own pace
 
 
 async def settled(http: httpx.AsyncClient, patience_s: float) -> list[str]:
     """Return when no message is held, or after some patience; the texts of those that still are."""
     held: list[Any] = []
     with trio.move_on_after(patience_s):
-        while held := (await http.get("/held-messages")).json()["items"]:  # noqa: ASYNC110  # nothing announces it
-            await trio.sleep(_PAUSE_S)
+        while held := (await http.get("/held-messages")).json()["items"]:  # noqa: ASYNC110
+            await trio.sleep(_PAUSE_S)  # looks again: nothing announces it
     return [each["text"] for each in held]
 
 

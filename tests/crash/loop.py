@@ -222,8 +222,8 @@ class _Run:
             await trio.sleep(self._chance.uniform(*_LOAD_S))  # the load is what goes on in the meantime
             if number % 2:
                 with trio.move_on_after(_DEATH_S):
-                    while self._consumer.deaths == deaths:  # noqa: ASYNC110  # nothing announces it
-                        await trio.sleep(_FOLLOW_S)
+                    while self._consumer.deaths == deaths:  # noqa: ASYNC110
+                        await trio.sleep(_FOLLOW_S)  # looks again: nothing announces it
             await self._server.kill()
             self._kills += 1
             broken = await trio.to_thread.run_sync(_broken, self._server.directory / "data")
@@ -238,7 +238,7 @@ class _Run:
     async def _follow(self, feed: Feed) -> None:
         while not self._over:
             await feed.read()
-            await trio.sleep(_FOLLOW_S)  # reads again what has come meanwhile
+            await trio.sleep(_FOLLOW_S)  # reads again what has come since
 
     def _history(self, secret: str, found: Found) -> History:
         """What the demo's checks of the three channels take."""
@@ -263,7 +263,7 @@ class _Run:
         )
 
     async def _deliveries(self, endpoint: str, count: int) -> list[tuple[str, str, str]]:
-        """All deliveries, once none is pending; that is recorded a moment behind the arrival."""
+        """All deliveries, once none is pending; that is recorded a moment after the arrival."""
         with trio.move_on_after(self._patience_s):
             path = f"/s2s/webhooks/{endpoint}/deliveries?status=pending"
             pending = await get(self._api, path)

@@ -79,8 +79,8 @@ async def _load(server: Server, name: str, chance: random.Random, passing: set[s
         nursery.start_soon(_files_and_removals, server.url, key, name, passing)
         await trio.sleep(LOAD_S)  # the load is what goes on in the meantime
         with trio.move_on_after(PATIENCE_S):
-            while ledger.count("acknowledged") < enough:  # noqa: ASYNC110  # nothing announces it
-                await trio.sleep(LOAD_S / 10)
+            while ledger.count("acknowledged") < enough:  # noqa: ASYNC110
+                await trio.sleep(LOAD_S / 10)  # looks again: nothing announces it
         nursery.cancel_scope.cancel()
 
 

@@ -273,8 +273,8 @@ class Play:
         mine = self.world.held[before:]
         with trio.fail_after(KEPT_S):
             ids = {each.id for each in mine}
-            while ids & {each["id"] for each in await self.waiting()}:  # noqa: ASYNC110  # nothing announces it
-                await trio.sleep(0.05)
+            while ids & {each["id"] for each in await self.waiting()}:  # noqa: ASYNC110
+                await trio.sleep(0.05)  # looks again: nothing announces it
         for message in mine:
             send(self.world, message)
         await self.settle()

@@ -43,6 +43,12 @@ class Mutated:
         return any(each.within in line and (each.was, each.became) == (was, became) for each in self.left)
 
 
+def _off_by_one(within: str, number: int, why: str) -> tuple[Left, Left]:
+    """Return the mutants that make a number one more and one less."""
+    more, less = (Left(within, str(number), str(number + step), why) for step in (1, -1))
+    return more, less
+
+
 _BOUND: Final = "a bound on memory that any such number keeps; the tests set their own"
 _DIGITS: Final = "a bound that any number keeps between the digits of now and those of a float"
 _EPOCH: Final = "an unknown bucket was full at the epoch, or a nanosecond beside it"
@@ -71,10 +77,7 @@ TABLE: Final = (
     Mutated(
         "engine/deskwire/engine/webhooks/retry/schedule.py",
         ("tests/engine/webhooks/policy/test_schedule.py",),
-        left=(
-            Left("attempt.wait_ms or 0", "0", "1", "the schedule's own least pause is the longer one"),
-            Left("attempt.wait_ms or 0", "0", "-1", "the schedule's own least pause is the longer one"),
-        ),
+        left=_off_by_one("attempt.wait_ms or 0", 0, "the schedule's own least pause is the longer one"),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/retry/circuit.py", ("tests/engine/webhooks/policy/test_circuit.py",)
@@ -85,17 +88,13 @@ TABLE: Final = (
             "tests/engine/webhooks/policy/test_breaker.py",
             "tests/engine/webhooks/policy/test_verdict.py",
         ),
-        left=(
-            Left("self.succeeded_at or 0", "0", "1", "an attempt begins later than that"),
-            Left("self.succeeded_at or 0", "0", "-1", "an attempt begins later than that"),
-        ),
+        left=_off_by_one("self.succeeded_at or 0", 0, "an attempt begins later than that"),
     ),
     Mutated(
         "engine/deskwire/commands/demo/clients/signature.py",
         ("tests/commands/demo/test_signature.py",),
         left=(
-            Left("_DIGITS: Final", "15", "16", _DIGITS),
-            Left("_DIGITS: Final", "15", "14", _DIGITS),
+            *_off_by_one("_DIGITS: Final", 15, _DIGITS),
             Left("len(text) <= _DIGITS", "len(text) <= _DIGITS", "len(text) < _DIGITS", _DIGITS),
             Left("times[0]", "0", "-1", "there is one time"),
         ),
@@ -104,16 +103,14 @@ TABLE: Final = (
         "engine/deskwire/engine/core/limits/rate_limit.py",
         ("tests/engine/core/test_rate_limit.py",),
         left=(
-            Left("BUCKETS_MAX: Final", "20000", "20001", _BOUND),
-            Left("BUCKETS_MAX: Final", "20000", "19999", _BOUND),
+            *_off_by_one("BUCKETS_MAX: Final", 20_000, _BOUND),
             Left("compare=False", "False", "True", "the step follows from the fields that are compared"),
             Left("if nodes == 1", "1", "0", "the part of one node is the whole rate"),
             Left(
                 "missing_ns, step_ns = max(0", "0", "-1", "rounded up to whole seconds it is 0 all the same"
             ),
             Left("wait_ns = 0 if", "0", "-1", "rounded up to whole seconds it is 0 all the same"),
-            Left("_full_at.get(who, 0)", "0", "1", _EPOCH),
-            Left("_full_at.get(who, 0)", "0", "-1", _EPOCH),
+            *_off_by_one("_full_at.get(who, 0)", 0, _EPOCH),
             Left("self._nodes == 1 or", "1", "0", "the quota of one node is the whole one"),
             Left(
                 "self._nodes == 1 or",
@@ -172,9 +169,6 @@ TABLE: Final = (
             "tests/engine/stream/test_resume.py",
             "tests/engine/stream/test_lag.py",
         ),
-        left=(
-            Left("_LEASES: Final", "10000", "10001", _BOUND),
-            Left("_LEASES: Final", "10000", "9999", _BOUND),
-        ),
+        left=_off_by_one("_LEASES: Final", 10_000, _BOUND),
     ),
 )

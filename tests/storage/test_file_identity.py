@@ -152,20 +152,23 @@ async def test_look_of_readiness_finds_a_deleted_database_before_any_write(tmp_p
         await here.saved()
 
 
-@pytest.mark.parametrize("sides", [(), SIDES], ids=["alone", "with WAL and index"])
-async def test_all_files_deleted_are_saved(tmp_path: Path, sides: tuple[str, ...]) -> None:
-    async with opened(tmp_path) as here:
-        for side in ("", *sides):
-            here.path.with_name(f"{FILE_NAME}{side}").unlink()
-        assert await here.refused() == "file_gone"
-        await here.saved()
-    assert stored(tmp_path / RESCUED) == here.acknowledged
+def remove_all_three(path: Path) -> None:
+    """Remove the database with its WAL and index."""
+    for side in ("", *SIDES):
+        path.with_name(f"{FILE_NAME}{side}").unlink()
 
 
-async def test_deleted_directory_is_made_again_for_the_saved_database(tmp_path: Path) -> None:
+def remove_directory(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("remove", [Path.unlink, remove_all_three, remove_directory])
+async def test_database_is_saved_however_much_beside_it_is_deleted(
+    tmp_path: Path, remove: Callable[[Path], None]
+) -> None:
     data = tmp_path / "data"
     async with opened(data) as here:
-        shutil.rmtree(data)
+        remove(here.path)
         assert await here.refused() == "file_gone"
         await here.saved()
     assert stored(data / RESCUED) == here.acknowledged

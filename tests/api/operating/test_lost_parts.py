@@ -126,27 +126,6 @@ async def test_a_secret_that_replaced_another_by_the_settings_is_taken(tmp_path:
     assert "is not the one of this database" in await refusal(tmp_path, secret=OTHER)
 
 
-@pytest.mark.parametrize("left", ["secret", "uploads", "backups"])
-@pytest.mark.parametrize("state", ["missing", "empty"])
-async def test_a_missing_database_beside_the_rest_refuses_the_start(
-    tmp_path: Path, left: str, state: str
-) -> None:
-    async with running(tmp_path) as service:
-        await send(service)
-    (tmp_path / "backups").mkdir(exist_ok=True)
-    (tmp_path / "backups" / "20260101T000000Z-before-m0001.sqlite3").write_bytes(b"copy")
-    remove(tmp_path, f"{DATABASE}*")
-    if state == "empty":
-        (tmp_path / DATABASE).touch()
-    for name in {"secret", "uploads", "backups"} - {left}:
-        path = tmp_path / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    words = await refusal(tmp_path, DataDirectoryError)
-    assert str(tmp_path / DATABASE) in words
-    assert "deskwire restore" in words
-    assert not (tmp_path / DATABASE).exists() or (tmp_path / DATABASE).stat().st_size == 0
-
-
 async def test_an_empty_directory_and_what_a_killed_first_start_leaves_are_no_lost_parts(
     tmp_path: Path,
 ) -> None:
@@ -171,9 +150,18 @@ def nothing(path: Path) -> None:
     """Leave the database missing."""
 
 
+def content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
 @pytest.mark.parametrize(
     ("made", "state"),
-    [(new, "has no organisation"), (of_another_program, "another program"), (nothing, "is missing")],
+    [
+        (new, "has no organisation"),
+        (of_another_program, "is another program's"),
+        (Path.touch, "is empty"),
+        (nothing, "is missing"),
+    ],
 )
 @pytest.mark.parametrize("left", ["secret", "uploads", "backups"])
 async def test_database_that_is_not_the_installations_refuses_start_and_command_and_is_a_problem_for_check(
@@ -189,14 +177,16 @@ async def test_database_that_is_not_the_installations_refuses_start_and_command_
     for name in {"secret", "uploads", "backups"} - {left}:
         path = tmp_path / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    before = (tmp_path / DATABASE).read_bytes() if (tmp_path / DATABASE).exists() else b""
-    assert state in await refusal(tmp_path, DataDirectoryError)
+    before = content(tmp_path / DATABASE)
+    words = await refusal(tmp_path, DataDirectoryError)
+    assert f"{tmp_path / DATABASE} {state}" in words
+    assert "deskwire restore" in words
     words = await trio.to_thread.run_sync(commanded, "org", "create", "Harbour", "--data", str(tmp_path))
     assert state in words
     words = await trio.to_thread.run_sync(commanded, "check", "--data", str(tmp_path))
     assert "database_identity" in words
     assert state in words
-    assert ((tmp_path / DATABASE).read_bytes() if (tmp_path / DATABASE).exists() else b"") == before
+    assert content(tmp_path / DATABASE) == before
 
 
 def commanded(*arguments: str) -> str:

@@ -155,8 +155,8 @@ class Way:
                 batch.append(self._jobs.popleft())
             try:
                 await self._settle(batch)
-            except BaseException:  # whatever it was, it goes on from here
-                self._jobs.extendleft(reversed(batch))  # whoever ends the process answers them
+            except BaseException:  # cancelled or broken: the jobs go back, and the exception goes on
+                self._jobs.extendleft(reversed(batch))  # the end of the process answers them
                 raise
 
     async def _settle(self, batch: list[Job]) -> None:

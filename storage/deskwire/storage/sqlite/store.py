@@ -178,7 +178,7 @@ class SqliteStore:
             log.error(
                 "search.index_damaged",
                 error=str(error),
-                advice="restart the service; it makes the index anew",
+                advice="restart the service; it makes a new index",
             )
             self._path.with_name(f"{INDEX_NAME}{DAMAGED}").touch()
             raise Unavailable(f"The search index is damaged: {error}", code="storage_failed") from missing

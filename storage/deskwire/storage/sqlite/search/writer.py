@@ -55,7 +55,7 @@ class SearchIndex:
         except sqlite3.OperationalError as error:
             raise _refused(error) from error
         except sqlite3.DatabaseError:
-            log.error("search.index_damaged", advice="restart the service; it makes the index anew")
+            log.error("search.index_damaged", advice="restart the service; it makes a new index")
             self._path.with_name(f"{self._path.name}{DAMAGED}").touch()
             raise
 
@@ -75,7 +75,7 @@ class SearchIndex:
             result = job(tx)
             tx.flush()
             self._connection.execute("COMMIT")
-        except BaseException:  # whatever it was, it goes on from here
+        except BaseException:  # after any exception the transaction is undone, and the exception goes on
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
