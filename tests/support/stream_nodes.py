@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
 
+import pytest
 import trio
 
 from deskwire.engine.cluster.cluster import Node
@@ -15,8 +17,9 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.stream.ports import StreamConsumer
 from tests.support.seeing import seen
-from tests.support.streaming import JumpStore, Stage, found_project, trio_ms
+from tests.support.streaming import CHANNEL, JumpStore, Stage, found_project, trio_ms
 
 T = TypeVar("T")
 LEASE_S = 5.0
@@ -215,3 +218,34 @@ async def node_stages(
 
     store.publish = publish
     return stages
+
+
+@asynccontextmanager
+async def nodes(store: JumpStore, names: str = "ab", **settings: Any) -> AsyncIterator[list[NodeStage]]:
+    """The stages of `node_stages`, which run until the block ends."""
+    async with trio.open_nursery() as nursery:
+        yield await node_stages(store, nursery, names, **settings)
+        nursery.cancel_scope.cancel()
+
+
+def row_of(store: JumpStore, stage: NodeStage, channel: str = CHANNEL) -> StreamConsumer:
+    """The stored row of a channel, which must have one."""
+    row = seen(store, lambda reader: reader.stream_consumer(stage.project.rowid, channel))
+    assert row is not None
+    return row
+
+
+async def hold_unheard(store: JumpStore, stage: NodeStage, consumer_id: str) -> None:
+    """Take the channel in a commit that succeeds, and whose outcome never arrives."""
+    write = store.write
+
+    async def unheard(job: object) -> None:
+        await write(job)  # type: ignore[arg-type]
+        raise Unavailable("The outcome is unknown.", code="outcome_unknown")
+
+    store.write = unheard  # type: ignore[method-assign,assignment]
+    try:
+        with pytest.raises(Unavailable):
+            await stage.hold(consumer_id)
+    finally:
+        store.write = write  # type: ignore[method-assign]

@@ -185,6 +185,20 @@ def typing(conversation_id: str = "cnv_x", user_id: str = "u1", number: int = 0)
     return EphemeralEvent(f"evt_{number}", "agent.typing.started", 1, 1, conversation_id, user_id, b"{}")
 
 
+def authorization(
+    socket_id: str,
+    now_ms: int,
+    channel: str = CHANNEL,
+    consumer_id: str = "c1",
+    *,
+    resume: str = "auto",
+    typing: bool = False,
+) -> str:
+    """The `auth` of a subscription, as the service issues it."""
+    grant = Grant(PROJECT_ID, KEY_ID, socket_id, channel, consumer_id, typing, resume)
+    return f"{STREAM_KEY}:{issue(KEY, grant, now_ms=now_ms)}"
+
+
 def number(event: StoredEvent) -> int:
     """The number an event of `Stage.emit` carries."""
     return int(orjson.loads(event.body)["data"]["n"])
@@ -289,8 +303,7 @@ class Client:
         await self.ws.send_message(orjson.dumps({"event": name, "data": data}).decode())
 
     def auth(self, consumer_id: str, *, resume: str = "auto", typing: bool = False, now_ms: int) -> str:
-        grant = Grant(PROJECT_ID, KEY_ID, self.socket_id, CHANNEL, consumer_id, typing, resume)
-        return f"{STREAM_KEY}:{issue(KEY, grant, now_ms=now_ms)}"
+        return authorization(self.socket_id, now_ms, consumer_id=consumer_id, resume=resume, typing=typing)
 
     async def subscribe(self, consumer_id: str, *, resume: str = "auto", now_ms: int = NOON) -> Any:
         """Subscribe to the project's channel; the data of the answer."""

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
+from tests.support.jump_store import store
 from tests.support.streaming import JumpStore, Stage, jump_stage
 
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[JumpStore]:
-    """Return a store without threads."""
-    store = JumpStore(tmp_path)
-    yield store
-    store.close()
+__all__ = ["store"]
 
 
 @pytest.fixture

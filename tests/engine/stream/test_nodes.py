@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
-
 import pytest
 import trio
 from trio.testing import MockClock
@@ -14,23 +10,8 @@ from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.hub import ConsumerSuperseded, TooManyTakeovers
-from deskwire.engine.stream.ports import StreamConsumer
-from tests.support.seeing import seen
-from tests.support.stream_nodes import NodeStage, node_stages
+from tests.support.stream_nodes import hold_unheard, node_stages, nodes, row_of
 from tests.support.streaming import CHANNEL, NOON, JumpStore, next_batch, number
-
-
-@asynccontextmanager
-async def nodes(store: JumpStore, names: str = "ab", **settings: Any) -> AsyncIterator[list[NodeStage]]:
-    async with trio.open_nursery() as nursery:
-        yield await node_stages(store, nursery, names, **settings)
-        nursery.cancel_scope.cancel()
-
-
-def row_of(store: JumpStore, stage: NodeStage) -> StreamConsumer:
-    row = seen(store, lambda reader: reader.stream_consumer(stage.project.rowid, CHANNEL))
-    assert row is not None
-    return row
 
 
 async def test_a_consumer_of_another_node_takes_over_and_the_old_one_is_told(
@@ -439,16 +420,7 @@ async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_t
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
-        write = store.write
-
-        async def unheard(job: object) -> None:
-            await write(job)  # type: ignore[arg-type]
-            raise Unavailable("Nobody knows.", code="outcome_unknown")
-
-        store.write = unheard  # type: ignore[method-assign,assignment]
-        with pytest.raises(Unavailable):
-            await a.hold("c1")
-        store.write = write  # type: ignore[method-assign]
+        await hold_unheard(store, a, "c1")
         assert row_of(store, a).node == "a"
         assert (await b.hold("c2")).current
         assert (await a.hold("c3")).current
@@ -460,16 +432,7 @@ async def test_the_fence_of_a_takeover_of_which_nobody_heard_the_end_falls_in_it
     async with nodes(store) as (a, b):
         b.hub.leave(await b.hold("c1"), for_good=False)
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        write = store.write
-
-        async def unheard(job: object) -> None:
-            await write(job)  # type: ignore[arg-type]
-            raise Unavailable("Nobody knows.", code="outcome_unknown")
-
-        store.write = unheard  # type: ignore[method-assign,assignment]
-        with pytest.raises(Unavailable):
-            await a.hold("c2")
-        store.write = write  # type: ignore[method-assign]
+        await hold_unheard(store, a, "c2")
         for node in (a, b):
             with pytest.raises(ConsumerSuperseded):
                 await node.hold("c1")

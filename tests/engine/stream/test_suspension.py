@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import pytest
 import trio
@@ -14,29 +13,14 @@ from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.hub import ConsumerSuperseded
-from deskwire.engine.stream.ports import StreamConsumer
 from deskwire.engine.stream.subscription import Subscription
-from tests.support.seeing import seen
-from tests.support.stream_nodes import LEASE_S, MARGIN_S, NodeStage, node_stages
-from tests.support.streaming import CHANNEL, NOON, JumpStore, next_batch, number
+from tests.support.stream_nodes import LEASE_S, MARGIN_S, NodeStage, hold_unheard, nodes, row_of
+from tests.support.streaming import NOON, JumpStore, next_batch, number
 
 _LATE_S = LEASE_S - MARGIN_S + 0.2
 """A stop after which the node doubts its lease, which nobody has ended."""
 _OVER_S = LEASE_S + 2
 """A stop after which others find the lease over."""
-
-
-@asynccontextmanager
-async def nodes(store: JumpStore, names: str = "ab") -> AsyncIterator[list[NodeStage]]:
-    async with trio.open_nursery() as nursery:
-        yield await node_stages(store, nursery, names)
-        nursery.cancel_scope.cancel()
-
-
-def row_of(store: JumpStore, stage: NodeStage, channel: str = CHANNEL) -> StreamConsumer:
-    row = seen(store, lambda reader: reader.stream_consumer(stage.project.rowid, channel))
-    assert row is not None
-    return row
 
 
 async def stopped(node: NodeStage, seconds: float) -> None:
@@ -295,16 +279,7 @@ async def test_consumer_superseded_by_a_takeover_of_unknown_end_connects_again(
     told = list[str]()
     async with nodes(store) as (a, _):
         await a.hold("c1", lost=told.append)
-        write = store.write
-
-        async def unheard(job: object) -> None:
-            await write(job)  # type: ignore[arg-type]
-            raise Unavailable("Nobody knows.", code="outcome_unknown")
-
-        store.write = unheard  # type: ignore[method-assign,assignment]
-        with pytest.raises(Unavailable):
-            await a.hold("c1")
-        store.write = write  # type: ignore[method-assign]
+        await hold_unheard(store, a, "c1")
         await stopped(a, _LATE_S)
         assert told == ["lapsed"]
 

@@ -6,7 +6,6 @@ import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
-from pathlib import Path
 
 import orjson
 import pytest
@@ -16,21 +15,11 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, memory_stream_pair
 from wsproto.events import CloseConnection, Event, Ping, Pong, TextMessage
 
-from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.inflow import FRAMES, LARGEST_AT_ONCE, MESSAGES
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.http.stream.websocket.inlet import MessageAssembler, TooLong
 from tests.support.sockets.raw_peer import RawPeer, upgrade
-from tests.support.streaming import (
-    KEY,
-    KEY_ID,
-    PROJECT_ID,
-    STREAM_KEY,
-    JumpStore,
-    Stage,
-    jump_stage,
-    serve_one,
-)
+from tests.support.streaming import CHANNEL, KEY, JumpStore, Stage, jump_stage, serve_one
 
 _MASK = b"\x00\x00\x00\x00"
 _PING = b"\x89\x80" + _MASK
@@ -39,10 +28,8 @@ _LARGEST = 65_536
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    store = JumpStore(tmp_path)
-    yield await jump_stage(store)
-    store.close()
+async def stage(store: JumpStore) -> Stage:
+    return await jump_stage(store)
 
 
 @asynccontextmanager
@@ -67,17 +54,11 @@ async def peer(stage: Stage) -> AsyncIterator[RawPeer]:
 
 async def subscribed(peer: RawPeer, stage: Stage, *channels: str) -> None:
     """Subscribe to channels, to the project's if none is named, with all that is sent in one go."""
-    socket_id = str(orjson.loads((await peer.message())["data"])["socket_id"])
-    for channel in channels or (f"private-project-{PROJECT_ID}",):
-        grant = Grant(PROJECT_ID, KEY_ID, socket_id, channel, "c1")
-        data = {"channel": channel, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
-        await say(peer, "pusher:subscribe", data)
+    socket_id = await peer.socket_id()
+    for channel in channels or (CHANNEL,):
+        await peer.subscribe(socket_id, stage.clock(), channel)
     for _ in channels or (1,):
         assert (await peer.message())["event"] == "pusher_internal:subscription_succeeded"
-
-
-async def say(peer: RawPeer, name: str, data: object = None) -> None:
-    await peer.send(TextMessage(orjson.dumps({"event": name, "data": data}).decode()))
 
 
 async def told(peer: RawPeer) -> tuple[list[Event], int, str]:
@@ -156,13 +137,13 @@ async def test_the_most_that_a_real_client_sends_at_once_is_taken(
     channels = [f"private-contact-u{number}" for number in range(100)]
     await subscribed(peer, stage, *channels)
     for channel in channels[:50]:
-        await say(peer, "pusher:unsubscribe", {"channel": channel})
+        await peer.say("pusher:unsubscribe", {"channel": channel})
     for _ in range(60):
-        await say(peer, "client-typing", {})
+        await peer.say("client-typing", {})
         await peer.send(Ping(b"lively"))
         assert (await peer.message())["data"]["code"] == 4301
         await trio.sleep(0.1)  # virtual time: the mock clock jumps
-    await say(peer, "pusher:ping")
+    await peer.say("pusher:ping")
     assert (await peer.message())["event"] == "pusher:pong"
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
-import orjson
 import pytest
 import trio
 from structlog.testing import capture_logs
@@ -13,38 +11,15 @@ from trio.testing import MockClock, memory_stream_pair
 from wsproto.events import CloseConnection, Ping, Pong, TextMessage
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.pusher import RESTARTING, REVOKED, UNKNOWN_APP
 from deskwire.http.stream.server import RealtimeStream
 from tests.support.sockets.raw_peer import RawPeer
-from tests.support.streaming import (
-    CHANNEL,
-    KEY,
-    KEY_ID,
-    PROJECT_ID,
-    STREAM_KEY,
-    JumpStore,
-    Stage,
-    jump_stage,
-    serve_one,
-)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[JumpStore]:
-    store = JumpStore(tmp_path)
-    yield store
-    store.close()
+from tests.support.streaming import KEY_ID, JumpStore, Stage, jump_stage, serve_one
 
 
 @pytest.fixture
 async def stage(store: JumpStore) -> Stage:
     return await jump_stage(store)
-
-
-@pytest.fixture
-async def stream(stage: Stage) -> RealtimeStream:
-    return RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
 
 
 @pytest.fixture
@@ -59,15 +34,8 @@ async def peer(stream: RealtimeStream) -> AsyncIterator[RawPeer]:
         nursery.cancel_scope.cancel()
 
 
-async def socket_id(peer: RawPeer) -> str:
-    return str(orjson.loads((await peer.message())["data"])["socket_id"])
-
-
 async def subscribe(peer: RawPeer, stage: Stage, consumer_id: str = "c1") -> None:
-    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, consumer_id)
-    auth = f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"
-    data = {"channel": CHANNEL, "auth": auth}
-    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    await peer.subscribe(await peer.socket_id(), stage.clock(), consumer_id=consumer_id)
     assert (await peer.message())["event"] == "pusher_internal:subscription_succeeded"
 
 
@@ -199,10 +167,9 @@ async def test_a_close_frame_confirms_no_gap_that_was_never_said(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_one, stream, theirs)
         await peer.open()
-        grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
-        data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+        socket_id = await peer.socket_id()
         store.publish = lambda _: stream.close_all()  # while the takeover is being stored
-        await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+        await peer.subscribe(socket_id, stage.clock())
         closed = await peer.until(CloseConnection)
         await peer.send(closed.response())
     assert (await stage.hold("c1")).start.gap
@@ -247,9 +214,7 @@ async def test_a_fenced_peer_stays_and_is_told_when_the_channel_is_free(
     """Pusher protocol, takeover: left open, then 4100, so that it comes back as a standby."""
     await stage.hold("c1")
     successor = await stage.hold("c2")
-    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
-    data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
-    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    await peer.subscribe(await peer.socket_id(), stage.clock())
     assert (await peer.message())["event"] == "pusher:subscription_error"
     with trio.move_on_after(600):
         await peer.answer_pings()
@@ -265,10 +230,9 @@ async def test_a_takeover_that_cannot_be_stored_sends_the_client_round_again(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, peer: RawPeer
 ) -> None:
     """4100: clients connect, authorize and subscribe anew; left open they would stay unsubscribed."""
-    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
-    data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+    socket_id = await peer.socket_id()
     store.write_failure = Unavailable("The disk is full.")
-    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    await peer.subscribe(socket_id, stage.clock())
     assert await peer.close_code() == 4100
 
 
@@ -281,10 +245,9 @@ async def test_a_key_that_is_revoked_while_its_subscription_is_being_stored_gets
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
 ) -> None:
     """The right was there when it was asked for; the revocation comes during the takeover's commit."""
-    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
-    data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+    socket_id = await peer.socket_id()
     store.write_takes_s = 2.0
-    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    await peer.subscribe(socket_id, stage.clock())
     await trio.testing.wait_all_tasks_blocked()
     store.revoke(KEY_ID)
     stream.rights_changed_nowait()
@@ -300,11 +263,10 @@ async def test_a_key_that_is_revoked_while_it_is_looked_up_gets_no_channel(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
 ) -> None:
     """The look-up still finds it in force: the revocation has to find the connection instead."""
-    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
-    data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+    socket_id = await peer.socket_id()
     store.read_takes_s = 2.0
     store.write_takes_s = 2.0  # so that the takeover is under way when the revocation has been read
-    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    await peer.subscribe(socket_id, stage.clock())
     await trio.testing.wait_all_tasks_blocked()
     store.revoke(KEY_ID)
     stream.rights_changed_nowait()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -12,27 +10,9 @@ import trio
 from trio.testing import MockClock, memory_stream_pair
 from wsproto.events import Ping, TextMessage
 
-from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.server import RealtimeStream
 from tests.support.sockets.raw_peer import RawPeer
-from tests.support.streaming import (
-    CHANNEL,
-    KEY,
-    KEY_ID,
-    PROJECT_ID,
-    STREAM_KEY,
-    JumpStore,
-    Stage,
-    jump_stage,
-    serve_one,
-)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[JumpStore]:
-    store = JumpStore(tmp_path)
-    yield store
-    store.close()
+from tests.support.streaming import KEY, JumpStore, Stage, jump_stage, serve_one
 
 
 class Life:
@@ -52,11 +32,7 @@ class Life:
             nursery.start_soon(serve_one, self.stream, theirs)
             peer = RawPeer(ours)
             await peer.open()
-            socket_id = orjson.loads((await peer.message())["data"])["socket_id"]
-            grant = Grant(PROJECT_ID, KEY_ID, socket_id, CHANNEL, consumer_id)
-            auth = f"{STREAM_KEY}:{issue(KEY, grant, now_ms=self.stage.clock())}"
-            subscribe = {"event": "pusher:subscribe", "data": {"channel": CHANNEL, "auth": auth}}
-            await peer.send(TextMessage(orjson.dumps(subscribe).decode()))
+            await peer.subscribe(await peer.socket_id(), self.stage.clock(), consumer_id=consumer_id)
             assert orjson.loads((await peer.message())["data"])["gap"] is False
             with trio.move_on_after(seconds):
                 await self.listen(peer)

@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import orjson
 import pytest
 import trio
 from trio.testing import MockClock, memory_stream_pair
-from wsproto.events import TextMessage
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.pusher import RESTARTING
 from deskwire.http.stream.server import RealtimeStream
 from tests.support.sockets.raw_peer import RawPeer
 from tests.support.stream_nodes import NodeStage, node_stages
-from tests.support.streaming import (
-    CHANNEL,
-    KEY,
-    KEY_ID,
-    PROJECT_ID,
-    STREAM_KEY,
-    JumpStore,
-    Stage,
-    jump_stage,
-    number,
-    serve_one,
-)
+from tests.support.streaming import CHANNEL, KEY, JumpStore, Stage, jump_stage, number, serve_one
 
 OTHER = "private-contact-u1"
 AWAY = Unavailable("The database could not be read.", code="storage_failed")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[JumpStore]:
-    store = JumpStore(tmp_path)
-    yield store
-    store.close()
-
-
-@pytest.fixture
 async def stage(store: JumpStore) -> Stage:
     return await jump_stage(store)
-
-
-@pytest.fixture
-async def stream(stage: Stage) -> RealtimeStream:
-    return RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
 
 
 @pytest.fixture
@@ -71,13 +45,7 @@ async def dialled(stream: RealtimeStream, nursery: trio.Nursery) -> RawPeer:
 async def connected(stream: RealtimeStream, nursery: trio.Nursery) -> tuple[RawPeer, str]:
     """A client with its socket id."""
     peer = await dialled(stream, nursery)
-    return peer, str(orjson.loads((await peer.message())["data"])["socket_id"])
-
-
-async def subscribe(peer: RawPeer, stage: Stage, socket_id: str, channel: str = CHANNEL) -> None:
-    grant = Grant(PROJECT_ID, KEY_ID, socket_id, channel, "c1")
-    data = {"channel": channel, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
-    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    return peer, await peer.socket_id()
 
 
 async def event_of(peer: RawPeer) -> str:
@@ -121,7 +89,7 @@ async def test_subscription_is_made_when_the_database_is_back(
 ) -> None:
     peer, socket_id = await connected(stream, nursery)
     store.read_failure = AWAY
-    await subscribe(peer, stage, socket_id)
+    await peer.subscribe(socket_id, stage.clock())
     await trio.sleep(4)  # virtual time: the mock clock jumps
     store.read_failure = None
     assert await event_of(peer) == "pusher_internal:subscription_succeeded"
@@ -157,7 +125,7 @@ async def test_client_that_subscribes_all_the_same_stays(
     """By code of its own that asks again."""
     peer, socket_id = await connected(stream, nursery)
     stream.authorization_refused(socket_id, CHANNEL, 1, False)
-    await subscribe(peer, stage, socket_id)
+    await peer.subscribe(socket_id, stage.clock())
     assert await event_of(peer) == "pusher_internal:subscription_succeeded"
     await trio.sleep(5)  # virtual time: the mock clock jumps
     await stage.emit(1)
@@ -168,7 +136,7 @@ async def test_client_with_other_channels_connects_again_for_the_one_it_lacks(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream, nursery: trio.Nursery
 ) -> None:
     peer, socket_id = await connected(stream, nursery)
-    await subscribe(peer, stage, socket_id)
+    await peer.subscribe(socket_id, stage.clock())
     assert await event_of(peer) == "pusher_internal:subscription_succeeded"
     stream.authorization_refused(socket_id, OTHER, 1, False)
     assert (await peer.message())["data"]["code"] == 4100
@@ -230,7 +198,7 @@ async def test_deaf_connections_are_counted(
 ) -> None:
     _, _ = await connected(stream, nursery)
     peer, socket_id = await connected(stream, nursery)
-    await subscribe(peer, stage, socket_id)
+    await peer.subscribe(socket_id, stage.clock())
     await trio.sleep(4)  # virtual time: the mock clock jumps
     assert stream.count_deaf() == 0
     await trio.sleep(2)  # virtual time: the mock clock jumps
@@ -245,7 +213,7 @@ async def test_connection_is_silent_without_a_lease_and_goes_on_where_it_was(
     a, b = stages
     stream = RealtimeStream(a.store, a.hub, a.clock, keys=lambda: (KEY,))
     peer, socket_id = await connected(stream, nursery)
-    await subscribe(peer, a, socket_id)
+    await peer.subscribe(socket_id, a.clock())
     assert await event_of(peer) == "pusher_internal:subscription_succeeded"
     (first,) = await b.emit(1)
     assert (await peer.message())["data"] == first.body.decode()

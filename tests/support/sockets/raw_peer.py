@@ -10,7 +10,7 @@ import trio
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import CloseConnection, Event, Ping, TextMessage
 
-from tests.support.streaming import STREAM_KEY
+from tests.support.streaming import CHANNEL, STREAM_KEY, authorization
 
 
 def upgrade(query: str = "?protocol=7", key: str = STREAM_KEY, *extra: str) -> bytes:
@@ -76,6 +76,21 @@ class RawPeer:
     async def send(self, event: Event) -> None:
         """Send one well-formed event."""
         await self.stream.send_all(self.wire.send(event))
+
+    async def say(self, name: str, data: object = None) -> None:
+        """Send one message."""
+        await self.send(TextMessage(orjson.dumps({"event": name, "data": data}).decode()))
+
+    async def socket_id(self) -> str:
+        """The socket id in the next message, which must be the greeting."""
+        return str(orjson.loads((await self.message())["data"])["socket_id"])
+
+    async def subscribe(
+        self, socket_id: str, now_ms: int, channel: str = CHANNEL, consumer_id: str = "c1"
+    ) -> None:
+        """Ask for a channel with a valid authorization; the answer is not read."""
+        auth = authorization(socket_id, now_ms, channel, consumer_id)
+        await self.say("pusher:subscribe", {"channel": channel, "auth": auth})
 
     async def answer_pings(self) -> None:
         """Answer every ping for as long as the connection lives."""
