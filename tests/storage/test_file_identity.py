@@ -258,6 +258,24 @@ async def test_replaced_database_is_left_alone_and_the_open_one_is_saved(
     assert not any((tmp_path / f"{FILE_NAME}{side}").exists() for side in SIDES)
 
 
+def replace_with_the_times_of_before(path: Path, copy: Path) -> None:
+    """Replace a file and set the times of its directory back, as rsync does."""
+    times = path.parent.stat()
+    copy.replace(path)
+    os.utime(path.parent, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+async def test_database_replaced_by_a_program_that_keeps_the_times_of_directories_is_noticed(
+    tmp_path: Path,
+) -> None:
+    copy = tmp_path / "copy"
+    async with opened(tmp_path) as here:
+        older(here, copy)
+        await here.add()  # compares the names
+        replace_with_the_times_of_before(here.path, copy)
+        assert await here.refused() == "file_replaced"
+
+
 @pytest.mark.parametrize("made", COPIES)
 @pytest.mark.parametrize("in_wal", [False, True], ids=["folded", "in the WAL"])
 async def test_copy_written_over_the_database_refuses_writes(

@@ -106,8 +106,8 @@ class DatabaseFile(DatabaseIdentity):
         opened = zip(("", "-wal", "-shm"), (file, self._wal, self._index), strict=True)
         self._names = [(_beside(path, end), os.fstat(each)) for end, each in opened]
         self._folder, self._name = os.fspath(path.parent), os.fspath(path)
-        self._folder_seen: tuple[int, int] | None = None
-        self._folder_seen_at = 0.0
+        self._names_seen: tuple[int, int, int] | None = None
+        self._names_seen_at = 0.0
         self._noticed: tuple[Reason, str] | None = None
         self._stands = False
         self._examined_at = -_EXAMINE_PAUSE_S
@@ -144,7 +144,7 @@ class DatabaseFile(DatabaseIdentity):
 
     def look(self) -> None:
         """Compare the names. For any moment, in Trio's thread."""
-        self._folder_seen = None
+        self._names_seen = None
         self._compare_names()
 
     def before_write(self) -> IdentityRefusal | None:
@@ -210,16 +210,16 @@ class DatabaseFile(DatabaseIdentity):
         except OSError:
             self._compare_each_name()
             return None
-        # A name that comes or goes changes the time of the directory.
-        seen, now = (folder.st_mtime_ns, folder.st_ino), time.monotonic()
-        if seen != self._folder_seen or now - self._folder_seen_at > _FULL_LOOK_S:
+        # A name that comes or goes changes the time of the directory, which some programs set back.
+        seen, now = (folder.st_mtime_ns, folder.st_ino, status.st_ino), time.monotonic()
+        if seen != self._names_seen or now - self._names_seen_at > _FULL_LOOK_S:
             if not self._compare_each_name():
                 return None
-            self._folder_seen, self._folder_seen_at = seen, now
+            self._names_seen, self._names_seen_at = seen, now
         return status
 
     def _compare_each_name(self) -> bool:
-        self._folder_seen = None
+        self._names_seen = None
         found = self._different_name()
         if found is None:
             return self._names_are_back()
