@@ -83,14 +83,14 @@ async def test_agents_are_shown_who_is_there_on_another_node_and_what_they_look_
         here, there = both.node("a"), both.node("b")
         mine, ken = await here.open(both.ada), await there.open(both.ken)
         there.look(ken, "cnv_1", "cnv_2", composing="cnv_2")
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert here.present() == there.present()
         assert here.present() == {"ada": ([], None), "ken": (["cnv_1", "cnv_2"], "cnv_2")}
         told = [agent.name for agent in (await mine.next()).present]
         assert set(told) == {"ada", "ken"}
         assert (here.streams.viewed(P, "cnv_1"), here.streams.anybody) == (True, True)
         there.streams.close(ken)
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert here.present() == {"ada": ([], None)}
         (gone,) = here.streams.present(P, (await mine.next()).present)
         assert (gone["name"], gone["online"]) == ("ken", False)
@@ -102,7 +102,7 @@ async def test_an_agent_on_two_nodes_is_one(inline_store: InlineStore, autojump_
         here, there = both.node("a"), both.node("b")
         for node, conversation in ((here, "cnv_1"), (there, "cnv_2")):
             node.look(await node.open(both.ada), conversation)
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert here.present() == {"ada": (["cnv_1", "cnv_2"], None)}
         assert there.present() == {"ada": (["cnv_2", "cnv_1"], None)}
 
@@ -113,9 +113,9 @@ async def test_a_node_that_begins_later_is_told_at_once(
     async with world(inline_store) as both:
         here = both.node("a")
         await here.open(both.ada)
-        await trio.sleep(3)
+        await trio.sleep(3)  # virtual time: the mock clock jumps
         there = both.node("b")
-        await trio.sleep(0.1)
+        await trio.sleep(0.1)  # virtual time: the mock clock jumps
         assert there.present() == {"ada": ([], None)}
 
 
@@ -126,15 +126,15 @@ async def test_what_was_lost_is_said_again_and_a_dead_node_is_forgotten(
         here, there = both.node("a"), both.node("b")
         there.bus.cut = True
         await there.open(both.ken)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert here.present() == {}
         there.bus.cut = False
-        await trio.sleep(10)
+        await trio.sleep(10)  # virtual time: the mock clock jumps
         assert here.present() == {"ken": ([], None)}
         there.bus.cut = True  # and never again
-        await trio.sleep(14)
+        await trio.sleep(14)  # virtual time: the mock clock jumps
         assert here.present() == {"ken": ([], None)}
-        await trio.sleep(25)
+        await trio.sleep(25)  # virtual time: the mock clock jumps
         assert here.present() == {}
 
 
@@ -146,11 +146,11 @@ async def test_nodes_that_are_gone_take_no_memory(
         for number in range(50):
             there = both.node(f"b{number}")
             await there.open(both.ken)
-            await trio.sleep(0.5)
+            await trio.sleep(0.5)  # virtual time: the mock clock jumps
             there.bus.cut = True
         elsewhere = here.streams._elsewhere
         assert elsewhere is not None
-        await trio.sleep(40)
+        await trio.sleep(40)  # virtual time: the mock clock jumps
         assert not elsewhere._lives
 
 
@@ -160,11 +160,11 @@ async def test_what_the_last_life_of_a_node_said_is_forgotten_as_soon_as_the_nex
     async with world(inline_store) as both:
         here, there = both.node("a"), both.node("b")
         await there.open(both.ken)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         there.bus.cut = True
         again = both.node("b")
         await again.open(both.ada)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert here.present() == {"ada": ([], None)}
 
 
@@ -185,7 +185,7 @@ async def test_what_passes_on_one_node_passes_on_the_other(
         here, there = both.node("a"), both.node("b")
         ken = await there.open(both.ken)
         there.look(ken, "cnv_1")
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         await ken.next()
         user = {"ken": both.ken.rowid, "ada": both.ada.rowid, None: None}[to_user]
         here.streams.pass_on(P, passing("x", {"text": "ä\u0000"}), to_user=user, viewing=viewing)
@@ -202,7 +202,7 @@ async def test_nothing_is_sent_for_a_project_whose_agents_are_all_here(
         here, there = both.node("a"), both.node("b")
         await there.open(both.ken)
         await here.open(both.ada)
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         here.bus.sent.clear()
         here.streams.pass_on(OTHER_PROJECT.rowid, passing("x", {}))
         here.streams.pass_on(P, passing("x", {}), viewing="cnv_1")
@@ -218,5 +218,5 @@ async def test_a_busy_agent_fits_into_messages(inline_store: InlineStore, autoju
         for start in range(0, 100, 20):
             there.look(await there.open(both.ken), *names[start : start + 20])
         there.look(await there.open(both.ada), *names[:20])
-        await trio.sleep(11)
+        await trio.sleep(11)  # virtual time: the mock clock jumps
         assert here.present() == {"ken": (names[:60], None), "ada": (names[:20], None)}
