@@ -21,7 +21,8 @@ from deskwire.engine.agents.rights import Viewer
 from deskwire.engine.agents.stream import AgentStream
 from deskwire.engine.agents.streams import EACH, AgentStreams
 from deskwire.engine.cluster.bus import NoBus
-from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S, Alone, Cluster
+from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.grace_period import ELSEWHERE_S, KEPT_S
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import Agents, Draft, StoredEvent
@@ -108,7 +109,7 @@ async def test_a_busy_project_wakes_a_reader_twenty_times_a_second_and_no_oftene
         async def write() -> None:
             for _ in range(1_000):
                 office.commit(SAID)
-                await trio.sleep(0.001)
+                await trio.sleep(0.001)  # virtual time: the mock clock jumps
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(write)
@@ -128,7 +129,7 @@ async def test_a_slow_reader_keeps_the_newest_passing_events_and_the_truth_about
             office.streams.pass_on(PROJECT.rowid, passing("x", {"n": number}))
             view = View((f"cnv_{number}",))
             office.streams.view(other.id, other.viewer.user, PROJECT.rowid, view)
-            await trio.sleep(0.3)
+            await trio.sleep(0.3)  # virtual time: the mock clock jumps
         batch = await slow.next()
         assert [orjson.loads(each.body)["data"]["n"] for each in batch.passing] == list(range(68, 100))
         told = {each["id"]: each for each in office.streams.present(PROJECT.rowid, batch.present)}
@@ -294,7 +295,7 @@ async def test_streams_end_once_their_node_has_been_without_its_lease_for_long(
     cluster = LosingCluster()
     async with opened(inline_store, cluster=cluster) as office:
         stream = await office.open()
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         cluster.set(lost_at)
         began = max(trio.current_time(), lost_at)
         assert office.streams.silent == (lost_at == -inf)
@@ -318,9 +319,9 @@ async def test_streams_end_sooner_if_another_node_is_ready(
         stream = await office.open()
         office.streams.send_away_nowait()
         cluster.set(-inf)
-        await trio.sleep(1.2)
+        await trio.sleep(1.2)  # virtual time: the mock clock jumps
         office.streams.send_away_nowait()  # a balancer knows only so late that no node is ready
-        await trio.sleep(ELSEWHERE_S)
+        await trio.sleep(ELSEWHERE_S)  # virtual time: the mock clock jumps
         assert not stream.lapsed
         office.streams.send_away_nowait()
         with pytest.raises(Unavailable):
@@ -336,8 +337,8 @@ async def test_streams_go_on_after_a_lease_that_was_lost_for_a_moment(
         stream = await office.open()
         for _ in range(3):
             cluster.set(-inf)
-            await trio.sleep(KEPT_S - 1.5)
+            await trio.sleep(KEPT_S - 1.5)  # virtual time: the mock clock jumps
             cluster.set(inf)
-            await trio.sleep(1)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
         office.commit(SAID)
         assert await next_events(stream)

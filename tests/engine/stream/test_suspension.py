@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S
+from deskwire.engine.cluster.grace_period import ELSEWHERE_S, KEPT_S
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Unavailable
@@ -211,9 +211,9 @@ async def test_consumer_without_a_lease_for_too_long_is_told_to_connect_again(
         held = await a.hold("c1", lost=lambda loss: told.append((loss, trio.current_time())))
         a.cluster.stop()
         end = a.cluster.valid_until + KEPT_S
-        await trio.sleep_until(end - 0.1)
+        await trio.sleep_until(end - 0.1)  # virtual time: the mock clock jumps
         assert told == []
-        await trio.sleep_until(end + 0.1)
+        await trio.sleep_until(end + 0.1)  # virtual time: the mock clock jumps
         assert [loss for loss, _ in told] == ["lapsed"]
         assert not held.held
         assert (await b.hold("c1")).current
@@ -227,7 +227,7 @@ async def test_consumer_is_sent_to_another_node_that_is_ready(
         await a.hold("c1", lost=told.append)
         a.hub.send_away_nowait()
         a.cluster.stop()
-        await trio.sleep_until(a.cluster.valid_until + 1)
+        await trio.sleep_until(a.cluster.valid_until + 1)  # virtual time: the mock clock jumps
         a.hub.send_away_nowait()  # a balancer knows only so late that no node is ready
         await trio.sleep(ELSEWHERE_S)  # virtual time: the mock clock jumps
         assert told == []

@@ -63,7 +63,7 @@ class AgentStream:
         drop: ends the connection at once, whatever still waits in it.
 
     Attributes:
-        lapsed: whether the node has been without its lease for long, and does not know what happens.
+        lapsed: whether the node has been without its lease for too long, and may miss new events.
     """
 
     __slots__ = (
@@ -131,7 +131,7 @@ class AgentStream:
         self.wake()
 
     def lapse(self) -> None:
-        """End the stream without a goodbye: its reader is to come back, to any node."""
+        """End the stream without a goodbye, so that its reader connects again, to any node."""
         self.lapsed = True
         self.wake()
 

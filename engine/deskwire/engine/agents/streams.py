@@ -18,7 +18,8 @@ from deskwire.engine.agents.rights import RightsReader, Viewer, lost
 from deskwire.engine.agents.start import find_start
 from deskwire.engine.agents.stream import AgentStream, Bye
 from deskwire.engine.cluster.bus import Bus, NoBus
-from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S, Alone, Cluster
+from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.grace_period import GracePeriod
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
@@ -37,7 +38,6 @@ _PRESENCE_S: Final = 0.2
 """Time in which changes of presence are gathered: who comes back at once was never away, and clicking costs nothing."""
 _GOODBYE_S: Final = 1.5
 """Time that a stop leaves a reader for its goodbye."""
-_LOOK_INTERVAL_S: Final = 1.0  # a lease may end early, as after a machine's sleep
 _AGAIN_S: Final = 0.2
 """Pause before rights are read again that could not be read."""
 
@@ -72,8 +72,7 @@ class AgentStreams:
         cluster: Cluster | None = None,
     ) -> None:
         self._cluster = cluster or Alone()
-        self._silence: trio.CancelScope | None = None
-        self._silence_began = 0.0
+        self._grace_period = GracePeriod(self._cluster)
         self._store = store
         self._log = event_log
         self._clock = clock
@@ -300,23 +299,18 @@ class AgentStreams:
 
     @property
     def silent(self) -> int:
-        """The number of streams of a node without a lease, which nothing new comes to."""
+        """The number of streams that get nothing new, because the node has no lease."""
         return 0 if trio.current_time() < self._cluster.valid_until else len(self._streams)
 
     def send_away_nowait(self) -> None:
         """End the streams of a node that has been without its lease for a moment: another node is ready."""
-        if self._silence is not None and trio.current_time() >= self._silence_began + ELSEWHERE_S:
-            self._silence.cancel()
+        self._grace_period.end_nowait()
 
     async def _lapse(self) -> None:
-        """End all streams once the node has been without its lease for long: other nodes may know what happens."""
+        """End all streams once the node has been without its lease for long: other nodes may have the newer events."""
         while True:
-            await trio.sleep_until(min(self._cluster.valid_until, trio.current_time() + _LOOK_INTERVAL_S))
-            self._silence_began = trio.current_time()
-            with trio.move_on_after(KEPT_S) as self._silence:
-                await self._cluster.until_valid()
-            kept, self._silence = self._silence, None
-            if kept.cancelled_caught:
+            await self._grace_period.until_check_due()
+            if not await self._grace_period.run(self._cluster.until_valid):
                 log.warning("agents.streams_lapsed", streams=len(self._streams))
                 for stream in self._streams.values():
                     stream.lapse()

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
-from typing import Final, Protocol
+from typing import Protocol
 
 from msgspec import Struct
-
-KEPT_S: Final = 6.0
-"""Seconds for which streams are kept in silence when the lease is lost, before their clients are sent to other nodes.
-
-With the 4.5 s that a lease lasts without the database that is an outage of some 10 s, as a restart or a fail-over takes.
-"""
-
-ELSEWHERE_S: Final = 1.5
-"""Seconds without a lease after which a balancer's word that another node is ready ends that silence.
-
-A balancer knows so late that a node is not ready; before that, the database may be away for all of them.
-"""
 
 
 class Node(Struct, frozen=True):

@@ -1,9 +1,9 @@
-"""Consumers over a lost lease of their node: kept in silence, then resumed or let go (ADR 62).
+"""Consumers whose node has lost its lease: kept in silence, then resumed or sent away (ADR 103).
 
-- In doubt: a subscription pauses by itself when the lease is no longer surely the node's (`LeasedSubscription`).
-- Back: each paused channel is looked at in the store. If nobody has had it since, its consumer goes on where it was, by
-  the lease that the node has now; else the consumer is notified as in any other takeover.
-- Not back in time: the consumer is told to connect again, because another node may have a lease.
+- In doubt: a subscription pauses as soon as the lease may belong to another node (`LeasedSubscription`).
+- Back: the row of each paused channel is read. If no other consumer has had the channel since, its consumer continues
+  where it was, under the node's present lease; otherwise the consumer is notified as in any other takeover.
+- Not back in time: the consumer is asked to connect again, because another node may have a lease.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.cluster.cluster import ELSEWHERE_S, KEPT_S, Cluster
+from deskwire.engine.cluster.cluster import Cluster
+from deskwire.engine.cluster.grace_period import GracePeriod
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lag import SubscriptionCounters
@@ -23,9 +24,8 @@ from deskwire.engine.stream.shared_leases import SharedLeases
 
 log: Final = structlog.get_logger(__name__)
 
-_LOOK_INTERVAL_S: Final = 1.0  # a lease may end early, as after a machine's sleep
 _RETRY_DELAY_S: Final = 0.25
-_WORKERS_MAX: Final = 16  # channels looked at together: the store puts them into a few round trips
+_WORKERS_MAX: Final = 16  # channels read together: the store puts them into a few round trips
 
 
 class Suspension:
@@ -48,29 +48,24 @@ class Suspension:
         self._leases = leases
         self._shared = shared
         self._counters = counters
-        self._pause: trio.CancelScope | None = None
-        self._pause_began = 0.0
+        self._grace_period = GracePeriod(cluster)
 
     @property
     def paused(self) -> Sequence[ChannelLease]:
-        """The channels with a consumer here that nothing may be written to now."""
+        """The channels whose consumer here may get no events now."""
         return [lease for lease in self._leases.values() if lease.paused]
 
     def send_away_nowait(self) -> None:
-        """End a pause that has lasted for a moment: another node is ready, which paused consumers can go to."""
-        if self._pause is not None and trio.current_time() >= self._pause_began + ELSEWHERE_S:
-            self._pause.cancel()
+        """End a pause that has lasted for a moment: paused consumers can go to another node, which is ready."""
+        self._grace_period.end_nowait()
 
     async def run(self) -> None:
-        """Resume paused subscriptions once the lease is back, and let them go if that takes too long, until cancelled."""
+        """Resume paused subscriptions once the lease is back, and end them if that takes too long, until cancelled."""
         while True:
-            await trio.sleep_until(min(self._cluster.valid_until, trio.current_time() + _LOOK_INTERVAL_S))
+            await self._grace_period.until_check_due()
             if paused := self.paused:
                 log.warning("stream.paused", channels=len(paused))
-                self._pause_began = trio.current_time()
-                with trio.move_on_after(KEPT_S) as self._pause:
-                    await self._resume()
-                self._pause = None
+                await self._grace_period.run(self._resume)
                 lost = self.paused
                 self._counters.kept += max(0, len(paused) - len(lost))
                 self._counters.lapsed += len(lost)
@@ -95,4 +90,4 @@ class Suspension:
                     await self._shared.look(lease)
             except Unavailable as error:
                 log.warning("stream.not_resumed", channel=lease.channel.name, error=error.detail)
-                await trio.sleep(_RETRY_DELAY_S)
+                await trio.sleep(_RETRY_DELAY_S)  # the store may be away; `_resume` tries again

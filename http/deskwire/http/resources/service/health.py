@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 from werkzeug.http import parse_accept_header
 
-from deskwire.engine.cluster.cluster import ELSEWHERE_S
+from deskwire.engine.cluster.grace_period import ELSEWHERE_S
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.client_address import is_trusted
 from deskwire.http.api.input.validation import Body, Query
