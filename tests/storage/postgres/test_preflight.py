@@ -49,7 +49,7 @@ def test_a_server_that_fits_is_taken_and_what_is_doubtful_about_it_is_noted(serv
 
 def test_a_user_with_fewer_sessions_than_a_node_takes_is_noted(server: PostgresServer) -> None:
     notes = examine(f"postgresql://ten@127.0.0.1:{server.port}/postgres").notes
-    assert any("CONNECTION LIMIT is 10, and each node takes up to 21" in note for note in notes)
+    assert any("CONNECTION LIMIT is 10, and each node takes up to 23" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ _ADVICE: Final = (
     ),
     (
         r"too many (connections|clients)|remaining connection slots",
-        "has no session left. A node takes up to 21, more with DESKWIRE_READ_CONNECTIONS: raise max_connections, or the user's CONNECTION LIMIT",
+        "has no session left. A node takes up to 23, more with DESKWIRE_READ_CONNECTIONS: raise max_connections, or the user's CONNECTION LIMIT",
     ),
     (
         r"starting up|shutting down|not yet accepting connections|in recovery mode",

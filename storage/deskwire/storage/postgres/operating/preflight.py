@@ -25,9 +25,10 @@ OLDEST_SERVER: Final = 15
 CLOCK_WARNED_S: Final = 1.0
 CLOCK_REFUSED_S: Final = 5.0
 CONNECT_S: Final = 10
-SESSIONS: Final = 21
-"""Sessions that a node opens at most with four for reading, which DESKWIRE_READ_CONNECTIONS sets; four are for files, three for
-writes by themselves, five for watching, servers, lanes and vacuum, and one each for batches, looks, beats, bus and search."""
+SESSIONS: Final = 23
+"""The most sessions that a node opens: four for reads (DESKWIRE_READ_CONNECTIONS), four for files, three for single writes, one
+each for batches, looks, beats, the bus and search, one each for the two watchdogs, lanes, days and vacuum, and two that ask the
+server who it is: one every few seconds, and one while a beat has no answer."""
 _NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS} sessions open, more with DESKWIRE_READ_CONNECTIONS, and needs no pooler."
 _LIMIT: Final = (
     "SELECT CASE WHEN rolsuper THEN -1 ELSE rolconnlimit END FROM pg_roles WHERE rolname = current_user"
@@ -102,7 +103,7 @@ def connected(
 
     Args:
         options: settings that it begins with, besides those of the URL.
-        servers: those of a node, which watches over them; None for a session whose server is watched by itself.
+        servers: those of a node, which watches them; None for a session of a command, which watches its own server.
 
     Raises DatabaseUnusableError if it can't be begun.
     """
