@@ -1,7 +1,7 @@
-"""A day's end of `events` on PostgreSQL: its rows deleted and vacuumed, or its partition dropped; and what partitions cost.
+"""The end of a day of `events` on PostgreSQL by deletion and by a dropped partition, and the cost of partitions.
 
-Both ways remove the same days of two databases in turn, by retention's own code: in one all rows are in the partition of
-no day, as they were before partitions. Then the same load is posted beside none, 11 and 41 partitions in turn.
+Retention's own code removes the same days of two databases in turn. In one of them all rows are in the undated partition,
+which is the table of before the split. Then the same load is posted to one table, 13 and 43 partitions in turn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import psycopg
 import trio
-from tests.support.postgres import PostgresServer
+from tests.support.postgres import PostgresServer, own_server
 
 from benchmarks import processes
 from benchmarks.report import Cell, Section, median
@@ -58,15 +58,12 @@ Read = Callable[[SharedReader], object]
 
 def measure(scale: Scale, _directory: Path) -> list[Section]:
     """Measure a day's end both ways, then posts and reads beside partitions; each way on a database of its own."""
-    with tempfile.TemporaryDirectory(prefix="deskwire-pg-", ignore_cleanup_errors=True) as place:
-        server = PostgresServer(Path(place), settings={"shared_buffers": "256MB", "autovacuum": "off"})
-        try:
-            server.create()
-            server.start()
-            ((version,),) = server.run("SHOW server_version")
-            return [_ends(server, scale, version), _costs(server, scale)]
-        finally:
-            server.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="deskwire-pg-", ignore_cleanup_errors=True) as place,
+        own_server(Path(place), {"shared_buffers": "256MB", "autovacuum": "off"}) as server,
+    ):
+        ((version,),) = server.run("SHOW server_version")
+        return [_ends(server, scale, version), _costs(server, scale)]
 
 
 def _ends(server: PostgresServer, scale: Scale, version: str) -> Section:
@@ -160,9 +157,9 @@ def _costs(server: PostgresServer, scale: Scale) -> Section:
     )
     note = (
         f"{_IN_FLIGHT} conversations post; µs: processor time of a message, of the node and of PostgreSQL. Then PostgreSQL's for "
-        "each query of a follower for what is new, of an event by its id, and of a conversation's events."
+        "each query of a follower for new events, of an event by its id, and of a conversation's events."
     )
-    return Section("day-costs", "What partitions cost a message and a query", columns, rows, note)
+    return Section("day-costs", "The cost of partitions for a message and a query", columns, rows, note)
 
 
 def _beside(server: PostgresServer, past: int) -> str:
@@ -210,7 +207,7 @@ def _newest(project: int, reader: SharedReader) -> tuple[int, str]:
 
 def _reads(project: int, event_id: str, position: int) -> dict[str, Read]:
     return {
-        "what is new": lambda reader: reader.stretches([(project, position - 4)], 100),
+        "new events": lambda reader: reader.stretches([(project, position - 4)], 100),
         "an event by id": lambda reader: reader.event(project, event_id),
         "a conversation": lambda reader: reader.conversation_events(1, 0, 50),
     }

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tests.support.postgres import PostgresServer
+from tests.support.postgres import PostgresServer, own_server
 
 from benchmarks import alternating, answering, failing_over, following, primary, sharing, spreading
 from benchmarks.report import Section
@@ -39,14 +39,11 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 @contextmanager
 def _server() -> Iterator[PostgresServer]:
     """Run a server that syncs what it commits."""
-    with tempfile.TemporaryDirectory(prefix="deskwire-pg-", ignore_cleanup_errors=True) as place:
-        server = PostgresServer(Path(place), settings={"shared_buffers": "256MB"})
-        try:
-            server.create()
-            server.start()
-            yield server
-        finally:
-            server.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="deskwire-pg-", ignore_cleanup_errors=True) as place,
+        own_server(Path(place), settings={"shared_buffers": "256MB"}) as server,
+    ):
+        yield server
 
 
 def _database(server: PostgresServer, name: str) -> str:

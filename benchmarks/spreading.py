@@ -29,11 +29,11 @@ from benchmarks.sharing import server_s
 _NODES: Final = 3
 _CONVERSATIONS: Final = 960
 _LONGER: Final = 4
-"""A load lasts as many times longer than others: PostgreSQL's processor time has a unit of 10 ms."""
+"""Factor by which a load lasts longer than in other measurements, because PostgreSQL's processor time has a unit of 10 ms."""
 _SECRET: Final = "the secret of an installation with several nodes"
 _DRAIN_S: Final = 60.0
 _QUIET_S: Final = 2.0
-"""Without a delivery for as long, nothing is left."""
+"""Time without a delivery after which the endpoint counts as drained."""
 _LOOK_S: Final = 0.1
 _JOBS: Final = re.compile(r"^deskwire_commit_jobs_(sum|count)(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
 
@@ -67,7 +67,7 @@ def measure(scale: Scale, directory: Path, url: str, postmaster: int) -> list[Se
         "µs: processor time of a message, of all nodes together and of the database's processes. "
         "Nodes, PostgreSQL and the load generators share the cores, so only processor times and their ratios compare."
     )
-    hot_note = "As above, but each message goes to one and the same conversation, whichever node takes it."
+    hot_note = "As above, but all messages at all nodes go to one conversation."
     return [
         _section("spread", "A message at one, two and three nodes, over HTTP", rows, note, hot=False),
         _section("hot", "One conversation at one, two and three nodes, over HTTP", rows, hot_note, hot=True),
@@ -139,7 +139,7 @@ def _drained(nodes: Sequence[Server], conversations: list[str], scale: Scale, po
         )
         left, last = 0, began
         while time.monotonic() < min(began + _DRAIN_S, last + _QUIET_S):
-            time.sleep(_LOOK_S)
+            time.sleep(_LOOK_S)  # polls: the receiver is asked for its count
             if more := _came(receiver):
                 left, last = left + more, time.monotonic()
         spent = max(_node_s([node]) - earlier for node, earlier in zip(nodes, before, strict=True))
@@ -147,9 +147,9 @@ def _drained(nodes: Sequence[Server], conversations: list[str], scale: Scale, po
     costs = (left / (last - began), spent * 1e6 / left, database_s * 1e6 / left) if left else (None,) * 3
     columns = (
         "posted/s",
-        "delivered/s meanwhile",
+        "delivered/s while posting",
         "left",
-        "delivered/s then",
+        "delivered/s after that",
         "the node's µs",
         "PostgreSQL µs",
     )

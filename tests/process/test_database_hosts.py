@@ -1,4 +1,4 @@
-"""Nodes on a primary and its standby: whichever way the primary dies, they go on with the other, and end when they are to."""
+"""Nodes on a primary and its standby: they continue on the standby however the primary dies, and stop in time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Writer:
                     while True:
                         await self._write(http, f"user-{number}")
                         number += 1
-            await trio.sleep(0.05)
+            await trio.sleep(0.05)  # a short pause before a new connection, as a client makes
 
     async def _write(self, http: httpx.AsyncClient, user: str) -> None:
         try:
@@ -54,7 +54,9 @@ class Writer:
         if made.is_success:
             self.acknowledged.append((trio.current_time(), made.json()["id"]))
         else:
-            await trio.sleep(0.05)  # it says when to come back, later than this test wants to know
+            await trio.sleep(
+                0.05
+            )  # its Retry-After is longer, but this test measures when writes succeed again
 
     async def first_after(self, moment: float) -> float:
         """Return the seconds from a moment to the first acknowledgement after it."""
@@ -119,7 +121,9 @@ async def test_writers_are_back_soon_after_a_promotion(tmp_path: Path, death: De
             url = pair.url.replace(str(pair.gates[0].port), str(pair.gates[1].port))
             stored = {each for (each,) in rows(url, "SELECT id FROM conversations")}
             assert {each for at, each in writer.acknowledged if at > promoted} <= stored
-            assert len(set(before) - stored) <= 1, "the standby had caught up but for what was under way"
+            assert len(set(before) - stored) <= 1, (
+                "the standby had caught up, except for the change under way"
+            )
 
 
 @pytest.mark.parametrize("death", DEATHS)
@@ -152,7 +156,7 @@ async def test_start_on_a_hanging_database_ends_with_the_signal(tmp_path: Path) 
 
 
 async def _takes_sigterm(node: Server) -> None:
-    """Wait until the process handles SIGTERM, which ends the interpreter at once before that."""
+    """Wait until the process handles SIGTERM; before that the signal would end the interpreter at once."""
     while not _handles_sigterm(node):  # noqa: ASYNC110
         await trio.sleep(LOOK_S)  # looks again: nothing announces it
 

@@ -241,6 +241,20 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
+@contextmanager
+def own_server(
+    directory: Path | None = None, settings: Mapping[str, str] = NOT_DURABLE
+) -> Iterator[PostgresServer]:
+    """Run a new server for the block, which may stop and kill it. See `PostgresServer` for the arguments."""
+    server = PostgresServer(directory, settings)
+    try:
+        server.create()
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
 @cache
 def shared_server() -> PostgresServer:
     """The server of this process, started when it is first wanted; ends with the process."""

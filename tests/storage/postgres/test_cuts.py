@@ -108,9 +108,7 @@ async def test_a_session_may_be_cut_anywhere_while_it_begins(postgres_url: str) 
         lost, length = 0, line.received
         for at in range(length):
             wire.close()
-            wire = Wire(
-                Database(line.url, "test"), "batch"
-            )  # one that knows of no server that was good before
+            wire = Wire(Database(line.url, "test"), "batch")  # knows no server yet, so it looks at all hosts
             line.start_counting(to_client=at)
             try:
                 await wire.open()

@@ -1,4 +1,4 @@
-"""Events partitioned by day: what retention drops, moves and leaves, and who adds days (ADR 104)."""
+"""Events partitioned by day: rows that retention drops, moves and leaves, and the addition of days (ADR 104)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from deskwire.storage.postgres.schema import days
 from deskwire.storage.postgres.schema.days import AHEAD, DAY_MS, EVENTS, add_day, day_of, free
 from tests.storage.postgres.test_following import nodes, shown
 from tests.support.builders import OTHER_PROJECT, PROJECT, endpoint
-from tests.support.postgres import PostgresServer, binaries, fresh_database, shared_server
+from tests.support.postgres import binaries, fresh_database, own_server, shared_server
 from tests.support.postgres_nodes import NodeHere, node, rows
 
 P: Final = PROJECT.rowid
@@ -150,7 +150,7 @@ async def test_the_newest_event_of_a_quiet_project_outlives_its_day(postgres_url
         assert kept == quiet[1]
 
         await here.store.write(partial(append, today * DAY_MS, 8, 3, OTHER_PROJECT))
-        assert await prune(here, (old + 1) * DAY_MS) == 1  # it is not the newest any more
+        assert await prune(here, (old + 1) * DAY_MS) == 1  # the project has a newer one
 
 
 async def test_a_day_whose_events_are_delivered_late_ends_those_deliveries(
@@ -184,14 +184,14 @@ async def test_a_day_that_is_read_for_long_stays_whole_and_goes_later(postgres_u
             assert rows(postgres_url, f"SELECT pruned_position FROM project_heads WHERE project = {P}") == [
                 (0,)
             ]
-            await fill(here, [today * DAY_MS + 1], 9)  # nobody waits behind it
+            await fill(here, [today * DAY_MS + 1], 9)  # writers do not wait for the reader
         assert await prune(here, (old + 1) * DAY_MS) == 2
 
 
 async def test_later_days_wait_for_one_that_is_held_up(
     postgres_url: str, today: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a hole would be left in the log, before the position up to which it says that it is pruned."""
+    """Otherwise the log would have events before the position up to which it is said to be pruned."""
     old = today - 9
     add(postgres_url, old, old + 1)
     real, refused = dropping._drop, [EVENTS.partition(old)]
@@ -326,7 +326,7 @@ def test_nodes_that_add_days_at_once_add_each_once(postgres_url: str, today: int
     assert partitions(postgres_url) == [*wanted, EVENTS.default, EVENTS.undated]
 
 
-def test_days_are_not_added_beside_a_long_reader_and_nobody_waits_for_that(
+def test_days_are_not_added_beside_a_long_reader_and_writers_do_not_wait(
     postgres_url: str, today: int
 ) -> None:
     last = EVENTS.partition(today + AHEAD)
@@ -403,10 +403,7 @@ async def test_the_files_of_a_dropped_day_are_gone_and_vacuums_reach_the_others(
 
 
 async def test_a_kill_while_a_day_is_dropped_leaves_all_of_it_or_nothing() -> None:
-    server = PostgresServer(settings={"fsync": "off"})
-    try:
-        server.create()
-        server.start()
+    with own_server(settings={"fsync": "off"}) as server:
         server.run("CREATE DATABASE here")
         url = server.url("here")
         days_before = await trio.to_thread.run_sync(_migrated, url)
@@ -432,8 +429,6 @@ async def test_a_kill_while_a_day_is_dropped_leaves_all_of_it_or_nothing() -> No
         assert rows(url, "SELECT count(*) FROM events") == [(1,)]
         assert EVENTS.partition(old) not in partitions(url)
         assert add_days(url)
-    finally:
-        server.close()
 
 
 def _migrated(url: str) -> int:

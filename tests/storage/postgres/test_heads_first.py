@@ -22,7 +22,7 @@ LOCK = "SELECT 1 FROM project_heads WHERE project = %s FOR UPDATE"
 
 
 class Adding:
-    """A job that adds an event to the project's log, after whatever else it does."""
+    """A job that adds an event to the project's log, after an optional first step."""
 
     order = "of the same"
 
@@ -71,10 +71,10 @@ async def waiting_batch(
 
 
 async def until_queued(here: NodeHere, count: int) -> None:
-    """Return once so many jobs wait for a commit."""
+    """Return once `count` jobs wait for a commit."""
     with trio.fail_after(20):
-        while len(here.store.backlog) < count:  # noqa: ASYNC110  # nothing announces it
-            await trio.sleep(0.001)
+        while len(here.store.backlog) < count:  # noqa: ASYNC110
+            await trio.sleep(0.001)  # looks again: nothing announces it
 
 
 @asynccontextmanager
@@ -165,9 +165,8 @@ async def test_jobs_without_a_log_of_their_own_go_with_the_next_batch(postgres_u
 
         def first() -> None:
             here.store.submit(Brief(Adding(log=None)), outcomes.append)
-            here.store.submit(
-                Brief(Adding()), outcomes.append
-            )  # of the same order, so it stays behind the first
+            # Of the same order, so it comes after the first.
+            here.store.submit(Brief(Adding()), outcomes.append)
             nursery.start_soon(here.post, conversations[1])
 
         async with waiting_batch(postgres_url, here, first, count=3):
@@ -190,7 +189,7 @@ async def test_a_job_that_adds_to_several_logs_is_not_taken_along(postgres_url: 
     async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
         first = partial(nursery.start_soon, here.post, conversations[1])
         async with waiting_batch(postgres_url, here, first):
-            nursery.start_soon(here.actors.create, PROJECT, create("somebody new"))
+            nursery.start_soon(here.actors.create, PROJECT, create("a new user"))
             await until_queued(here, 1)
             nursery.start_soon(here.post, conversations[2])
             await until_queued(here, 2)

@@ -11,7 +11,7 @@ from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.operating.advice import unreachable
 from deskwire.storage.postgres.operating.preflight import examine
 from tests.storage.postgres.pooler import pooled
-from tests.support.postgres import USER, PostgresServer
+from tests.support.postgres import USER, PostgresServer, own_server
 
 
 @pytest.fixture(scope="module")
@@ -110,18 +110,13 @@ def test_a_server_that_will_be_there_soon_is_no_standby(words: str) -> None:
 
 
 def test_commits_that_no_standby_confirms_are_refused_if_they_must_be() -> None:
-    server = PostgresServer()
-    server.create()
-    server.start()
-    try:
+    with own_server() as server:
         assert "synchronous_standby_names" in refusal(server.url(), require_sync_standby=True)
         server.run("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
         server.run("SELECT pg_reload_conf()")
         assert examine(server.url(), require_sync_standby=True).synchronous
         local = f"{server.url()}?options=-c%20synchronous_commit%3Dlocal"
         assert "is local" in refusal(local, require_sync_standby=True)
-    finally:
-        server.close()
 
 
 def test_a_pooler_that_shares_sessions_is_found_out(server: PostgresServer) -> None:

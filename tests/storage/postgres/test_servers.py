@@ -7,19 +7,14 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.support.postgres import PostgresServer, fresh_database, shared_server
+from tests.support.postgres import PostgresServer, fresh_database, own_server, shared_server
 
 
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
     """A server of its own."""
-    server = PostgresServer()
-    try:
-        server.create()
-        server.start()
+    with own_server() as server:
         yield server
-    finally:
-        server.close()
 
 
 def test_server_is_itself_after_a_restart_and_a_kill(server: PostgresServer) -> None:

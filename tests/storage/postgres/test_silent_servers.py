@@ -1,4 +1,4 @@
-"""Servers that answer nothing: their sessions end together, and one that only makes a statement wait keeps them."""
+"""Silent servers: their sessions end together, while a server that only makes a statement wait keeps its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deskwire.storage.postgres.driver.refusals import ConnectionLost, Stopping
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.operating.preflight import connected
 from tests.support.database_pair import hang, wake
-from tests.support.postgres import PostgresServer
+from tests.support.postgres import PostgresServer, own_server
 
 SLEEP = "SELECT CAST(pg_sleep(60) AS text)"
 
@@ -26,13 +26,8 @@ SLEEP = "SELECT CAST(pg_sleep(60) AS text)"
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
     """A server that may be stopped."""
-    server = PostgresServer()
-    try:
-        server.create()
-        server.start()
+    with own_server() as server:
         yield server
-    finally:
-        server.close()
 
 
 @contextmanager
@@ -103,7 +98,7 @@ def test_stop_ends_what_waits_and_opens_nothing_else(server: PostgresServer) -> 
     connection.open()
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(connection.command, SLEEP)
-        time.sleep(0.1)  # not needed: it may as well come before the statement
+        time.sleep(0.1)  # lets the statement begin; the outcome is the same before that
         began = time.monotonic()
         database.servers.stop()
         assert isinstance(waiting.exception(10), ConnectionLost)
@@ -114,7 +109,7 @@ def test_stop_ends_what_waits_and_opens_nothing_else(server: PostgresServer) -> 
         database.connect("read")
 
 
-def test_command_ends_when_the_server_answers_nothing_any_more(
+def test_command_ends_when_the_server_stops_answering(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_LOOK_EACH_S", "_SILENT_S"):

@@ -25,7 +25,7 @@ OLD_INSERT: Final = (
     "INSERT INTO events (position, id, project, conversation, sequence, type, created_at, body) "
     "VALUES (%s, %s, 1, %s, 1, 'message.created', 5, 'body')"
 )
-"""That of a program which knows nothing of days."""
+"""The statement of an older program, which does not know days."""
 FILES: Final = (
     "SELECT relname, relfilenode FROM pg_class WHERE relkind IN ('r', 'i', 't') AND relfilenode <> 0"
 )
@@ -75,7 +75,7 @@ class Cut:
             yield
 
 
-def test_no_file_of_the_table_is_written_anew_and_all_events_are_there(filled: str) -> None:
+def test_no_file_of_the_table_is_rewritten_and_all_events_are_there(filled: str) -> None:
     files, stored = dict(rows(filled, FILES)), rows(filled, STORED)
     assert NAME in migrate(filled)
     after = dict(rows(filled, FILES))
@@ -117,7 +117,7 @@ def test_a_program_that_knows_nothing_of_days_goes_on_beside_it(filled: str) -> 
     ]
 
 
-def test_it_goes_on_from_wherever_it_was_cut_off_and_no_row_is_refused_meanwhile(filled: str) -> None:
+def test_split_continues_from_wherever_it_was_cut_off_and_no_row_is_refused(filled: str) -> None:
     run, number, cuts = split(EVENTS), 1_000, 0
     while True:
         with psycopg.connect(filled, autocommit=True) as connection:
@@ -163,7 +163,7 @@ def test_it_waits_for_a_long_reader_and_writers_do_not_wait_for_it(
             began = time.monotonic()
             writer.execute(OLD_INSERT, ((1 << 40) + number, f"evt_{number}", number))
             longest = max(longest, time.monotonic() - began)
-            time.sleep(0.01)  # so that it is some of its tries that are met
+            time.sleep(0.01)  # spreads the inserts, so that some of them meet a try of the migration
         assert migrating.is_alive()
         reader.rollback()
         migrating.join(60)
@@ -190,7 +190,7 @@ def test_others_keep_their_rights(filled: str) -> None:
 
 
 def test_an_older_program_that_vacuums_beside_it_leaves_what_is_due_to_this_one(filled: str) -> None:
-    """It passes over the partitions, in which erased bytes may be."""
+    """It skips the partitions, which may hold erased bytes."""
     migrate(filled)
     with psycopg.connect(filled, autocommit=True) as erasing:
         erasing.execute("UPDATE event_window SET scrub_due = 5, erasures = erasures + 1")
