@@ -8,8 +8,8 @@ from __future__ import annotations
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sized
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sized
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 log: Final = structlog.get_logger(__name__)
 
 _LAST_S: Final = 10.0
-"""Time that the database has for what is under way when the store is closed without an orderly stop."""
+"""Time that the database has for pending work when the store is closed without an orderly stop."""
 _HOST: Final = 40
 """Characters of the host's name that a node takes over."""
 
@@ -82,7 +82,7 @@ class Opened(Struct, frozen=True, kw_only=True):
         room: the room on the disk; None if that is somebody else's. Raises OSError if it can't be said.
         shared: what its commits cost besides, None for a node that is alone.
         messages: the messages to and from other nodes.
-        give_up: gives the store so many seconds for what is under way, and ends what waits for it then. A file needs none.
+        give_up: takes the seconds that pending work of the store still has, after which its sessions are ended. A file needs none.
     """
 
     store: RunningStore
@@ -175,7 +175,7 @@ async def _postgres(
             claim(url, identity, name, servers)
             add_days(url, servers)
 
-    # A stop does not wait for it: sessions end with the process, and what they have not committed is rolled back.
+    # A stop does not wait for it: sessions end with the process, and the server rolls their transactions back.
     await trio.to_thread.run_sync(prepare, abandon_on_cancel=True)
     async with (
         _given_up(servers) as give_up,
@@ -208,12 +208,11 @@ async def _postgres(
         )
         nursery.start_soon(kept_running, "storage.servers", partial(watch_servers, store.database))
         with (
-            _at_end(partial(give_up, _LAST_S)),
             closing(beats),
             closing(PostgresIndex(store.database)) as index,
             closing(open_files(config.uploads_at, config.data_dir, url, servers)) as files,
         ):
-            yield Opened(
+            here = Opened(
                 store=store,
                 cluster=membership,
                 membership=membership,
@@ -229,22 +228,18 @@ async def _postgres(
                 messages=lambda: asdict(bus.counters),
                 give_up=give_up,
             )
+            try:
+                yield here
+            finally:
+                give_up(_LAST_S)
         nursery.cancel_scope.cancel()
-
-
-@contextmanager
-def _at_end(work: Callable[[], None]) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        work()
 
 
 @asynccontextmanager
 async def _given_up(servers: Servers) -> AsyncIterator[Callable[[float], None]]:
-    """Give what says when the database is given up; of several calls the first one counts.
+    """Yield a function that ends all sessions with the database after some seconds; only its first call counts.
 
-    It is a thread that watches the time: what waits for the database may be shielded from every cancellation.
+    A thread watches the time, because the tasks that wait for the database may be shielded from cancellation.
     """
     begun, over = threading.Event(), threading.Event()
 

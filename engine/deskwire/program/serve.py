@@ -69,9 +69,9 @@ log: Final = structlog.get_logger(__name__)
 _STREAM_SHARE: Final = 0.5
 """Part of the stop's bound that requests under way may use; the rest is the stream's goodbye."""
 _FRONT_SHARE: Final = 0.9
-"""Part of it for all of the front, if a database that nodes share has to answer after that."""
+"""Part of it for all of the front, if a PostgreSQL has to answer after that."""
 _DATABASE_SHARE: Final = 0.95
-"""Part of it after which such a database is given up, whatever waits for it."""
+"""Part of it after which all sessions with a PostgreSQL are ended, and everything that waits for one is refused."""
 
 
 class Serving(Struct, frozen=True):
@@ -147,7 +147,7 @@ def _place(config: Config) -> dict[str, str]:
 
 
 async def _end_at_signal(signals: AsyncIterator[int], started: trio.CancelScope) -> None:
-    """Cancel a start that is to be ended before it has come to its end; a start has nothing that SIGHUP could renew."""
+    """Cancel a start at the first signal that ends the service; SIGHUP is ignored, because a start has nothing to renew."""
     while await anext(signals) == signal.SIGHUP:
         pass
     log.info("program.stopping", effect="it was not ready yet")
