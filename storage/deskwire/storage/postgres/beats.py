@@ -1,9 +1,9 @@
 """A store on one session of its own, for a node's lease: a beat waits for no other work of the node.
 
-It is also what finds out that the server answers nothing any more. While a beat is unanswered for a second, all hosts are
-asked who they are. If the server in use does not answer that either, within another second, all of the node's sessions with
-it are ended; if another one was promoted, the node goes there. A server that only makes the beat wait, for a standby or a
-lock, is left alone.
+The beat also detects a server that has stopped answering. After one second without an answer to the beat, all hosts are asked
+for their identity. If the server in use does not answer that within another second, all of the node's sessions with it are
+ended; if another server was promoted, the node moves there. A server that only makes the beat wait, for a standby or a lock,
+answers the question and keeps its sessions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deskwire.storage.postgres.transaction import PostgresTransaction
 T = TypeVar("T")
 
 ANSWER_S: Final = 2.0
-"""Time that the server has for a beat: half of it before it is asked in another way, and half for the answer to that."""
+"""Time that the server has for a beat: half until its identity is asked for on another session, and half for that answer."""
 
 
 class BeatStore:
@@ -80,7 +80,7 @@ class BeatStore:
             watching.cancel()
 
     async def _watch(self, watching: trio.CancelScope) -> None:
-        """Look at the servers, again and again, while one of them has a beat to answer."""
+        """Look at the servers repeatedly while a beat has no answer."""
         look = partial(self._database.look_around, ANSWER_S / 2)
         with watching:
             while True:
@@ -91,7 +91,7 @@ class BeatStore:
     def _done(self, work: Callable[[Any], T]) -> T:
         try:
             return self._once(work)
-        except ConnectionLost as lost:  # it may have been idle for long: once more, on a new one
+        except ConnectionLost as lost:  # the session may have been idle for long: try again on a new one
             if lost.final:
                 raise
             return self._once(work)

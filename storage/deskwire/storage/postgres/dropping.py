@@ -1,4 +1,4 @@
-"""Retention by whole days: a day's partition is dropped, and what must outlive it is moved away before (ADR 104)."""
+"""Retention by whole days: a day's partition is dropped, after rows that must outlive it are moved elsewhere (ADR 104)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WITHOUT_EVENT: Final = (
     "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
     "WHERE e.project = ? AND NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event AND v.day <> ?))"
 )
-"""Ends the deliveries of a project's events up to a position that are gone, or of a day that is about to go."""
+"""Ends a project's pending deliveries up to a position whose event is gone, or is of a day that is being dropped."""
 
 _SAVE_PRUNED: Final = (
     "UPDATE project_heads h SET pruned_position = p.position, pruned_id = p.id "
@@ -45,7 +45,7 @@ WHERE l.relation IN (to_regclass(?), to_regclass(?)) AND l.granted AND l.pid <> 
 
 
 class DayHeldUp(Exception):
-    """Another transaction uses the table for longer than the drop of a day may wait."""
+    """Another transaction has used the table for longer than the drop of a day may wait."""
 
 
 class DayNotOwned(Exception):
@@ -101,12 +101,12 @@ def _drop(conn: Connection, partition: str, day: int, at: int) -> int:
 
 
 def _close(conn: Connection, partition: str) -> None:
-    """Have no row come or go from here on. Erasures wait for the end, as does a node whose clock is days behind."""
+    """Lock a partition against writes. Erasures wait until the drop is committed, and so does a node whose clock is days late."""
     conn.execute(f"LOCK TABLE {partition} IN SHARE MODE")
 
 
 def save_pruned(conn: Connection, pruned: Sequence[tuple[int, int, str]]) -> None:
-    """Store up to which position each project's log is pruned; heads are locked behind everything else."""
+    """Store the position up to which each project's log is pruned; call it last, because heads are locked after all else."""
     if pruned:
         projects, positions, ids = zip(*pruned, strict=True)
         conn.execute(LOCK, (projects,))  # in the order in which all lock them

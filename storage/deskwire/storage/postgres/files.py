@@ -39,7 +39,7 @@ class DatabaseFiles:
     """`uploads.ports.Files` in a PostgreSQL database; connections are opened when they are wanted, and used again.
 
     Args:
-        servers: a node's, which watches over them; None for a command.
+        servers: a node's, which watches them; None for a command.
     """
 
     def __init__(self, url: str, servers: Servers | None = None) -> None:
@@ -128,7 +128,7 @@ class DatabaseFiles:
             return work(connection)
         finally:
             if connection.closed:
-                connection.close()  # of a session that was lost something is left
+                connection.close()  # releases the rest of a lost session
             else:
                 self._idle.put(connection)
 

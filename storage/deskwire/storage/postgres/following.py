@@ -15,8 +15,8 @@ from deskwire.storage.connection import Connection
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 
 _HEADS: Final = "SELECT project, position, delivery FROM project_heads WHERE project IN (SELECT unnest(CAST(? AS bigint[])))"
-# The values are in sub-selects so that the planner can't see them: else it would plan each query anew, which takes longer than
-# looking into the partitions of all days.
+# The values are in sub-selects to hide them from the planner, which would otherwise plan each query again. That takes longer
+# than looking into the partitions of all days.
 _BEHIND: Final = f"""
 SELECT w.project, h.position, {EVENT_COLUMNS} FROM unnest((SELECT CAST(? AS bigint[])), (SELECT CAST(? AS bigint[]))) AS w (project, after)
 JOIN project_heads h ON h.project = w.project LEFT JOIN LATERAL

@@ -103,7 +103,7 @@ class LogWrites(EventWrites, DeliveryWrites):
         self.want_scrub()  # no position is given again: the heads have them
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
-        """Drop the days that are over, or else delete old rows without a day. A row of a day goes with all of its day."""
+        """Drop the days that are over; if there is none, delete old rows that have no day. A dated row goes with its whole day."""
         (today,) = self.conn.execute(TODAY).fetchone()
         days = days_of(self.conn, EVENTS)
         past = [day for day in days if day < today]
@@ -118,7 +118,7 @@ class LogWrites(EventWrites, DeliveryWrites):
         return count
 
     def _drop_days(self, days: Sequence[int], at: int) -> tuple[int, list[int]]:
-        """Drop days, the oldest first, until one is held up; return the number of events, and the days to delete by row."""
+        """Drop days, oldest first, until one is held up; return the number of dropped events, and the days to delete by row."""
         count = 0
         for day in days:
             try:

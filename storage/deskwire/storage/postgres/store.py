@@ -107,7 +107,7 @@ class PostgresStore:
             task_status.started()
 
     async def _open_sessions(self) -> None:
-        """Open the sessions that are surely needed, all at once; one that can't be opened now is opened when it is used."""
+        """Open the sessions that are certainly needed, all at once; one that fails is opened when it is used."""
         async with trio.open_nursery() as nursery:
             for open_ in (self._look.open, self._writer.open, self._readers.open):
                 nursery.start_soon(_opened, open_)

@@ -355,7 +355,7 @@ def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] |
             job.outcome = error
             if tx.conn.total_changes != changes:
                 return job
-        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+        except Exception as error:  # noqa: BLE001  # a refusal or a bug of the job: it becomes the job's outcome
             job.outcome = error
             if tx.conn.total_changes != changes:
                 return job

@@ -21,7 +21,7 @@ from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.storage.postgres.commit.buffer import Buffer, NeedsAlone, waits_for_nobody
+from deskwire.storage.postgres.commit.buffer import Buffer, NeedsAlone, never_wait
 from deskwire.storage.postgres.commit.heads import VERSIONS, Head
 from deskwire.storage.postgres.commit.laid import Laid, Saved
 from deskwire.storage.postgres.commit.sealing import Unsealed
@@ -126,14 +126,14 @@ class BatchTransaction(PostgresTransaction):
         for each, length in zip(self._lists, self._marks, strict=True):
             del each[length:]
 
-    def waits_for_nobody(self, heads: Collection[int]) -> bool:
-        """Return whether all that the job has written can be sent while these projects' heads are locked."""
+    def never_waits(self, heads: Collection[int]) -> bool:
+        """Return whether all changes of the job can be sent while these projects' heads are locked."""
         events, deliveries = (
             self.unsealed.events[self._marks[0] :],
             self.unsealed.deliveries[self._marks[1] :],
         )
         return (
-            waits_for_nobody(self.buffer.writes[self._mark :])
+            never_wait(self.buffer.writes[self._mark :])
             and all(each.project in heads for each in events)
             and all(each.project in heads for each in deliveries)
         )

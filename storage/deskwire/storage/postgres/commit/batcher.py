@@ -7,10 +7,10 @@
 A batch waits for a head while it holds rows, and for rows of others before that; for conversations it never waits.
 
 A few jobs take two: the heads of their conversations are locked with the first one, and all that was written goes with the last.
-A job that may wait for another transaction is then left to a later batch, because nothing waits while it holds a head.
+A job that may wait for another transaction is then left to a later batch, because a batch never waits while it holds a head.
 
 Under load, and if other nodes write to the same projects, the heads come first: the transaction waits for them before its jobs
-are chosen, so that jobs which come while it waits go along (ADR 105). It holds nothing else then, and nothing waits behind it.
+are chosen, so that jobs which arrive in the meantime share its commit (ADR 105). It holds no other lock while it waits.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ _FEW: Final = 4
 """As many jobs are run in a moment, for which others may wait for the heads."""
 
 _LONG_WAY: Final = 16
-"""How many batches of a few jobs lock the heads last after one that had to leave a job to a later batch."""
+"""Number of small batches that lock the heads last after a small batch that had to leave a job to a later one."""
 
 _HEADS_FIRST_MAX: Final = 16
-"""Jobs of a batch that locks the heads first. A larger batch runs its jobs while another node holds the heads: its price is
-shared already, and the project's commits wait for the jobs that are run under the heads."""
+"""Most jobs for a batch that locks the heads first. A larger batch runs its jobs while another node holds the heads: enough
+messages share its cost already, and all commits of the project wait for jobs that are run under the heads."""
 
 _FILLED_MAX: Final = 32
-"""Jobs of such a batch, with those that have come while it waited."""
+"""Most jobs of such a batch, with those that arrived while it waited."""
 
 _PAUSE_S: Final = 0.05
 _SAVE_TEXT: Final = translated(SAVE)[0]
@@ -88,7 +88,7 @@ _CHANGES: Final = Statement(CHANGES)
 
 
 More = Callable[[Collection[int], int], None]
-"""Adds jobs to a batch, up to so many, that add to the logs of these projects alone."""
+"""Adds jobs to a batch, up to a number of them, that write to the logs of these projects only."""
 
 
 class Batcher:
@@ -121,8 +121,8 @@ class Batcher:
 
         Args:
             jobs: the jobs, to which `more` adds.
-            more: adds jobs that have come in the meantime.
-            pressed: whether jobs came while the last batch was carried out.
+            more: adds jobs that arrived in the meantime.
+            pressed: True if jobs arrived while the last batch was carried out.
 
         Raises DatabaseError if nothing of it is stored, and Unavailable (`outcome_unknown`) if nobody says whether it is.
         """
@@ -143,7 +143,7 @@ class Batcher:
             self._open = self._open and error.sqlstate != LANE_TAKEN
             await self._undo()
             raise
-        except BaseException:  # whatever it was, it goes on from here
+        except BaseException:  # re-raised: in the middle of an exchange the session is of no further use
             self._wire.close()
             raise
 
@@ -171,7 +171,7 @@ class Batcher:
         self._note_heads(heads_in(answers[-1]))
 
     def _note_heads(self, heads: Mapping[int, Head]) -> None:
-        """Take locked heads; note which have been moved by others since this batcher's last commit to them."""
+        """Store locked heads, and note which of them others have moved since this batcher's last commit to them."""
         self._heads = heads
         for project, head in heads.items():
             before = head.events.before
@@ -181,7 +181,7 @@ class Batcher:
                 self._moved.add(project)
 
     async def _begin(self) -> None:
-        """Begin a transaction, with a session and the lane if need be."""
+        """Reset the state of the last batch, and open the session and the lane if they are not open."""
         self._begun, self._heads = False, None
         if not self._wire.is_open:
             self._rowids.clear()  # a standby that has taken over may give the keys again

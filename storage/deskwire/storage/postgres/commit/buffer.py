@@ -57,13 +57,13 @@ class Unsent:
 
 
 _NEW_ALONE: Final = frozenset({"messages", "kept_answers"})
-"""Tables a new row of which makes no transaction wait: it refers to no row that another transaction may have locked."""
+"""Tables whose new rows never wait, because they refer to no row that another transaction may have locked."""
 
 
-def waits_for_nobody(writes: Iterable[Write]) -> bool:
-    """Return whether these changes can be sent while heads are locked, because they wait for no other transaction.
+def never_wait(writes: Iterable[Write]) -> bool:
+    """Return whether these changes wait for no other transaction, so that they can be sent while heads are locked.
 
-    The name of a kept answer has been locked by the job that adds it.
+    The name of a kept answer is already locked by the job that adds it.
     """
     return all(write.text.startswith("INSERT") and write.shape.tables <= _NEW_ALONE for write in writes)
 

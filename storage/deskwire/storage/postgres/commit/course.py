@@ -36,9 +36,12 @@ class Carried(Struct):
 
 
 def divided(jobs: Sequence[Job[Any]], *, logged: bool) -> tuple[list[Job[Any]], list[Job[Any]]]:
-    """Divide jobs into those that add to one known log, or with `logged=False` the others, and those that are left to a later batch.
+    """Divide jobs into those for this batch and those for a later one.
 
-    A job whose order has been left is left, too.
+    A job is left to a later batch if an earlier one of its `order` is.
+
+    Args:
+        logged: True to choose the jobs that add to one known log, False to choose the others.
     """
     chosen, left = list[Job[Any]](), list[Job[Any]]()
     held = set[str]()
@@ -75,14 +78,14 @@ class Course:
         counters: SharedCommits,
     ) -> None:
         self.heads: Collection[int] | None = None
-        """The projects whose heads are locked; None if none is. What may wait for others is then left to a later batch."""
+        """The projects whose heads are locked; None if none is. A job that may wait is left to a later batch while they are."""
         self.put_off = False
         """True if a job was left to a later batch, which locks the heads last."""
         self.carried: Final = Carried()
         self.wants = _Wants()
         self.tried: Final[set[int]] = set()
         self.stale = False
-        """True if a job was decided on another state than the stored one."""
+        """True if a job had to be decided again, because the stored state was another one."""
         self._jobs = jobs
         self._tx = tx
         self._counters = counters
@@ -90,7 +93,7 @@ class Course:
         self._held: set[str] = set()
 
     def look_ahead(self, *, again: bool) -> None:
-        """Note what the jobs surely want; with `again` also the reads of deciding them again."""
+        """Note the reads that the jobs certainly need; with `again` also those for deciding them again."""
         tx = self._tx
         for job in self._jobs:
             for need in (job.run,) if job.needs is None else job.needs(again=again):
@@ -100,7 +103,7 @@ class Course:
                 except (Wanted, NotLocked) as wish:
                     if not self._may_wait(wish):
                         self._note(wish)
-                except (NeedsAlone, Exception):  # noqa: BLE001, S110  # it is run again, and then that counts
+                except (NeedsAlone, Exception):  # noqa: BLE001, S110  # the job is run again, and that run counts
                     pass
                 tx.cut()
 
@@ -134,7 +137,7 @@ class Course:
             if self.wants:
                 tx.cut()
                 continue
-            if self.heads is not None and not tx.waits_for_nobody(self.heads):
+            if self.heads is not None and not tx.never_waits(self.heads):
                 tx.cut()
                 self._put_off(job)
                 continue
@@ -154,7 +157,7 @@ class Course:
             self._held.add(job.order)
 
     def _outcome(self, job: Job[Any]) -> tuple[Any, bool]:
-        """Run a job, or have it decided again if it finds another state.
+        """Run a job, and decide it again if the stored state is another one.
 
         Returns the result or the exception of the job, and whether the job was decided again.
         """
@@ -163,13 +166,13 @@ class Course:
         except StaleState as stale:
             if job.again is None:
                 return stale, False
-        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+        except Exception as error:  # noqa: BLE001  # a refusal or a bug of the job: it becomes the job's outcome
             return error, False
         self.stale = True
         self._tx.cut()
         try:
             return job.again(self._tx), True
-        except Exception as error:  # noqa: BLE001  # as above
+        except Exception as error:  # noqa: BLE001  # likewise the job's outcome
             return error, True
 
     def _put_off(self, job: Job[Any]) -> None:

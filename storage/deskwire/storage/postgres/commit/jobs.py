@@ -22,7 +22,7 @@ class Job(Struct, Generic[T], eq=False):
         needs: returns the reads that it begins with, and with `again=True` those of `again`; None if that is not known.
         order: jobs of the same are committed as they were handed in; None for any order.
         log: the project whose log the job adds to, if it adds to one alone and waits for no other transaction; else None.
-        passed: how often a batch went without it, as somebody else had what it needs.
+        passed: how often a batch went without it, because another transaction had locked a row that it needs.
     """
 
     run: Callable[[Transaction], T]

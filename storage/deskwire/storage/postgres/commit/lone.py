@@ -119,7 +119,7 @@ class Lone:
             outcome = run(tx)
         except (DatabaseError, StaleState):
             raise
-        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+        except Exception as error:  # noqa: BLE001  # a refusal or a bug of the job: it becomes the job's outcome
             self._undo()
             if isinstance(error, AlreadyAnswered):
                 self._confirm()

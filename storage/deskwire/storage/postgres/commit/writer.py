@@ -171,7 +171,7 @@ class Writer:
             self._pressed = bool(self._jobs) or len(batch) > chosen
 
     def _fill(self, batch: list[Job[Any]], projects: Collection[int], count: int) -> None:
-        """Add the jobs that wait and add to these projects' logs alone, up to so many in all; the others stay in their order."""
+        """Fill a batch up to `count` jobs with waiting ones that write to these projects' logs only; the others keep their order."""
         left, held = list[Job[Any]](), set[str | None]()
         while self._jobs and len(batch) < min(count, self._batch):
             job = self._jobs.popleft()

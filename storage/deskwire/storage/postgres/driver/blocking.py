@@ -22,7 +22,7 @@ _PREPARED_MAX: Final = 500
 
 _PATIENCE_S: Final[dict[Role, float]] = {"beat": 10.0, "setup": 60.0}
 _LONG_S: Final = 600.0
-"""Time for one statement of any other role: some write or read much. That the server lives at all, the beat finds out."""
+"""Time for one statement of any other role, some of which read or write much. The beat notices a dead server much earlier."""
 
 _FINE: Final = frozenset(
     {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY, pq.ExecStatus.COPY_IN}
@@ -96,7 +96,7 @@ class BlockingConnection:
         self._check(self._answer(lambda: connection.send_query(sql.encode()), patience_s))
 
     def _answer(self, send: Callable[[], None], patience_s: float = inf) -> pq.abc.PGresult:
-        """Send something and return its last answer. Raises ConnectionLost, also if it is not there in time."""
+        """Send a statement, and return its last answer. Raises ConnectionLost, also if the answer is late."""
         connection = self.opened
         patience_s = min(patience_s, self._patience_s)
         try:
@@ -111,7 +111,7 @@ class BlockingConnection:
 
     @staticmethod
     def _waited_for(connection: pq.abc.PGconn, until: float) -> pq.abc.PGresult | None:
-        """Return the last answer; None if it is not there in time."""
+        """Return the last answer; None if it is late."""
         last: pq.abc.PGresult | None = None
         readable = select.poll()
         readable.register(connection.socket, select.POLLIN)

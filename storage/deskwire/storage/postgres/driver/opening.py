@@ -1,8 +1,8 @@
 """The opening of sessions: all hosts of the URL at once, and the first one that is a usable primary wins.
 
-libpq's own call tries one host after the other and waits with Python's lock in its hands: with a server that does not
-answer, nothing else in the process would run for seconds. So names are looked up here, each address is an attempt of its
-own, and it is Python that waits for all of them together.
+libpq's own call tries one host after the other and holds Python's lock while it waits: with a server that does not answer,
+nothing else in the process would run for seconds. So names are looked up here, each address is a separate attempt, and this
+module waits for all of them together.
 
 A host that has refused is tried again while others have not answered: a standby may be promoted at any time.
 """
@@ -26,7 +26,7 @@ from deskwire.storage.postgres.driver.refusals import ConnectionLost, Stopping
 from deskwire.storage.postgres.driver.server_identity import ServerIdentity, first_row, questions
 
 GRACE_S: Final = 0.5
-"""Time for hosts that have not answered, once one is usable: they may have been promoted later."""
+"""Time for hosts that have not answered, once one is usable: another host may have been promoted later."""
 _TIMEOUT_S: Final = 5.0
 """Time for all hosts together, if the URL names none."""
 _AGAIN_S: Final = 0.25
@@ -34,7 +34,7 @@ _AGAIN_S: Final = 0.25
 _LOOKUP_AGAIN_S: Final = 1.0
 """Pause before a name is looked up again: the address of a service moves with its primary."""
 _LOOK_S: Final = 0.02
-"""Time between two looks at what no descriptor announces: names, the stop."""
+"""Interval at which names and the stop are checked, because no descriptor announces them."""
 _PORT: Final = "5432"
 
 
@@ -60,20 +60,20 @@ class Opened(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """An attempt that has failed; `answered` is True if it was the server that has refused it."""
+    """An attempt that has failed; `answered` is True if the server itself refused it."""
 
     reason: str
     answered: bool = False
 
 
 class Judge(Protocol):
-    """The judgement of servers that could be used."""
+    """The rules by which one of the usable servers is chosen."""
 
     def refusal(self, address: Address, identity: ServerIdentity) -> str | None:
-        """Return why a server is not to be used; None if it is."""
+        """Return why a server must not be used; None if it may be."""
 
     def is_newer(self, identity: ServerIdentity) -> bool:
-        """Return whether a server was surely promoted after all others that are known."""
+        """Return whether a server was certainly promoted after all known ones."""
 
 
 _Attempt: TypeAlias = Generator[tuple[int, int], None, tuple[pq.abc.PGconn, ServerIdentity]]
@@ -90,13 +90,13 @@ class _Refused(Exception):
 
 
 class Attempts(Struct):
-    """Attempts at all addresses of a URL's hosts, which go on together.
+    """Concurrent attempts at all addresses of a URL's hosts.
 
     Args:
         given: the options of libpq.
-        stopped: returns True when nobody waits for them any more.
-        usable: the sessions that could be opened, by address.
-        failed: the last failures, by address; those of names have no address.
+        stopped: returns True when the result is not needed.
+        usable: the open sessions, by address.
+        failed: the last failure of each address.
     """
 
     given: dict[str, Any]
@@ -112,7 +112,7 @@ class Attempts(Struct):
         return [*self._running]
 
     def begin(self, address: Address) -> None:
-        """Begin an attempt, unless there is one, or there was one a moment ago."""
+        """Begin an attempt, unless one is under way or the last one began less than the retry delay ago."""
         now = time.monotonic()
         tried_at = self._tried_at.get(address)
         if address in self._running or address in self.usable:
@@ -123,7 +123,7 @@ class Attempts(Struct):
         self._step(address, _attempt(self.given, address))
 
     def wait(self, until: float) -> None:
-        """Go on with what is ready, and return after a moment at the latest. Raises Stopping."""
+        """Advance the attempts whose sockets are ready; return within 20 ms, or at `until` if that is earlier. Raises Stopping."""
         if self.stopped():
             raise Stopping
         seconds = max(0.0, min(_LOOK_S, until - time.monotonic()))
@@ -139,16 +139,16 @@ class Attempts(Struct):
             self._step(address, self._running.pop(address).steps)
 
     def refuse(self, address: Address, reason: str) -> None:
-        """End a session that could be opened, and take it for failed."""
+        """End an open session, and count the attempt as failed."""
         self.usable.pop(address).connection.finish()
         self.failed[address] = Failed(reason, answered=True)
 
     def take(self, address: Address) -> Opened:
-        """Return a session that could be opened; it is the caller's from then on."""
+        """Return an open session, which the caller then owns."""
         return self.usable.pop(address)
 
     def close(self) -> None:
-        """End all that nobody has taken."""
+        """End all attempts, and all open sessions that were not taken."""
         for running in self._running.values():
             running.steps.close()
         for opened_ in self.usable.values():
@@ -181,7 +181,7 @@ def race(
 ) -> Opened:
     """Open a session with the best of the servers in the options, which are all tried at once.
 
-    A server that was surely promoted last wins at once. Any other wins when each other host has answered, after `grace_s`,
+    A server that was certainly promoted last wins at once. Any other wins when each other host has answered, after `grace_s`,
     or at the end of `connect_timeout`.
 
     Args:
@@ -237,20 +237,20 @@ class Survey(NamedTuple):
     """The servers of a URL at one moment.
 
     Args:
-        found: the identities of those that a session could be opened with.
-        refused: those that have refused one, and so are alive.
+        found: the identities of the servers that opened a session.
+        refused: the servers that refused one, and so are alive.
     """
 
     found: dict[Address, ServerIdentity]
     refused: frozenset[Address]
 
     def is_alive(self, server: str) -> bool:
-        """Return whether a server has answered, by any of its addresses."""
+        """Return whether a server has answered at any of its addresses."""
         return any(address.server == server for address in (*self.found, *self.refused))
 
 
 def survey(options: bytes, seconds: float, stopped: Callable[[], bool] = lambda: False) -> Survey:
-    """Ask all hosts who they are, for so many seconds at most. Raises Stopping."""
+    """Ask all hosts for their identity, within `seconds`. Raises Stopping."""
     given = {**conninfo.conninfo_to_dict(options.decode()), "target_session_attrs": "any"}
     names, attempts = _Names(given), Attempts(given, stopped)
     until = time.monotonic() + seconds
@@ -306,7 +306,7 @@ def _reasons(names: _Names, attempts: Attempts, seconds: float) -> str:
 
 
 class _Names:
-    """The addresses of the hosts of a URL. Names are looked up in threads: a resolver may take long, or never answer."""
+    """The addresses of a URL's hosts. Names are looked up in threads, because a resolver may take long or never answer."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.reasons: list[str] = []
@@ -317,7 +317,7 @@ class _Names:
         self._looked_up_at: float | None = None
 
     def addresses(self) -> Sequence[Address]:
-        """Return those that are known by now, in the URL's order; names are looked up at the first call, and then again."""
+        """Return the known addresses in the URL's order; the first call looks names up, and later calls do once a second."""
         now = time.monotonic()
         if self._looked_up_at is None or (not self.pending and now >= self._looked_up_at + _LOOKUP_AGAIN_S):
             self._looked_up_at = now
@@ -387,7 +387,10 @@ def _options_at(given: dict[str, Any], address: Address) -> bytes:
 
 
 def _attempt(given: dict[str, Any], address: Address) -> _Attempt:
-    """Open a session step by step, and ask who the server is. Yields what is waited for; raises _Refused or psycopg.Error."""
+    """Open a session step by step, and ask for the server's identity. Yields a socket and the event to poll it for.
+
+    Raises _Refused or psycopg.Error.
+    """
     connection = pq.PGconn.connect_start(_options_at(given, address))
     try:
         yield from _connected(connection)
@@ -399,7 +402,9 @@ def _attempt(given: dict[str, Any], address: Address) -> _Attempt:
                 sql = asking.send(None if answer is None else first_row(answer))
             except StopIteration as done:
                 return connection, done.value
-    except BaseException:  # nobody else has it yet, whatever it was
+    except (
+        BaseException
+    ):  # re-raised: until it returns, the attempt alone has the connection and has to close it
         connection.finish()
         raise
 
@@ -424,13 +429,13 @@ def _connected(connection: pq.abc.PGconn) -> Generator[tuple[int, int], None, No
 
 
 _NOT_ANSWERED: Final = ("closed the connection", "could not receive data", "Connection refused")
-"""Words of libpq for a connection that ended without the server's saying anything."""
+"""Words of libpq for a connection that ended without a message from the server."""
 
 
 def _answer(
     connection: pq.abc.PGconn, statement: bytes
 ) -> Generator[tuple[int, int], None, pq.abc.PGresult | None]:
-    """Send a statement, and return its last answer; yields what is waited for. Raises psycopg.Error."""
+    """Send a statement, and return its last answer. Yields like `_attempt`; raises psycopg.Error."""
     connection.send_query(statement)
     last: pq.abc.PGresult | None = None
     while True:

@@ -25,7 +25,7 @@ _SESSION_OVER: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "
 class DatabaseError(Exception):
     """A statement was refused; `sqlstate` says why in five characters.
 
-    `final` is True if no other session will be opened, so that trying again is of no use.
+    `final` is True if the process opens no other session, so that a retry is pointless.
     """
 
     final: ClassVar[bool] = False
@@ -49,12 +49,12 @@ class ConnectionLost(DatabaseError):
 
 
 class Stopping(ConnectionLost):
-    """The process ends, and has given the database up."""
+    """The process is stopping, and has ended its sessions with the database."""
 
     final = True
 
     def __init__(self) -> None:
-        super().__init__("the process is stopping, and opens no session any more")
+        super().__init__("the process is stopping and opens no further session")
 
 
 def error_of(result: pq.abc.PGresult) -> DatabaseError:

@@ -1,7 +1,7 @@
-"""The identity of a server: its system identifier and its timeline, which tell two primaries of one cluster apart.
+"""The identity of a server: its system identifier and its timeline, which distinguish two primaries of one cluster.
 
-A promotion begins a new timeline. The control file has it only after the next checkpoint, which a promotion does not wait
-for; the name of the WAL file that is being written has it at once. So that name is asked for first.
+A promotion begins a new timeline. The control file has it only after the next checkpoint, for which a promotion does not
+wait; the name of the current WAL file has it at once. So that name is asked for first.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _TOGETHER: Final = (
 )
 
 Answers: TypeAlias = Generator[str, list[str | None] | None, "ServerIdentity"]
-"""Yields statements; takes the first row of each, None for one that was refused."""
+"""Yields statements, and receives the first row of each; None for a refused one."""
 
 
 class ServerIdentity(Struct, frozen=True):
     """The server of a session.
 
     Args:
-        system: its system identifier, None if this account may not ask for it.
-        timeline: that it writes on, None likewise, and for a standby.
+        system: its system identifier; None if this account may not ask for it.
+        timeline: the timeline on which it writes; None if this account may not ask for it, or for a standby.
         standby: True if it follows another server.
     """
 
@@ -41,13 +41,13 @@ class ServerIdentity(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """The newest identity that the installation has had; `None` as long as it is not known."""
+    """The newest identity that the installation has had; each part is None until it is known."""
 
     system: str | None = None
     timeline: int | None = None
 
     def refusal(self, found: ServerIdentity) -> Reason | None:
-        """Return why a server is not the installation's; None if it may be, or nothing is known of it."""
+        """Return why a server is not the installation's; None if it may be, or if too little is known."""
         if self.system is not None and found.system is not None and found.system != self.system:
             return "other_system"
         if self.timeline is not None and found.timeline is not None and found.timeline < self.timeline:
@@ -55,11 +55,11 @@ class Seen(Struct, frozen=True):
         return None
 
     def is_behind(self, found: ServerIdentity) -> bool:
-        """True if a server was promoted after the newest that was seen."""
+        """Return whether a server was promoted after the newest one that was seen."""
         return self.timeline is not None and found.timeline is not None and found.timeline > self.timeline
 
     def with_found(self, found: ServerIdentity) -> Seen:
-        """Return this with a server that was accepted."""
+        """Return this identity, updated with that of an accepted server."""
         return Seen(found.system or self.system, found.timeline or self.timeline)
 
 

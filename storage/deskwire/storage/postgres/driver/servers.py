@@ -1,11 +1,10 @@
-"""The servers of a URL as one process has found them: which one it uses, who that is, and all sessions with it.
+"""The servers of a URL as one process has found them: the server in use, its identity, and all sessions with it.
 
-A process has sessions with one server at a time. When another one turns out to be the primary, or the one in use answers
-nothing any more, all sessions with it are ended together, by shutting their sockets: whoever waits for an answer learns at
-once, whatever it waits in.
+A process has sessions with one server at a time. When another server turns out to be the primary, or the server in use stops
+answering, all sessions are ended together by shutting their sockets, which wakes every thread and task that waits for an answer.
 
-The newest system identifier and timeline that were seen are remembered. A server with an older timeline is a primary that
-was replaced, and one with another identifier is no server of this installation: neither is used.
+The process remembers the newest system identifier and timeline. A server with an older timeline is a primary that was
+replaced, and a server with another identifier belongs to another installation: neither is used.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ from deskwire.storage.postgres.driver.server_identity import Seen, ServerIdentit
 log: Final = structlog.get_logger(__name__)
 
 _HEAD_START_S: Final = 0.5
-"""Time for the server in use, until the other hosts are tried as well."""
+"""Time that the server in use has before the other hosts are tried as well."""
 _FIRST_GRACE_S: Final = 2.0
 """Time for hosts that have not answered while nothing is known: an old primary may be the first to answer."""
 _SHARED_FAILURE_S: Final = 0.2
-"""Time for which a failed search is the answer to others, so that they do not each search in turn."""
+"""Age up to which the failure of a search answers other callers, so that each of them does not search in turn."""
 _ADVICE: Final = {
     "older_timeline": (
         "The PostgreSQL at {server} is a primary that was replaced: it writes on timeline {found.timeline}, and this "
@@ -69,15 +68,13 @@ class _Session(Struct, frozen=True):
 class Servers:
     """The servers of one URL; all methods may be called from any thread.
 
-    Args:
-        identity: takes note of servers that are refused.
-
     Attributes:
+        identity: notes the servers that are refused.
         seen: the newest identity of a server that was used.
     """
 
-    def __init__(self, identity: DatabaseIdentity | None = None) -> None:
-        self.identity = identity or DatabaseIdentity()
+    def __init__(self) -> None:
+        self.identity: Final = DatabaseIdentity()
         self.seen = Seen()
         self._current: Address | None = None
         self._last: str | None = None
@@ -96,13 +93,13 @@ class Servers:
         return None if self._current is None else self._current.server
 
     def heard(self) -> None:
-        """Take note that the server has answered something."""
+        """Note the time of an answer of the server."""
         self._heard_at = time.monotonic()
 
     def open(self, options: bytes) -> pq.abc.PGconn:
-        """Open a session with the primary: with the server that is in use, or else the best of all hosts.
+        """Open a session with the primary: with the server in use, or else with the best of all hosts.
 
-        It is ended by `release`. Raises ConnectionLost if there is none within the options' `connect_timeout`.
+        The caller ends it by `release`. Raises ConnectionLost if there is none within the options' `connect_timeout`.
         """
         until = time.monotonic() + seconds_for(options)
         while True:
@@ -126,12 +123,12 @@ class Servers:
     def look_around(
         self, options: bytes, seconds: float, given_up: Callable[[], bool] = lambda: False
     ) -> None:
-        """Ask all hosts who they are; leave a server that does not answer, and one that was replaced.
+        """Ask all hosts for their identity; leave a server that does not answer, and a primary that was replaced.
 
         Args:
             options: of a session, as for `open`.
             seconds: how long they have for an answer.
-            given_up: returns True when the result is of no use any more; then nothing is changed.
+            given_up: returns True when the caller has given the look up; then nothing is changed.
         """
         began, used = time.monotonic(), self._current
         try:
@@ -150,7 +147,7 @@ class Servers:
             self._note_refused(primaries, used=current is not None and found.is_alive(current.server))
 
     def stop(self) -> None:
-        """End all sessions, and open no other: the process ends now, whatever the database does."""
+        """End all sessions, and refuse to open another, so that a stop does not wait for the database."""
         with self._lock:
             self._stopped = True
             self._shut(lambda _: True)
@@ -198,7 +195,7 @@ class Servers:
         return found
 
     def _added(self, found: Opened, generation: int) -> bool:
-        """Take note of a session; return False, and end it, if its server was left while it was opened. Raises Stopping."""
+        """Add a session to those of the server in use; if that was left in the meantime, end it and return False. Raises Stopping."""
         with self._lock:
             current = self._current
             valid = generation == self._generation and current is not None
@@ -238,7 +235,7 @@ class Servers:
             )
 
     def _leave(self, address: Address) -> None:
-        """End all sessions with a server that answers nothing."""
+        """End all sessions with a server that does not answer."""
         with self._lock:
             if self._current is not address:
                 return
@@ -248,10 +245,10 @@ class Servers:
         log.warning("storage.server_silent", server=address.server, ended_sessions=silent)
 
     def _note_refused(self, met: Mapping[Address, ServerIdentity], *, used: bool) -> None:
-        """Take note of a primary that is not to be used, or that there is none.
+        """Note the first primary of those met that is refused, or that none is.
 
         Args:
-            used: whether there is another one, so that the node can work.
+            used: True if the node has another server, and so can work.
         """
         for address, identity in met.items():
             reason = self.seen.refusal(identity)
@@ -266,7 +263,7 @@ class Servers:
         return self._stopped
 
     def _shut(self, ends: Callable[[_Session], bool]) -> int:
-        """End sessions under the lock; return how many. Their owners find out, and release them."""
+        """End sessions, with the lock held; return their number. Their owners see the error and release them."""
         ended = [connection for connection, session in self._sessions.items() if ends(session)]
         for connection in ended:
             session = self._sessions.pop(connection)
@@ -276,14 +273,14 @@ class Servers:
 
 
 def _shut(descriptor: int) -> None:
-    """Shut a socket for all who have it."""
+    """Shut a socket, for its duplicates as well."""
     sock = socket.socket(fileno=os.dup(descriptor))
-    with sock, suppress(OSError):  # it has ended by itself
+    with sock, suppress(OSError):  # the server has closed it already
         sock.shutdown(socket.SHUT_RDWR)
 
 
 class _Judge:
-    """The judgement of servers by what was seen before."""
+    """The judgement of servers by the newest identity that was seen."""
 
     def __init__(self, seen: Seen) -> None:
         self.met: dict[Address, ServerIdentity] = {}

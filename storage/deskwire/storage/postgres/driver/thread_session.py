@@ -1,4 +1,4 @@
-"""Sessions of psycopg, for threads and commands, among those that end together when a server is left."""
+"""psycopg sessions for threads and commands, which end with all others when the process leaves their server."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from deskwire.storage.postgres.driver.servers import Servers
 
 _LOOK_EACH_S: Final = 5.0
 _SILENT_S: Final = 15.0
-"""Time that a server has to answer on another session while one works for a command. The work itself may take hours: a
-bound on its time would end an index or a copy that goes on well."""
+"""Time in which the server has to answer on another session while a command works. The work itself may take hours: a bound on
+its time would end an index build or a copy that makes progress."""
 
 
 class ThreadSession(psycopg.Connection[Any]):
-    """A session that commits each statement by itself.
+    """A session that commits after each statement.
 
     Args:
         connection: as `Servers.open` returns it.
     """
 
     def __init__(self, connection: pq.abc.PGconn, servers: Servers) -> None:
-        connection.nonblocking = 1  # psycopg waits by itself
+        connection.nonblocking = 1  # psycopg polls the socket in Python
         super().__init__(connection)
         self.servers: Final = servers
         self.autocommit = True
@@ -39,7 +39,7 @@ class ThreadSession(psycopg.Connection[Any]):
 
 @contextmanager
 def watched(servers: Servers, options: bytes) -> Iterator[None]:
-    """End sessions with a server that has stopped answering, while the context is open; for work that no beat watches over."""
+    """End the sessions with a server that stops answering while the context is open; for work outside a node's beats."""
     over = threading.Event()
 
     def look() -> None:

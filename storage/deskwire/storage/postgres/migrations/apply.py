@@ -47,7 +47,7 @@ def migrate(
     nothing to do.
 
     Args:
-        servers: those of a node that begins.
+        servers: those of a node that starts.
 
     Raises DatabaseUnusableError if the database can't be reached or used, or is of a program too new for this one.
     """

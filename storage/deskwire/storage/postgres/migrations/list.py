@@ -44,7 +44,7 @@ class Migration(Struct, frozen=True):
         fill: what is done behind `sql`, in the same transaction, as it takes Python.
         indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which hold up no writer; each is run outside of
             a transaction, and before the record, so it may be run again. What one that failed has left is dropped first.
-        steps: what is done in several transactions, before the record, so it may be run again from any point where it was cut off.
+        steps: a function that works in several transactions before the record, so it has to go on from wherever it was cut off.
         oldest_program: the newest migration that the oldest program knows which may run beside the new schema. With its own
             name no other program may: all nodes have to be stopped.
     """

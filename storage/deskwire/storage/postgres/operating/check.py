@@ -68,7 +68,7 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
 
 
 def _other_servers(connection: ThreadSession) -> Iterator[Problem]:
-    """Yield how the server differs from the installation's, and a primary that was replaced and runs beside it."""
+    """Yield a problem if the server is not the installation's, and another for a replaced primary that runs beside it."""
     if (difference := other_server(connection)) is not None:
         yield Problem("database_identity", difference)
     if (beside := connection.servers.identity.found) is not None:
@@ -81,7 +81,7 @@ def _standby(*, synchronous: bool) -> Iterator[str]:
 
 
 def _missing_days(connection: psycopg.Connection[Any]) -> Iterator[str]:
-    """Say which of the days that should have a partition by now have none."""
+    """Yield a note for each table that lacks the partition of today or tomorrow."""
     ((today,),) = connection.execute(TODAY.encode()).fetchall()
     for table in DAY_TABLES:
         there = {name for (name,) in connection.execute(table.partitions.encode()).fetchall()}

@@ -20,7 +20,7 @@ _INTERVAL_S: Final = 3_600.0
 
 
 async def add_days_ahead(url: str, servers: Servers | None = None, interval_s: float = _INTERVAL_S) -> None:
-    """Add the partitions of the days to come every so many seconds, until cancelled; a duty."""
+    """Add the partitions of the days to come at each interval, until cancelled; a duty."""
     while True:
         await trio.to_thread.run_sync(add_days, url, servers, abandon_on_cancel=True)
         await trio.sleep(interval_s)
@@ -29,7 +29,7 @@ async def add_days_ahead(url: str, servers: Servers | None = None, interval_s: f
 def add_days(url: str, servers: Servers | None = None) -> bool:
     """Add the partitions of today and the days to come that lack one; return whether all are there.
 
-    Nothing depends on it: rows of a day without a partition are in the default one. So a failure is logged, with what to do.
+    A failure is only logged, with advice, because rows of a day without a partition go to the default one.
     """
     try:
         with connected(url, "days", servers=servers) as connection:

@@ -35,7 +35,7 @@ NOTE_SEEN: Final = (
     "UPDATE installation SET system_id = coalesce(system_id, CAST(? AS text)), "
     "timeline = greatest(timeline, CAST(? AS bigint))"
 )
-"""Another system is never taken for the installation's that way: the account that noted it had found it to be the same."""
+"""A known system identifier is kept, because only a server that has the same one, or none that is known, gets this far."""
 _OTHER: Final[dict[Reason, str]] = {
     "other_system": (
         "The database is on another PostgreSQL (system identifier {found.system}) than this installation has used "
@@ -86,13 +86,13 @@ def claim(url: str, identity: Identity, name: str | None, servers: Servers | Non
 
 
 def require_same_server(connection: ThreadSession) -> None:
-    """Make sure that the server is the one that the installation has used, or was promoted since. Raises DatabaseUnusableError."""
+    """Raise DatabaseUnusableError unless the server is the one that the installation has used, or was promoted since."""
     if (difference := other_server(connection)) is not None:
         raise DatabaseUnusableError(difference)
 
 
 def other_server(connection: ThreadSession) -> str | None:
-    """Return how the server differs from the one that the installation has used; None if it does not, or is not known."""
+    """Return how the server differs from the one that the installation has used; None if it does not, or if that is unknown."""
     row = connection.execute("SELECT system_id, timeline FROM installation").fetchone()
     assert row is not None, "the first migration makes it"
     known, found = Seen(row[0], row[1] or None), connection.servers.seen
@@ -101,13 +101,13 @@ def other_server(connection: ThreadSession) -> str | None:
 
 
 def note_server(connection: ThreadSession) -> None:
-    """Keep a server that is newer than all that the installation has used."""
+    """Record the server with the installation, if it is newer than all that were used."""
     found = connection.servers.seen
     connection.execute(NOTE_SEEN.replace("?", "%s").encode(), (found.system, found.timeline))
 
 
 def accept_server(connection: ThreadSession) -> None:
-    """Keep the server as the installation's, whichever it has used before."""
+    """Record the server as the installation's, in place of the one that it has used."""
     found = connection.servers.seen
     connection.execute(
         "UPDATE installation SET system_id = %s, timeline = %s", (found.system, found.timeline or 0)

@@ -33,7 +33,7 @@ def accept_moved(url: str) -> None:
 def begin_anew(url: str, *, skip_pending: bool, now: int) -> int:
     """Forget the nodes of the moment, and what they were at; returns the number of deliveries that are skipped.
 
-    The server that the database is on is the installation's from then on.
+    From then on the present server is the installation's.
 
     Args:
         skip_pending: whether pending deliveries are not made.

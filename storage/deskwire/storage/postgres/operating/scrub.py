@@ -113,7 +113,7 @@ def _require_no_readers(connection: psycopg.Connection[Any]) -> None:
 
 
 def _vacuum(connection: psycopg.Connection[Any], how: str, table: str) -> bool:
-    """Vacuum a table; return False if it is a day that was dropped since, whose files are gone."""
+    """Vacuum a table; return False if it is the partition of a day that was dropped in the meantime."""
     try:
         connection.execute(f"VACUUM ({how}) {table}".encode())
     except errors.UndefinedTable:

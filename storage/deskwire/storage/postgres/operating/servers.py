@@ -1,6 +1,6 @@
-"""The look at all servers of the URL: whether another one was promoted, or an old primary has come back.
+"""The watch over all servers of the URL, which notices a promotion and the return of an old primary.
 
-Sessions stay open for days, so what they met when they were opened says nothing of now.
+Sessions stay open for days, so the identity that a session found when it was opened may be out of date.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _ANSWER_S: Final = 2.0
 
 
 async def watch_servers(database: Database, each_s: float = EACH_S) -> None:
-    """Ask all hosts who they are, every so many seconds, until cancelled; each node does.
+    """Ask all hosts for their identity at each interval, until cancelled; runs on each node.
 
-    A newer timeline is kept with the installation, so that a node which starts later knows of it.
+    A newer timeline is recorded with the installation, so that a node that starts later knows it.
     """
     kept = Seen()
     while True:
@@ -40,7 +40,7 @@ async def watch_servers(database: Database, each_s: float = EACH_S) -> None:
 
 
 def _keep(database: Database, seen: Seen) -> bool:
-    """Keep what was seen with the installation; return whether that was possible."""
+    """Record the newest identity with the installation; return whether that was possible."""
     connection = BlockingConnection(database, "setup")
     try:
         connection.execute(NOTE_SEEN, (seen.system, seen.timeline))

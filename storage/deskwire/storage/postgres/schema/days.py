@@ -25,10 +25,10 @@ AHEAD: Final = 3
 """Days after today that get a partition before they begin."""
 
 LOCK_TIMEOUT_MS: Final = 100
-"""How long a change of partitions may wait for a lock, because all others who use the table queue for it in the meantime."""
+"""Time that a change of partitions may wait for a lock; all others that use the table queue for that long."""
 
 _RETRY_DELAY_S: Final = 2.0
-"""A twentieth of the time may thus be spent with others in the queue, for as long as a dump reads the table."""
+"""So others queue for at most a twentieth of the time while a dump reads the table."""
 
 _EPOCH: Final = date(1970, 1, 1)
 _PREFIX: Final = len("evt_")
@@ -40,9 +40,9 @@ _DIGITS: Final = str.maketrans("JKMNPQRSTVWXYZ", "IJKLMNOPQRSTUV")
 """From Crockford's digits to those that `int` reads."""
 
 VACUUMS_DAYS: Final = "deskwire.vacuums_days"
-"""The setting of a session that vacuums the partitions, too."""
+"""The setting of a session that also vacuums the partitions."""
 
-# An older program beside this one passes over the partitions when it vacuums, so it may not say that nothing is due any more.
+# An older program beside this one skips the partitions when it vacuums, so it must not clear `scrub_due`.
 _KEEP_DUE: Final = (
     f"""
 CREATE OR REPLACE FUNCTION keep_scrub_due() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -128,7 +128,7 @@ def split(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
         today = _today(connection)
         for day in range(today, today + AHEAD + 1):
             add_day(connection, table, day)
-        # Autovacuum never looks at a parent, whose statistics the planner takes for joins.
+        # Autovacuum never analyzes a parent, and the planner uses the parent's statistics for joins.
         connection.execute(f"ANALYZE {table.name}".encode())
 
     return run
@@ -158,7 +158,7 @@ def add_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> b
 
 
 def free(connection: psycopg.Connection[Any], table: DayTable) -> None:
-    """Have the default partition take every day again, if an `add_day` was cut off. Raises as that does."""
+    """Let the default partition take rows of every day again, after an `add_day` that was cut off. Raises as that does."""
     query = "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass"
     if connection.execute(query, (_spared(table), table.default)).fetchone() is not None:
         _change(connection, [f"ALTER TABLE {table.default} DROP CONSTRAINT IF EXISTS {_spared(table)}"])
