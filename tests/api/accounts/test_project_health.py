@@ -73,13 +73,11 @@ async def test_an_endpoint_that_fails_or_has_lost_something_is_no_good_health(se
 def test_healthy_means_that_nothing_fails_and_nothing_is_lost() -> None:
     at = 1_790_000_000_000
     well = Endpoint(1, "whk_1", 1, "https://example.org/", frozenset(), b"", "tail", at, at)
-    assert unhealthy_code(well, at, 0) is None
-    assert unhealthy_code(well, at, 1) == "dropped"
-    assert unhealthy_code(replace(well, status="disabled"), at, 0) == "disabled"
-    assert unhealthy_code(replace(well, circuit=Circuit(1, at)), at, 0) == "failing"
-    assert (
-        unhealthy_code(replace(well, circuit=Circuit(20, at, 0, at + 10_000, "why")), at, 0) == "circuit_open"
-    )
+    assert unhealthy_code(well, 0) is None
+    assert unhealthy_code(well, 1) == "dropped"
+    assert unhealthy_code(replace(well, status="disabled"), 0) == "disabled"
+    assert unhealthy_code(replace(well, circuit=Circuit(1, at)), 0) == "failing"
+    assert unhealthy_code(replace(well, circuit=Circuit(20, at, 0, at + 10_000, "why")), 0) == "circuit_open"
 
 
 @pytest.mark.parametrize("status", ["disabled", "enabled"])

@@ -16,7 +16,7 @@ from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.dialer import Dialer
 from deskwire.engine.webhooks.http.resolver import SystemResolver
 from tests.commands.listen.conftest import SECRET, Shown, receiving
-from tests.support.sockets.receivers import Request, answering
+from tests.support.sockets.receivers import Receiver, Request, answering
 
 TAKEN = answering("204 No Content")
 
@@ -27,6 +27,16 @@ def held(window: Window, number: int) -> Held:
     taken = window.take(False)
     assert taken is not None
     return taken
+
+
+def client_of(receiver: Receiver) -> Client:
+    return Client(
+        receiver.url,
+        Dialer(Policy(allow_private=True), SystemResolver()),
+        ssl_context=ssl.create_default_context(),
+        timeout_s=5.0,
+        clock=wall_clock,
+    )
 
 
 def retry_after(value: str) -> bytes:
@@ -44,13 +54,7 @@ async def test_an_event_that_is_always_refused_is_given_up_in_words(
 
     shown, window = Shown(), Window(None, Sequences({}, False))
     async with receiving(refuse_one) as receiver:
-        client = Client(
-            receiver.url,
-            Dialer(Policy(allow_private=True), SystemResolver()),
-            ssl_context=ssl.create_default_context(),
-            timeout_s=5.0,
-            clock=wall_clock,
-        )
+        client = client_of(receiver)
         forwarder = Forwarder(client, SECRET, shown.step, shown.note)
         refused, results = held(window, 1), list[Result]()
         while not results or results[-1].state == "retrying":
@@ -71,13 +75,7 @@ async def test_an_event_that_is_always_refused_is_given_up_in_words(
 async def test_a_pause_that_ends_costs_no_attempt() -> None:
     shown, window = Shown(), Window(None, Sequences({}, False))
     async with receiving(answering("429 Too Many Requests", extra=retry_after("1"))) as receiver:
-        client = Client(
-            receiver.url,
-            Dialer(Policy(allow_private=True), SystemResolver()),
-            ssl_context=ssl.create_default_context(),
-            timeout_s=5.0,
-            clock=wall_clock,
-        )
+        client = client_of(receiver)
         forwarder = Forwarder(client, SECRET, shown.step, shown.note)
         event = held(window, 1)
         for _ in range(REFUSALS_MAX - 1):

@@ -374,9 +374,9 @@ def _conditions(reader: DeliveryReader, endpoints: Sequence[Endpoint], now: int)
     """Return for each of these endpoints whether it is `healthy`, or why not; one dropped delivery is enough."""
     found = []
     for each in endpoints:
-        code = unhealthy_code(each, now, 0)
+        code = unhealthy_code(each, 0)
         if code is None:
             dropped = reader.dropped_since(each.project, each.rowid, now - LOST_MS, 1)
-            code = unhealthy_code(each, now, dropped)
+            code = unhealthy_code(each, dropped)
         found.append(code or "healthy")
     return found

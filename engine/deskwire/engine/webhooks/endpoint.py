@@ -107,8 +107,8 @@ Unhealthy = Literal["disabled", "circuit_open", "failing", "dropped"]
 """The reason for which an endpoint is not healthy, as a code; the first that holds."""
 
 
-def unhealthy_code(endpoint: Endpoint, now: int, dropped: int) -> Unhealthy | None:
-    """Return why an endpoint does not get everything; None if it is healthy. API, desk, metric and alert go by this.
+def unhealthy_code(endpoint: Endpoint, dropped: int) -> Unhealthy | None:
+    """Return why an endpoint does not get everything; None if it is healthy. The API, the desk, metrics and alerts use it.
 
     Args:
         dropped: its deliveries of the last 24 hours that were dropped and not made good.
@@ -122,9 +122,9 @@ def unhealthy_code(endpoint: Endpoint, now: int, dropped: int) -> Unhealthy | No
     return "dropped" if dropped else None
 
 
-def condition_view(endpoint: Endpoint, now: int, dropped: int) -> dict[str, Any]:
-    """Return the fields of the API that say whether an endpoint is healthy, and why not; see `unhealthy_code`."""
-    code = unhealthy_code(endpoint, now, dropped)
+def condition_view(endpoint: Endpoint, dropped: int) -> dict[str, Any]:
+    """Return the health of an endpoint as the API has it; see `unhealthy_code`."""
+    code = unhealthy_code(endpoint, dropped)
     return {
         "healthy": code is None,
         "healthCode": code,
@@ -185,7 +185,7 @@ def endpoint_view(
         "updatedAt": iso(endpoint.updated_at),
         "lastDelivery": endpoint.last_delivery_at
         and {"at": iso_or_none(endpoint.last_delivery_at), "status": endpoint.last_delivery_status},
-        **condition_view(endpoint, now, dropped),
+        **condition_view(endpoint, dropped),
         "circuit": circuit.state(now),
         "circuitOpenUntil": _ahead(circuit.probe_at, now),
         "circuitReason": circuit.reason,

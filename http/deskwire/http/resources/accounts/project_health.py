@@ -84,7 +84,7 @@ def _endpoint_view(endpoint: Endpoint, outstanding: int, dropped: int, now: int)
     return {
         "id": endpoint.id,
         "name": endpoint_name(endpoint),
-        **condition_view(endpoint, now, dropped),
+        **condition_view(endpoint, dropped),
         "status": endpoint.status,
         "statusReason": endpoint.status_reason,
         "circuit": endpoint.circuit.state(now),
