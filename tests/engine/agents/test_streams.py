@@ -263,7 +263,7 @@ async def test_a_quiet_stream_has_a_comment_now_and_then_and_ends_with_its_crede
 
 
 async def next_events(stream: AgentStream) -> Sequence[StoredEvent]:
-    """The stored events that come next, behind whatever passes."""
+    """The next stored events; passing ones before them are skipped."""
     while not (batch := await stream.next()).events:
         pass
     return batch.events
@@ -291,7 +291,7 @@ class LosingCluster(Alone):
 async def test_streams_end_once_their_node_has_been_without_its_lease_for_long(
     lost_at: float, inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
-    """Another node may have the database, and no heartbeat tells a page that this one has not."""
+    """Another node may have the database, and heartbeats do not show a page that this one lacks it."""
     cluster = LosingCluster()
     async with opened(inline_store, cluster=cluster) as office:
         stream = await office.open()

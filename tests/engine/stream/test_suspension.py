@@ -1,4 +1,4 @@
-"""Consumers whose node has lost its lease for a while: kept in silence, and whose channel it is afterwards (ADR 62)."""
+"""Consumers whose node loses its lease for a while: they get nothing in that time, and may keep the channel (ADR 103)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.stream_nodes import LEASE_S, MARGIN_S, NodeStage, hold_unhear
 from tests.support.streaming import NOON, JumpStore, next_batch, number
 
 _LATE_S = LEASE_S - MARGIN_S + 0.2
-"""A stop after which the node doubts its lease, which nobody has ended."""
+"""A stop after which the node doubts its lease, although the lease has not been ended."""
 _OVER_S = LEASE_S + 2
 """A stop after which others find the lease over."""
 
@@ -38,9 +38,9 @@ async def numbers(subscription: Subscription) -> list[int]:
 async def test_consumer_goes_on_after_a_lease_that_was_late(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told, woken = list[str](), list[float]()
+    losses, woken = list[str](), list[float]()
     async with nodes(store) as (a, b):
-        held = await a.hold("c1", lost=told.append)
+        held = await a.hold("c1", lost=losses.append)
         held.listen(lambda: woken.append(trio.current_time()))
         a.cluster.stop()
         await trio.sleep(_LATE_S)  # virtual time: the mock clock jumps
@@ -49,7 +49,7 @@ async def test_consumer_goes_on_after_a_lease_that_was_late(
         woken.clear()
         a.cluster.go_on()
         await trio.sleep(1.5)  # virtual time: the mock clock jumps
-        assert (held.current, told) == (True, [])
+        assert (held.current, losses) == (True, [])
         assert woken, "there may be more to write"
         assert await numbers(held) == [0, 1, 2]
         row = row_of(store, a)
@@ -59,9 +59,9 @@ async def test_consumer_goes_on_after_a_lease_that_was_late(
 async def test_consumer_goes_on_under_the_next_lease_if_no_other_had_the_channel(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    losses = list[str]()
     async with nodes(store) as (a, b):
-        held = await a.hold("c1", lost=told.append)
+        held = await a.hold("c1", lost=losses.append)
         life = a.cluster.node.incarnation
         events = await b.emit(4)
         assert await numbers(held) == [0, 1, 2, 3]
@@ -75,7 +75,7 @@ async def test_consumer_goes_on_under_the_next_lease_if_no_other_had_the_channel
         assert (row.node, row.generation, row.connected) == ("a", 2, True)
         assert row.incarnation == a.cluster.node.incarnation > life
         assert row.position == events[2].position
-        assert (held.current, told) == (True, [])
+        assert (held.current, losses) == (True, [])
         (last,) = await b.emit(1)
         assert await numbers(held) == [4]
         a.hub.confirm(held, last.position)
@@ -128,30 +128,30 @@ async def _ended(other: NodeStage) -> None:
         (_ended, "ended"),
     ],
 )
-async def test_consumer_is_told_the_same_as_in_any_takeover(
+async def test_consumer_is_notified_as_in_any_takeover(
     deed: Callable[[NodeStage], object], loss: str, autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    losses = list[str]()
     async with nodes(store) as (a, b):
-        held = await a.hold("c1", lost=told.append)
+        held = await a.hold("c1", lost=losses.append)
         a.cluster.stop()
         await trio.sleep(_OVER_S)  # virtual time: the mock clock jumps
         await deed(b)  # type: ignore[misc]
-        assert not held.current, "whatever its node does first, it is written nothing"
-        assert told == []
+        assert not held.current, "nothing is written before the node has read the row"
+        assert losses == []
         row = row_of(store, b)
         a.cluster.go_on()
         await trio.sleep(1.5)  # virtual time: the mock clock jumps
-        assert (held.held, told) == (False, [loss])
-        assert row_of(store, b) == row, "what others have stored is left alone"
+        assert (held.held, losses) == (False, [loss])
+        assert row_of(store, b) == row, "the row of the other node is unchanged"
 
 
 async def test_consumer_of_the_same_node_takes_over_in_the_usual_way_right_after_the_lease_is_back(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    losses = list[str]()
     async with nodes(store) as (a, b):
-        await a.hold("c1", lost=told.append)
+        await a.hold("c1", lost=losses.append)
         life = a.cluster.node.incarnation
         a.cluster.stop()
         await trio.sleep(_OVER_S)  # virtual time: the mock clock jumps
@@ -159,7 +159,7 @@ async def test_consumer_of_the_same_node_takes_over_in_the_usual_way_right_after
         a.cluster.go_on()
         await a.cluster.until_valid()
         taker = await a.hold("c2")
-        assert (taker.current, told) == (True, ["superseded"])
+        assert (taker.current, losses) == (True, ["superseded"])
         assert row_of(store, a).generation == 3
         with pytest.raises(ConsumerSuperseded):
             await b.hold("c1")
@@ -202,19 +202,19 @@ async def test_consumer_that_leaves_while_its_hold_is_renewed_leaves_the_channel
         assert (row.generation, row.connected) == (2, False)
 
 
-async def test_consumer_without_a_lease_for_too_long_is_told_to_connect_again(
+async def test_consumer_without_a_lease_for_too_long_is_asked_to_connect_again(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[tuple[str, float]]()
+    losses = list[tuple[str, float]]()
     async with nodes(store) as (a, b):
         await trio.sleep(0.1)  # virtual time: the mock clock jumps
-        held = await a.hold("c1", lost=lambda loss: told.append((loss, trio.current_time())))
+        held = await a.hold("c1", lost=lambda loss: losses.append((loss, trio.current_time())))
         a.cluster.stop()
         end = a.cluster.valid_until + KEPT_S
         await trio.sleep_until(end - 0.1)  # virtual time: the mock clock jumps
-        assert told == []
+        assert losses == []
         await trio.sleep_until(end + 0.1)  # virtual time: the mock clock jumps
-        assert [loss for loss, _ in told] == ["lapsed"]
+        assert [loss for loss, _ in losses] == ["lapsed"]
         assert not held.held
         assert (await b.hold("c1")).current
 
@@ -222,45 +222,45 @@ async def test_consumer_without_a_lease_for_too_long_is_told_to_connect_again(
 async def test_consumer_is_sent_to_another_node_that_is_ready(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    losses = list[str]()
     async with nodes(store) as (a, b):
-        await a.hold("c1", lost=told.append)
+        await a.hold("c1", lost=losses.append)
         a.hub.send_away_nowait()
         a.cluster.stop()
         await trio.sleep_until(a.cluster.valid_until + 1)  # virtual time: the mock clock jumps
         a.hub.send_away_nowait()  # a balancer knows only so late that no node is ready
         await trio.sleep(ELSEWHERE_S)  # virtual time: the mock clock jumps
-        assert told == []
+        assert losses == []
         a.hub.send_away_nowait()
         await trio.sleep(0.1)  # virtual time: the mock clock jumps
-        assert told == ["lapsed"]
+        assert losses == ["lapsed"]
         assert (await b.hold("c1")).current
 
 
 async def test_consumer_waits_for_a_database_that_refuses_when_the_lease_is_back(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    losses = list[str]()
     async with nodes(store) as (a, _):
-        held = await a.hold("c1", lost=told.append)
+        held = await a.hold("c1", lost=losses.append)
         a.cluster.stop()
         await trio.sleep(_LATE_S)  # virtual time: the mock clock jumps
         store.read_failure = Unavailable("It is starting up.", code="storage_failed")
         a.cluster.go_on()
         await trio.sleep(2)  # virtual time: the mock clock jumps
-        assert (held.current, told) == (False, [])
+        assert (held.current, losses) == (False, [])
         store.read_failure = None
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        assert (held.current, told) == (True, [])
+        assert (held.current, losses) == (True, [])
 
 
 async def test_consumer_of_an_erased_contact_connects_again(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told, contact = list[str](), "private-contact-u1"
+    losses, contact = list[str](), "private-contact-u1"
     async with nodes(store) as (a, b):
         known = put_contact(store.tx, a.project, ContactRef("u1", {}), NOON).rowid
-        await a.hold("c1", lost=told.append, channel=contact)
+        await a.hold("c1", lost=losses.append, channel=contact)
         a.cluster.stop()
         await trio.sleep(_OVER_S)  # virtual time: the mock clock jumps
         b.cluster._leases.is_live(a.cluster.node.incarnation)
@@ -268,20 +268,20 @@ async def test_consumer_of_an_erased_contact_connects_again(
         store.tx.forget_contact_channel(known)
         a.cluster.go_on()
         await trio.sleep(1.5)  # virtual time: the mock clock jumps
-        assert told == ["lapsed"]
+        assert losses == ["lapsed"]
         assert await b.hub.consumers(b.project) == []
 
 
 async def test_consumer_superseded_by_a_takeover_of_unknown_end_connects_again(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    """The taker was told to come back as well, and the channel is the first one's who does."""
-    told = list[str]()
+    """The taker was asked to come back as well; the first of the two to return gets the channel."""
+    losses = list[str]()
     async with nodes(store) as (a, _):
-        await a.hold("c1", lost=told.append)
+        await a.hold("c1", lost=losses.append)
         await hold_unheard(store, a, "c1")
         await stopped(a, _LATE_S)
-        assert told == ["lapsed"]
+        assert losses == ["lapsed"]
 
 
 async def test_many_consumers_go_on(autojump_clock: MockClock, store: JumpStore) -> None:

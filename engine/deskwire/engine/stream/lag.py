@@ -36,8 +36,8 @@ class SubscriptionCounters(Struct):
         takeovers: took the channel from another consumer that held it.
         replaced: took it from another connection of their own.
         fenced: were refused, as their successor holds the channel.
-        kept: were kept in silence over a lost lease of this node.
-        lapsed: were kept so, and sent away because it took too long.
+        kept: were paused while this node had lost its lease, and resumed.
+        lapsed: were paused likewise, and sent away because that took too long.
     """
 
     live: int = 0

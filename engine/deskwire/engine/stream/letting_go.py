@@ -94,7 +94,7 @@ class LettingGo:
         self.news: Final = LeaseNews(bus, cluster.node.name, leases, lambda: self._wakeup.set())
 
     async def run(self) -> None:
-        """Let go what other nodes want, and store departures, until cancelled."""
+        """Release channels that other nodes ask for, and store departures, until cancelled."""
         while True:
             with trio.move_on_after(_LOOK_S):
                 await self._wakeup.wait()
@@ -138,13 +138,11 @@ class LettingGo:
         self._lose([(subscription, loss)])
 
     def give_up(self, leases: Sequence[ChannelLease]) -> None:
-        """End the holds of these channels, without a lease of the node to store that by, and notify their subscriptions."""
+        """End the holds of these channels while the node has no lease, and notify their subscriptions."""
         lost = [holder for lease in leases if (holder := lease.stop()) is not None]
         for lease in leases:
             lease.drop(self._now(), for_good=False)
-            self.leave(
-                lease
-            )  # if the node's lease was late and is not lost, the channel is still this node's
+            self.leave(lease)  # stored if the node's lease was only late: then the channel is still its own
         self._lose([(holder, "lapsed") for holder in lost])
 
     async def _wishes(self) -> Wishes:

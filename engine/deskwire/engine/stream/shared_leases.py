@@ -61,7 +61,7 @@ class SharedLeases:
     async def look(self, lease: ChannelLease) -> None:
         """Have the lease be as it is stored. Raises Unavailable, also while this node has no lease of its own.
 
-        A holder here that was paused goes on, if nobody has had the channel since; otherwise it loses the channel.
+        A paused holder here resumes if no other consumer has had the channel since; otherwise it loses the channel.
         """
         while True:
             self._check()
@@ -196,23 +196,22 @@ class SharedLeases:
             self.letting_go.lose(stopped, loss)
 
     def _loss(self, lease: ChannelLease, row: StreamConsumer | None) -> Loss:
-        """Return how the holder here has lost the channel to what is stored now."""
-        if (
-            row is None or row.node == self._cluster.node.name
-        ):  # forgotten, or a takeover whose end was not heard of
+        """Return how the holder here has lost the channel, according to the stored row."""
+        # The channel was forgotten, or taken over here in a commit whose outcome is unknown.
+        if row is None or row.node == self._cluster.node.name:
             return "lapsed"
         if row.generation > lease.generation:
             return "superseded"
         return "ended" if _is_ended(row) else "lapsed"
 
     def _is_renewable(self, lease: ChannelLease, row: StreamConsumer) -> bool:
-        """Return whether the holder here was the last one, by a lease of this node that is over."""
+        """Return whether the holder here was the last one, under a lease of this node that has ended."""
         if lease.holder is None or row.generation != lease.generation or row.forgotten:
             return False
         return row.incarnation != self._cluster.node.incarnation and not _is_ended(row)
 
     async def _renew(self, lease: ChannelLease, row: StreamConsumer) -> None:
-        """Store that the holder here has its channel by this node's present lease, unless it is no longer as it was read.
+        """Store that the holder here has its channel under this node's present lease, unless the row has changed.
 
         Raises Unavailable. Cancellation: not for at most 10 s.
         """
@@ -322,7 +321,7 @@ def is_held(reader: StreamReader, row: StreamConsumer) -> bool:
 
 
 def _is_ended(row: StreamConsumer) -> bool:
-    """Return whether the consumer was ended by a call, with nobody holding the channel for it."""
+    """Return whether the consumer was ended by a call, and no node holds the channel for it."""
     return not row.connected and row.consumer_id in row.superseded
 
 

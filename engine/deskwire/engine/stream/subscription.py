@@ -139,7 +139,7 @@ class Subscription:
         return Batch(events[:count], self._cursor, True)
 
     def rewind(self) -> None:
-        """Take the batch back that was taken last and not written, so that it comes again."""
+        """Return the last batch, which was not written, to be read again."""
         self._cursor = self.written
 
     @property
@@ -148,7 +148,7 @@ class Subscription:
         return self.current
 
     def wake(self) -> None:
-        """Call the listener, because there may be more."""
+        """Call the listener, because there may be more to write."""
         if self._call is not None and not self._closed:
             self._call()
 
@@ -190,11 +190,11 @@ class Subscription:
 
 
 class LeasedSubscription(Subscription):
-    """A hold that is good only while its node's lease is: without it, another node may have the channel.
+    """A hold that is valid only with its node's lease: without the lease, another node may have the channel.
 
-    It pauses at the very moment at which the lease is in doubt, and nothing is written from then on. A valid lease alone
-    does not end that, because another consumer may have had the channel in between: `resume` does, after a look at what
-    is stored.
+    It pauses at the moment at which the lease is in doubt, and nothing is written from then on. A valid lease alone does
+    not end the pause, because another consumer may have had the channel in between: the row is read first, then `resume`
+    ends it.
     """
 
     __slots__ = ("_cluster", "_held", "_incarnation", "_paused")
@@ -234,7 +234,7 @@ class LeasedSubscription(Subscription):
         return self._held
 
     def resume(self) -> None:
-        """Go on after a pause, under the lease that the node has now: the channel is still this consumer's, as stored."""
+        """Continue under the node's present lease; call it once the stored row names this consumer."""
         paused, self._paused = self._paused, False
         self._incarnation = self._cluster.node.incarnation
         if paused:

@@ -27,7 +27,7 @@ STRANGERS_MAX: Final = 250  # calls whose credential must be looked up in the da
 class Holding:
     """The places of calls that wait for the database.
 
-    `waited` counts the calls that had to, and `refused` those for which there was no place.
+    `waited` counts the calls that waited, and `refused` the calls for which there was no place.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Holding:
         return self._known.taken + self._strangers.taken
 
     def send_away_nowait(self) -> None:
-        """Refuse the calls that wait now: another node is ready, and the database is away for this one alone."""
+        """Refuse the calls that wait now, because another node is ready: only this one lacks the database."""
         for scope in self._waiting:
             scope.cancel()
 
@@ -54,7 +54,7 @@ class Holding:
 
         Args:
             work, until: see `outlast`.
-            who: the caller, who may have some of the places.
+            who: the caller, who may have a share of the places.
             stranger: whether the caller's credential is not known without the database.
 
         Raises:

@@ -84,7 +84,7 @@ REFUSED_S: Final = 0.1
 Whoever sends nothing but such requests, and waits for their answers, sends few.
 """
 
-_REFUSED_BODY_S: Final = 1.0  # for a body that its route is still to see once the call is refused
+_REFUSED_BODY_S: Final = 1.0  # for the body of a refused call, which its route reads all the same
 
 _TEXTS: Final = frozenset({JSON, "application/x-ndjson", "application/x-www-form-urlencoded"})
 """The types of bodies that are read as text."""
@@ -312,7 +312,7 @@ class _Exchange:
                 load.leave(self._who, self._taken, stranger=self._stranger)
 
     async def _answer(self, call: Call[Any, Any], key: str | None) -> Answer:
-        """Return the handler's answer; it is at work in one of the places for requests."""
+        """Return the handler's answer; the handler takes one of the places for requests."""
         route, load = self._request.route, self._services.admission
         load.begin(self._who)
         try:
@@ -397,7 +397,7 @@ class _Exchange:
         return known
 
     async def _checked(self) -> Caller:
-        """Return the caller, if the service takes requests at all, and theirs."""
+        """Return the caller, if the service takes requests now and this caller may send one."""
         route = self._request.route
         if not route.watching:
             self._services.admission.check(changes=route.method != "GET")

@@ -340,7 +340,7 @@ METRICS: Final = (
     Metric(
         "audit_push_missed_records",
         "gauge",
-        "Records that left an audit trail, as their time was over, before they could be pushed.",
+        "Records that were removed from an audit trail at the end of their time before they could be pushed.",
         lambda s: [] if s.pushes is None else [((), s.pushes.missed)],
     ),
     # The stream
@@ -355,15 +355,15 @@ METRICS: Final = (
     Metric(
         "stream_deaf_connections",
         "gauge",
-        "Connections that look well to their clients, and that nothing comes to: `lease`, the node has lost its lease, and "
-        "their channels are kept for a while; `unsubscribed`, they have been without a subscription for 5 s.",
+        "Connections that look healthy to their clients and get no events: `lease`, the node has lost its lease, and keeps "
+        "their channels for a while; `unsubscribed`, they have had no subscription for 5 s.",
         _named(lambda s: {"lease": s.hub.count_paused(), "unsubscribed": s.measured.deaf()}),
         ("reason",),
     ),
     Metric(
         "stream_pauses_total",
         "counter",
-        "Consumers over a lost lease of the node: `kept` in silence until it was back, or `lapsed`, sent away after 6 s.",
+        "Consumers whose node lost its lease: `kept`, paused until it was back; `lapsed`, sent away after 6 s.",
         _named(lambda s: {"kept": s.hub.counters.kept, "lapsed": s.hub.counters.lapsed}),
         ("outcome",),
     ),
@@ -376,7 +376,7 @@ METRICS: Final = (
     Metric(
         "stream_held_calls_total",
         "counter",
-        "The same, counted: those that `waited`, and those `refused` because too many waited.",
+        "Such calls, counted: `waited`, or `refused` because too many waited.",
         _named(lambda s: {"waited": s.holding.waited, "refused": s.holding.refused}),
         ("outcome",),
     ),
@@ -432,8 +432,8 @@ METRICS: Final = (
         "stream_dropped_connections_total",
         "counter",
         "Connections given up: `write_timeout`, the peer did not read in time; `no_pong`, it did not respond to pings; "
-        "`flooded`, it sent more than it may; `crowded`, too many from its address had not subscribed; `unauthorized`, its "
-        "client was refused an authorization for now, and does not ask again.",
+        "`flooded`, it sent more than it may; `crowded`, too many from its address had not subscribed; `unauthorized`, an "
+        "authorization of its client was refused for now, and clients do not repeat it.",
         _named(
             lambda s: {
                 "write_timeout": s.measured.traffic.write_timeouts,
@@ -450,7 +450,7 @@ METRICS: Final = (
     Metric(
         "agent_streams_deaf",
         "gauge",
-        "Those of them on a node that has lost its lease: nothing new comes to them.",
+        "Open streams of agents that get nothing new, because their node has lost its lease.",
         _one(lambda s: s.agents.silent),
     ),
     Metric(
@@ -469,7 +469,8 @@ METRICS: Final = (
     Metric(
         "agent_streams_ended_total",
         "counter",
-        "Streams of agents that were ended here, by the reason in their goodbye.",
+        "Streams of agents that were ended here, by the reason in their goodbye; `out_of_touch`, without one, because the node "
+        "was without its lease for too long.",
         _named(lambda s: s.agents.counters.ended),
         ("reason",),
     ),

@@ -57,7 +57,7 @@ class Traffic(Struct):
         no_pong: connections whose peer left pings without a pong.
         flooded: connections that sent more than they may.
         crowded: connections that were refused as too many from their address had not subscribed.
-        unauthorized: connections whose client was refused the authorization of a channel for now.
+        unauthorized: connections ended because the authorization of a channel was refused for now.
     """
 
     events: int = 0
@@ -112,7 +112,7 @@ class Measurements(Struct, frozen=True):
         threads: the limiter of a scrape's threads.
         connections: all connections of clients.
         consumers: the number of open stream connections.
-        deaf: the number of those that have been without a subscription for long.
+        deaf: the number of connections that have had no subscription for long.
         log_dropped: the number of log lines that nobody took in time.
         certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
         identity: whether the database is the expected one.

@@ -108,7 +108,7 @@ class EventWriter:
                     frames = self._timekeeper.with_ping(self._framed(subscription, batch))
                 elif subscription is not None:
                     if batch is not None:
-                        subscription.rewind()  # it may go on later (`LeasedSubscription`), and then with these
+                        subscription.rewind()  # a paused hold may resume, and then with these events
                     self._pending.pop(subscription, None)
                 if not await self._writer.put(frames):
                     return

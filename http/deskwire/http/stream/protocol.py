@@ -107,18 +107,18 @@ class PusherProtocol:
         self.session.end(reason)
         return True
 
-    def authorize_anew(self, channel: str, after_s: float) -> None:
-        """Have the client connect again, unless it subscribes to the channel in this time: it was refused for now only."""
+    def require_subscription(self, channel: str, within_s: float) -> None:
+        """Ask the client to connect again unless it subscribes in time, because its authorization was refused for now."""
         if channel in self._unauthorized or len(self._unauthorized) == _CHANNELS:
             return
         self._unauthorized = (*self._unauthorized, channel)
 
         async def wait() -> None:
-            await trio.sleep(after_s)
+            await trio.sleep(within_s)
             self._unauthorized = tuple(each for each in self._unauthorized if each != channel)
             if channel not in self.session.subscriptions and channel not in self._awaited:
                 self.session.note_unauthorized()
-                self.session.end(pusher.AUTHORIZE_ANEW)
+                self.session.end(pusher.REAUTHORIZE)
 
         self.session.spawn(wait)
 
@@ -150,7 +150,7 @@ class PusherProtocol:
                 assert_never(message)
 
     async def _subscribe(self, name: str, auth: str) -> None:
-        """Subscribe, or refuse; while the database is away it is tried again, as no client does."""
+        """Subscribe, or refuse. It is repeated here while the database is away, because clients do not."""
         project = self._project
         try:
             channel = open_channel(project, name)

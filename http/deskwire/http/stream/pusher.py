@@ -94,7 +94,7 @@ UNREADABLE: Final = Close(CloseCode.RECONNECT_LATER, "The events can't be read n
 LAPSED: Final = Close(
     CloseCode.RECONNECT_LATER, "This node can't hold the channel any longer; connect again."
 )
-AUTHORIZE_ANEW: Final = Close(
+REAUTHORIZE: Final = Close(
     CloseCode.RECONNECT_LATER, "The authorization of a channel was refused for now; connect again."
 )
 STANDBY: Final = Close(CloseCode.RECONNECT_LATER, "The channel is free again; connect and subscribe.")

@@ -1,7 +1,7 @@
-"""Authorizations that were refused for now, whose connections have to begin again (ADR 103).
+"""Connections to be ended because the authorization of a channel was refused for now (ADR 103).
 
 A published client asks once for each channel and connection. The refusal names the connection's socket id, which only
-its client knows; the connection may be another node's.
+its client knows; the connection may belong to another node.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from deskwire.engine.cluster.bus import Bus, NoBus
 from deskwire.http.stream.protocol import PusherProtocol
 
 BUS: Final = "unauthorized"
-_DELAY_MIN_S: Final = 1.0  # some clients do ask again by their own code, after `Retry-After`
+_DELAY_MIN_S: Final = 1.0  # some clients repeat the call by their own code, after `Retry-After`
 _DELAY_MAX_S: Final = 60.0
 _SENT_MAX: Final = 15  # refusals in one message of the bus: ids and names of the longest fit
 _SEND_INTERVAL_S: Final = 0.5
 
 
 class RefusedAuthorizations:
-    """The refusals on their way to their connections.
+    """The refusals, each of which is passed to its connection.
 
     Args:
-        protocols: those of the open connections, by socket id.
-        bus: the way to other nodes; what is not sent in time is lost, and the connection then ends in its own time.
+        protocols: the open connections of this node, by socket id.
+        bus: carries refusals to other nodes; a refusal that is lost ends nothing.
     """
 
     def __init__(self, protocols: Mapping[str, PusherProtocol], bus: Bus | None) -> None:
@@ -38,14 +38,14 @@ class RefusedAuthorizations:
         self._bus.receive(BUS, self._hear)
 
     def note(self, socket_id: str, channel: str, retry_after_s: float, known: bool) -> None:
-        """Have the connection ended soon, unless its client subscribes to the channel all the same.
+        """End the connection soon, unless its client subscribes to the channel by then.
 
         Args:
-            known: whether the caller has shown a good credential; other nodes are asked in such a caller's name only.
+            known: whether the caller has shown a valid credential; only then are other nodes asked.
         """
         protocol = self._protocols.get(socket_id)
         if protocol is not None:
-            protocol.authorize_anew(channel, _bounded(retry_after_s))
+            protocol.require_subscription(channel, _bounded(retry_after_s))
         elif known and len(self._unsent) < _SENT_MAX:
             self._unsent[socket_id, channel] = retry_after_s
             self._wakeup.set()
@@ -62,7 +62,7 @@ class RefusedAuthorizations:
         for socket_id, channel, retry_after_s in orjson.loads(payload):
             protocol = self._protocols.get(socket_id)
             if protocol is not None:
-                protocol.authorize_anew(channel, _bounded(retry_after_s))
+                protocol.require_subscription(channel, _bounded(retry_after_s))
 
 
 def _bounded(retry_after_s: float) -> float:

@@ -114,15 +114,15 @@ class RealtimeStream:
         self._revocations.note_nowait()
 
     def authorization_refused(self, socket_id: str, channel: str, retry_after_s: float, known: bool) -> None:
-        """Have a connection ended soon whose client was refused the authorization of a channel for now.
+        """End a connection soon, because the authorization of a channel was refused for now.
 
         Args:
-            known: whether the caller has shown a good credential.
+            known: whether the caller has shown a valid credential.
         """
         self._refused.note(socket_id, channel, retry_after_s, known)
 
     def count_deaf(self) -> int:
-        """Return the number of connections that look well to their clients, and have been without a subscription for long."""
+        """Return the number of connections that look healthy to their clients, and have had no subscription for long."""
         return sum(protocol.session.is_deaf for protocol in self._protocols.values())
 
     async def handle(self, stream: trio.abc.Stream) -> None:
@@ -224,7 +224,7 @@ class RealtimeStream:
         project = None
         with trio.CancelScope() as scope:
             self._held.add(scope)
-            try:  # a client that is sent away now finds nobody either, and some give up after a few times
+            try:  # every node lacks the database now, and some clients give up after a few connections
                 find = partial(self._project, opening.stream_key)
                 project = await outlast(find, min(stranger.since + KEPT_S, trio.current_time() + HELD_S))
             except Unavailable:

@@ -98,7 +98,7 @@ class Session:
 
     @property
     def is_deaf(self) -> bool:
-        """True if the connection has been without a subscription for longer than a client takes, and none is awaited."""
+        """True if the client should have subscribed by now, has not, and waits for no channel."""
         return not self.subscriptions and self._timekeeper.unsubscribed_for_s > DEAF_S
 
     async def run(self, handler: MessageHandler) -> None:
@@ -154,7 +154,7 @@ class Session:
             self._hub.leave(subscription, for_good=True)
 
     def note_unauthorized(self) -> None:
-        """Count the connection as one that ends because an authorization was refused for now."""
+        """Count the end of the connection as one for a refused authorization."""
         self._writer.traffic.unauthorized += not self._writer.ending
 
     def end(self, goodbye: pusher.Close) -> None:

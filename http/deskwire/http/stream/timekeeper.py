@@ -77,7 +77,7 @@ class Timekeeper:
 
     @property
     def unsubscribed_for_s(self) -> float:
-        """The seconds for which the connection has been waited for to subscribe; 0 once it is settled."""
+        """The seconds since the connection began, as long as it has not subscribed; 0 once it is settled."""
         return 0.0 if self.settled else trio.current_time() - self._began
 
     def due_at(self) -> float:

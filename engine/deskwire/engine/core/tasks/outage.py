@@ -1,4 +1,4 @@
-"""Work that waits for a store that is away: tried again until it is back, or until a deadline."""
+"""Work that is repeated while the store is away, up to a deadline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deskwire.engine.core.errors import Unavailable
 T = TypeVar("T")
 
 AWAY: Final = frozenset({"storage_failed", "read_timeout", "out_of_touch"})
-"""Codes of refusals after which the store may be back in a moment, and nothing has been changed."""
+"""Codes of refusals that have changed nothing, and after which the store may soon be back."""
 _RETRY_DELAY_S: Final = 0.25
 
 
@@ -22,8 +22,8 @@ async def outlast(work: Callable[[], Awaitable[T]], until: float, refusal: Unava
 
     Args:
         work: changes nothing when it raises Unavailable with a code of `AWAY`.
-        until: time on Trio's clock after which it is no longer tried.
-        refusal: that of a try just made, which the next one waits after.
+        until: time on Trio's clock after which it is not tried again.
+        refusal: the outcome of a try that the caller has just made; the next try waits.
 
     Raises:
         Unavailable: the refusal of the last try.
@@ -32,7 +32,7 @@ async def outlast(work: Callable[[], Awaitable[T]], until: float, refusal: Unava
         while True:
             if refusal is not None:
                 scope.deadline = until  # not before: the first try takes its own time
-                await trio.sleep(_RETRY_DELAY_S * uniform(0.5, 1))  # many wait, and must not come all at once
+                await trio.sleep(_RETRY_DELAY_S * uniform(0.5, 1))  # spread, because many callers wait
             try:
                 return await work()
             except Unavailable as error:
