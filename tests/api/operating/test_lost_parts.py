@@ -23,7 +23,7 @@ from deskwire.config.settings import Config
 from deskwire.program.errors import StartError
 from deskwire.program.serve import serve
 from deskwire.storage.sqlite.database import migrate
-from deskwire.storage.sqlite.directory import DataDirectoryError
+from deskwire.storage.sqlite.directory import RESCUED, DataDirectoryError
 from tests.api.uploads.test_uploads import send
 from tests.support.api.service import running
 
@@ -181,12 +181,29 @@ async def test_database_that_is_not_the_installations_refuses_start_and_command_
     words = await refusal(tmp_path, DataDirectoryError)
     assert f"{tmp_path / DATABASE} {state}" in words
     assert "deskwire restore" in words
-    words = await trio.to_thread.run_sync(commanded, "org", "create", "Harbour", "--data", str(tmp_path))
-    assert state in words
-    words = await trio.to_thread.run_sync(commanded, "check", "--data", str(tmp_path))
+    for command in ("org create Harbour", "org list", f"backup {tmp_path}.backup"):
+        assert state in await refused(command, tmp_path)
+    words = await refused("check", tmp_path)
     assert "database_identity" in words
     assert state in words
     assert content(tmp_path / DATABASE) == before
+
+
+@pytest.mark.parametrize("command", ["org create Harbour", "org list", "backup copy.backup"])
+@pytest.mark.parametrize("left", ["beside another database", "alone"])
+async def test_a_rescued_database_refuses_commands_until_the_operator_has_chosen(
+    tmp_path: Path, command: str, left: str
+) -> None:
+    migrate(tmp_path / DATABASE)
+    shutil.copyfile(tmp_path / DATABASE, tmp_path / RESCUED)
+    if left == "alone":
+        (tmp_path / DATABASE).unlink()
+    assert f"has saved its content in {tmp_path / RESCUED}" in await refused(command, tmp_path)
+
+
+async def refused(command: str, data: Path) -> str:
+    """Return the words of a command on a data directory that fails."""
+    return await trio.to_thread.run_sync(partial(commanded, *command.split(), "--data", str(data)))
 
 
 def commanded(*arguments: str) -> str:
@@ -216,7 +233,7 @@ async def test_check_names_a_rescued_database(tmp_path: Path) -> None:
     async with running(tmp_path):
         pass
     (tmp_path / "rescued.sqlite3").write_bytes(b"saved")
-    words = await trio.to_thread.run_sync(commanded, "check", "--data", str(tmp_path))
+    words = await refused("check", tmp_path)
     assert "database_identity" in words
     assert "rescued.sqlite3" in words
     assert "rescued.sqlite3" in await refusal(tmp_path, DataDirectoryError)

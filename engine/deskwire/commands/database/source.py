@@ -21,6 +21,7 @@ from deskwire.storage.sqlite.backup.snapshot import opened
 from deskwire.storage.sqlite.backup.unpack import read_archive
 from deskwire.storage.sqlite.database import lock_when_free, migrate, refuse_upgrade
 from deskwire.storage.sqlite.directory import FILE_NAME, SECRET_FILE, DataDirectoryError, require_whole
+from deskwire.storage.sqlite.installation import require_own_database
 
 _PIECE = 1 << 20
 
@@ -34,6 +35,7 @@ def opened_source(source: Path, config: Config) -> Iterator[tuple[Path, Secrets]
         lock = lock_when_free(source)
         try:
             require_whole(source)
+            require_own_database(source)
             migrate(source / FILE_NAME, lambda name: refuse_upgrade(source / FILE_NAME, name))
             given, own = _given(source, config), present_secrets(source, None)
             if given is not None and own is not None and own.current not in given.known:

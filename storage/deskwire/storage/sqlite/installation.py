@@ -1,7 +1,7 @@
 """The parts of an installation in a data directory: a database that does not belong to the secret, uploads and copies there.
 
-A start that made a new database, or took a foreign one, would go on as if nothing had happened. So both the start and
-`deskwire check` compare the parts.
+A start that made a new database, or took a foreign one, would go on as if nothing had happened. So the start,
+each command and `deskwire check` compare the parts.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from deskwire.storage.files import FOLDER as UPLOADS
-from deskwire.storage.sqlite.backup.copies import FOLDER as COPIES
 from deskwire.storage.sqlite.directory import FILE_NAME, SECRET_FILE, DataDirectoryError
+from deskwire.storage.sqlite.unchanged import opened_unchanged
 
 _RECORDS: Final = "_sqlite_migrations"
 _TABLES: Final = "SELECT count(*) FROM sqlite_schema WHERE name <> ? AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
 _APPLIED: Final = f"SELECT min(applied_at) FROM {_RECORDS} WHERE migration_set = 'deskwire'"
-_BUSY_S: Final = 5.0
 
 
 def require_own_database(directory: Path) -> None:
@@ -28,7 +26,7 @@ def require_own_database(directory: Path) -> None:
     try:
         difference = foreign_database(directory)
     except (OSError, sqlite3.Error):
-        return  # the opening of the store says what can't be read, or is damaged
+        return  # the caller opens the database next, and reports the error
     if difference is not None:
         raise DataDirectoryError(
             f"{difference} Put the database back, or restore a backup into an empty directory (`deskwire restore`). For a new "
@@ -50,15 +48,12 @@ def foreign_database(directory: Path) -> str | None:
 
 
 def _state(path: Path) -> tuple[str | None, float | None]:
-    """Return what shows that the database is no installation's, and when it was made in seconds since the epoch."""
+    """Return the sign that the database is no installation's, None without one, and when it was made (seconds since the epoch)."""
     if not path.exists():
         return "is missing", None
     if path.stat().st_size == 0:
         return "is empty", None
-    with closing(
-        sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_S)
-    ) as connection:
-        connection.execute("PRAGMA query_only = ON")
+    with closing(opened_unchanged(path)) as connection:
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (_RECORDS,)).fetchone():
             (applied_at,) = connection.execute(_APPLIED).fetchone()
         else:
@@ -72,7 +67,7 @@ def _state(path: Path) -> tuple[str | None, float | None]:
 
 
 def _belongs(connection: sqlite3.Connection) -> bool:
-    """Return whether the database names its secret, as it does from the end of its first start on."""
+    """Return whether the database names its secret; it does from the end of its first start on."""
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(installation)")]
     if "secret_id" not in columns:
         return False
@@ -85,6 +80,10 @@ def _parts(directory: Path, made_at: float | None) -> Iterator[str]:
 
     A first start that was killed leaves a secret that is younger than its database.
     """
+    # Here, because commands that only read go without what these modules import.
+    from deskwire.storage.files import FOLDER as UPLOADS
+    from deskwire.storage.sqlite.backup.copies import FOLDER as COPIES
+
     secret = directory / SECRET_FILE
     if secret.exists() and (made_at is None or secret.stat().st_mtime < made_at):
         yield "the secret"

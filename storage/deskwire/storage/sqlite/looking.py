@@ -13,11 +13,12 @@ from typing import Final
 
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, no_deskwire, require_whole
+from deskwire.storage.sqlite.installation import require_own_database
 from deskwire.storage.sqlite.migrations.list import SCRIPTS
+from deskwire.storage.sqlite.unchanged import opened_unchanged
 from deskwire.storage.tables.looks import LookReads
 from deskwire.storage.versions import outdated
 
-_BUSY_S: Final = 5.0
 _RECORDS: Final = "_sqlite_migrations"
 _APPLIED: Final = f"SELECT name FROM {_RECORDS} WHERE migration_set = 'deskwire'"
 
@@ -35,47 +36,21 @@ class Look(LookReads):
 def looking(directory: Path) -> Iterator[Look]:
     """Open the database of a directory for reading; all queries see the same state.
 
-    Raises DataDirectoryError if there is none, if it is of an older or newer program, or if it can't be read.
+    Raises DataDirectoryError if there is none, if it is not that of the installation, if it is of an older or newer program,
+    or if it can't be read.
     """
     path = directory / FILE_NAME
+    require_whole(directory)
+    require_own_database(directory)
     if not path.exists():
         raise DataDirectoryError(no_deskwire(directory))
-    require_whole(directory)
     try:
-        with closing(_opened(path)) as connection:
+        with closing(opened_unchanged(path)) as connection:
             connection.execute("BEGIN")
             _require_present(connection, path)
             yield Look(connection)
     except sqlite3.Error as error:
         raise DataDirectoryError(f"The database {path} can't be read: {error}") from error
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """Open the file so that it stays as it is, byte by byte.
-
-    With a WAL beside it, a connection that can only read leaves both alone at its end. Without one such a connection
-    would leave an empty one; one that could write makes and removes it, and has nothing to fold into the file. On a disk that is
-    read-only nobody writes.
-    """
-    wal = path.with_name(f"{path.name}-wal")
-    modes = ("mode=ro",) if wal.exists() else ("mode=rw", "mode=ro&immutable=1")
-    for mode in modes:
-        uri = f"{path.absolute().as_uri()}?{mode}"
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_S)
-        try:
-            connection.execute("PRAGMA query_only = ON")
-            connection.execute("PRAGMA temp_store = MEMORY")  # no text in temporary files
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        except sqlite3.OperationalError:
-            connection.close()
-            if mode == modes[-1]:
-                raise
-        except sqlite3.Error:
-            connection.close()
-            raise
-        else:
-            return connection
-    raise AssertionError("the last mode is returned or raised")
 
 
 def _require_present(connection: sqlite3.Connection, path: Path) -> None:

@@ -39,7 +39,8 @@ from deskwire.storage.sqlite.backup.snapshot import (
 )
 from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
 from deskwire.storage.sqlite.backup.unpack import read_archive
-from deskwire.storage.sqlite.directory import FILE_NAME
+from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, require_whole
+from deskwire.storage.sqlite.installation import require_own_database
 from deskwire.storage.tables.webhooks.endpoints import renew_seals
 
 _SPARE: Final = 1 << 20
@@ -86,6 +87,11 @@ def back_up(order: Order) -> Backup:
     Raises CopyError.
     """
     database = order.directory / FILE_NAME
+    try:
+        require_whole(order.directory)
+        require_own_database(order.directory)
+    except DataDirectoryError as error:
+        raise CopyError(str(error)) from error
     if not database.exists():
         raise CopyError(
             f"There is no Deskwire in the data directory {order.directory}; --data names another."
