@@ -153,7 +153,7 @@ class AgentStreams:
             await self._check(stream)
             start = await self._store.read(lambda reader: find_start(reader, project, after))
             stream.begin(start)
-        except BaseException:  # whatever it was, it goes on from here
+        except BaseException:  # re-raised: a failed or cancelled opening leaves no stream
             self.close(stream)
             raise
         self.counters.gaps += stream.start.gap

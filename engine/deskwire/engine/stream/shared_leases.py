@@ -83,7 +83,7 @@ class SharedLeases:
         try:
             await self._wish_for([lease.seen], wish)
             await self._until_let_go(lease, lease.seen, give_up_at)
-        except BaseException:  # whatever it was, it goes on from here
+        except BaseException:  # re-raised: a failed or cancelled call leaves no wish
             self._withdraw(lease.seen, wish)
             raise
 

@@ -87,7 +87,7 @@ class RateLimits(Struct, frozen=True):
             )
         try:
             yield
-        except BaseException:  # nothing was added, whatever ended it
+        except BaseException:  # re-raised: no member was added
             self.members.give_back(organisation)
             raise
 
