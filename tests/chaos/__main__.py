@@ -50,7 +50,7 @@ def main() -> int:
     )
     try:
         report = trio.run(_stoppable, run)
-    except BaseException:  # whatever ended the run, its figures are printed, and it goes on from here
+    except BaseException:  # also a cancelled run prints its figures; the exception goes on
         print(f"the run could not be judged; until then:\n{run.seen()}\nlogs: {directory}", flush=True)
         raise
     print(report)
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 async def _stoppable(run: Run) -> Report:
-    """Run and judge; the first Ctrl C ends the faults, and what was seen is judged."""
+    """Run and judge; the first Ctrl C ends the faults, and the run is judged as it is then."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_listen, run)
         report = await run.run()

@@ -28,7 +28,7 @@ MID_PIPELINE_S: Final = 10.0
 _RECOVERY_S: Final = 10.0
 """PostgreSQL's own time for coming back from a crash."""
 BACK_S: Final = 6.0
-"""So long after a promotion writers are back, whatever became of the old primary (docs/guide/nodes.md)."""
+"""The longest time between a promotion and the next acknowledged write, for any state of the old primary (docs/guide/nodes.md)."""
 _LONG_S: Final = (7.0, 9.0)
 _CARRIERS: Final = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'deskwire/bus/%'"
 """The server's processes for the sessions that listen and notify."""

@@ -73,7 +73,7 @@ class Relay:
     def vanish(self) -> None:
         """End all connections, and leave each new one unanswered, as if the host behind it had lost its power.
 
-        The queue of the listener is full then, and Linux drops the first packet of whatever else connects.
+        The queue of the listener is full then, and Linux drops the first packet of each further connection.
         """
         assert self._listener is not None
         self.silence()

@@ -59,7 +59,7 @@ class Node(Server):
             await self.start()
 
     async def start(self) -> None:
-        """Start it and wait until it is ready; once more whenever it refuses for its database, which may be away as well.
+        """Start it and wait until it is ready; start it again when it refuses because its database is away.
 
         A start that takes too long, on a machine that is full of work, is noted, and the process goes on with it.
         """

@@ -72,7 +72,7 @@ _SETTINGS: Final = {
 }
 _NOT_NOW: Final = (429, 503)
 _READY_S: Final = 300.0
-"""So long all nodes together may take to be ready, on a machine that is full of work."""
+"""The longest time until all nodes are ready, on a machine that is full of work."""
 _COUNTS_S: Final = 15.0
 _ENOUGH_S: Final = 60.0
 """How long after the last fault it may take until enough is acknowledged."""
@@ -188,7 +188,7 @@ class Run:
         self._stopped = True
 
     def seen(self) -> str:
-        """Everything so far, for a run that can't be judged: counts, faults, notes and problems."""
+        """Return everything so far, for a run that can't be judged: counts, faults, notes and problems."""
         faults = [f"  {each.name}" for each in self._faults]
         notes = [f"  note: {note}" for note in self._notes]
         return "\n".join((self._counts(), *faults, *notes, *self._problems))

@@ -132,7 +132,7 @@ def floors(history: History) -> Sequence[Floor]:
 
 
 def problems(history: History) -> list[str]:
-    """Everything that is not as it was promised, and what was judged too little to say so."""
+    """Return a sentence for each broken promise, and for each floor that was not reached."""
     events = [orjson.loads(each) for each in history.found.events]
     return list(
         chain(

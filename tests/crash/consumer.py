@@ -65,7 +65,7 @@ class DyingConsumer(Consumer):
         await trio.aclose_forcefully(stream)
         await super()._consume(
             socket, task_status
-        )  # what its websocket had read by then, and has answered the pings of
+        )  # the messages that its websocket had read by then, whose pings it has answered
 
 
 class _Reading(trio.abc.Stream):

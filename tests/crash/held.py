@@ -1,4 +1,4 @@
-"""Agents that hold messages and take some back while their server is killed, and the judge of what became of each.
+"""Agents that hold messages and take some back while their server is killed, and the judge of the fate of each message.
 
 A message that was acknowledged as held is sent once, or is a draft again once it was taken back: never both, never twice,
 never neither.
@@ -19,7 +19,7 @@ MARK: Final = "-held-"
 _PAUSE_S: Final = 0.05
 """The agent's own pace: a user may hold a hundred messages."""
 _TAKEN_BACK: Final = 3
-"""Every so many messages are taken back."""
+"""One in this number of messages is taken back."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ async def drafted(http: httpx.AsyncClient, conversation: str) -> list[str]:
 
 
 def became(ledger: HeldLedger, sent: Counter[str], drafts: Counter[str], waiting: list[str]) -> Iterator[str]:
-    """Yield what is wrong with the messages that were sent, and with the drafts of those that were taken back."""
+    """Yield a sentence for each message that was lost, was sent twice, or was sent although it is a draft."""
     for text, count in (sent + drafts).items():
         if count > 1:
             yield f"{text} was sent {sent[text]} times and is a draft {drafts[text]} times"

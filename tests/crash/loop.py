@@ -70,7 +70,7 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a run: how often it was killed, what was asked, what was judged, and what is wrong."""
+    """The result of a run: the number of kills, requests and judged things, and the problems."""
 
     kills: int
     ledger: Ledger
@@ -89,7 +89,7 @@ class Report:
 
 
 async def run(directory: Path, rounds: int, seed: int, plant: str = "") -> Report:
-    """Kill a server on this directory `rounds` times, and return what is wrong after that.
+    """Kill a server on this directory `rounds` times, and return the problems found.
 
     Args:
         plant: a planted bug that the server has.
@@ -214,7 +214,7 @@ class _Run:
         return str(answer.json()["id"])
 
     async def _crash_often(self, rounds: int) -> None:
-        """Kill so often, and on a busy machine until enough was acknowledged to judge by, or three times as often."""
+        """Kill the server `rounds` times; on a busy machine up to three times as often, until enough requests are acknowledged."""
         for number in range(3 * rounds):
             if number >= rounds and self._ledger.count("acknowledged") >= rounds * _JUDGED_MIN:
                 return

@@ -102,7 +102,7 @@ async def _files_and_removals(url: str, key: str, name: str, passing: set[str]) 
 
 @dataclass(slots=True)
 class Told:
-    """Everything that the service has sent out: ids of what is there, and of conversations that are gone for good.
+    """Everything that the service has sent out: ids of stored objects, and of conversations that were deleted.
 
     Args:
         sequences: the newest sequence of each conversation, by its id.
@@ -124,7 +124,7 @@ class Told:
         self.credentials |= b"sk_" in said
 
     def includes(self, answer: bytes) -> bool:
-        """Return whether an answer to a client is among what was sent: its object, in its state or a later one."""
+        """Return whether the sent bytes include an answer to a client: its object, in its state or a later one."""
         return all(each.decode() in self.there for each in _ID.findall(answer)) and all(
             int(sequence) <= self.sequences.get(found.decode(), -1)
             for found, sequence in _STATE.findall(answer)
@@ -233,7 +233,7 @@ async def _opened(data: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A run that can be cut: the disk before it, what was asked of it, what was deleted in it, and what clients got.
+    """A run that can be cut: the disk before it, its calls, the deleted objects, and the answers to clients.
 
     Args:
         answers: the bodies of all answers to requests that changed something, but for those on `passing`.
@@ -260,11 +260,11 @@ class Recorded:
         )
 
     def problems(self, cuts: int, seed: int, scratch: Path) -> list[str]:
-        """Return what is wrong after losses at so many moments, and what was judged too little."""
+        """Return the problems after losses at `cuts` moments, and the floors that were not reached."""
         return [*shortfalls(self.floors()), *self.losses(cuts, seed, scratch)]
 
     def losses(self, cuts: int, seed: int, scratch: Path) -> list[str]:
-        """Return what is wrong after losses at so many moments."""
+        """Return the problems after losses at `cuts` moments."""
         chance = random.Random(seed)
         return list(losses(deepcopy(self.disk), self.ops, self.passing, cuts, chance, scratch))
 

@@ -49,7 +49,7 @@ class OnHeld:
         return f"/held-messages/{UNKNOWN if found is None else found.id}{tail}"
 
     def missing(self, world: World, answer: Answer) -> bool:
-        """Return whether there is no such message, which is what the answer has to say then."""
+        """Return whether there is no such message; the answer must be 404 then."""
         found = self.target(world)
         there = found is not None and found.state != "draft" and not found.conversation.gone
         if not there:
@@ -94,7 +94,7 @@ class SendHeld(OnHeld):
 
 
 def send(world: World, held: HeldMessage) -> JSON:
-    """Have the message be sent, as one that its agent posts now; return it as it is shown."""
+    """Send the message as if its agent posted it now; return it as it is shown."""
     held.state = "sent"
     return world.say(held.conversation, {"type": "agent", **world.agent}, held.text, held.id)
 

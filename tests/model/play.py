@@ -184,7 +184,7 @@ class Play:
         await self.do(step)
 
     async def do(self, step: Step) -> None:
-        """Do as `step`, whatever is held."""
+        """Do as `step`, without a look at the held messages."""
         match step:
             case AtOnce(first, second):
                 await self.at_once(first, second)

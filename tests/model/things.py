@@ -176,7 +176,7 @@ class Milestones:
 
 @dataclass
 class HeldMessage:
-    """A message that an agent held since a time, and what became of it: it went into a `draft` when it was taken back."""
+    """A message that an agent held since a time, and its state: its text is in a `draft` after it was taken back."""
 
     id: str
     conversation: Conversation
@@ -333,7 +333,7 @@ class Endpoint:
 
     @property
     def health(self) -> JSON:
-        """Whether it gets everything: always while it is enabled, as the receiver takes every delivery."""
+        """Whether it gets everything: always while it is enabled, because the receiver takes every delivery."""
         if self.fields["status"] == "enabled":
             return {"healthy": True, "healthCode": None, "healthReason": None, "dropped": 0}
         reason = f"the endpoint is disabled: {self.fields['statusReason']}"

@@ -54,7 +54,7 @@ def digest(row: Mutated) -> str:
 
 
 def _flat(node: ast.AST) -> Iterator[object]:
-    """Yield what a node consists of, the same on every version of Python."""
+    """Yield the parts of a node, the same on every version of Python."""
     if is_silent(node):
         return
     yield type(node).__name__

@@ -28,7 +28,7 @@ def forget_what_is_pending_at_a_restart(patch: Patch) -> None:
 
 @plant("simulation", "crash", thorough=("crash",))
 def forget_a_row(patch: Patch) -> None:
-    """Every twentieth delivery is told to the dispatcher, and not stored."""
+    """Every twentieth delivery is given to the dispatcher, and not stored."""
     insert = LogWrites.add_delivery
     count = [0]
 
@@ -94,13 +94,13 @@ def hold_everything_in_memory(patch: Patch) -> None:
 
 @plant("simulation")
 def say_that_a_merge_is_over(patch: Patch) -> None:
-    """A merge ends when its conversations have moved, and is told to nobody."""
+    """A merge ends when its conversations have moved, without its event."""
     patch.setattr(merges, "end_merge", lambda *_: True)
 
 
 @plant("simulation", "nodes")
 def send_what_was_delivered_again(patch: Patch) -> None:
-    """Every tenth delivery that was taken is sent once more, as if its answer had been lost."""
+    """Every tenth delivery that was taken is sent again, as if its answer had been lost."""
     record = Result.record
     count = [0]
 

@@ -45,7 +45,7 @@ def write_to_who_lost_the_channel(patch: Patch) -> None:
 
 @plant("simulation", "crash")
 def confirm_a_position_at_sending(patch: Patch) -> None:
-    """A position is confirmed when the ping behind its events is written, instead of by its pong."""
+    """A position is confirmed when the ping after its events is written, instead of by its pong."""
     next_ping = Timekeeper._next_ping
 
     def confirming(self: Timekeeper) -> bytes:

@@ -29,7 +29,7 @@ _EXPECTED: Final = frozenset({"storage.commit_failed"})
 """What the server logs as an error when its disk fails; every other error is a bug."""
 
 _ENOUGH: Final = 8
-"""So many lives have something of everything."""
+"""This number of lives has something of everything."""
 _SETTLED_S: Final = 150.0
 """Long enough for leases, standbys and reconnects; nothing is left to happen then."""
 _RETURNED_S: Final = 90.0
@@ -65,11 +65,11 @@ class Verdict:
 
 
 _LEAST: Final = {"requests": 10, "events": 10, "posts": 5, "frames": 1, "faults": 2}
-"""What lives have of each on average, at the least; one life by itself may have less."""
+"""The least number of each that lives have on average; a single life may have less."""
 
 
 def floors(lives: Sequence[Verdict]) -> Sequence[Floor]:
-    """Return how much some lives have judged; of a few the least is nothing, as each is as its seed has it."""
+    """Return how much some lives have judged; of a few lives the least is 0, because a single seed may have none of something."""
     enough = len(lives) if len(lives) >= _ENOUGH else 0
     made = {name: sum(getattr(life, name) for life in lives) for name in (*_LEAST, "replays", "crashes")}
     return (

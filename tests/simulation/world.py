@@ -193,7 +193,7 @@ class World:
         self.mail.forgive()
 
     def end(self) -> None:
-        """End the life: what its tasks do while they are cancelled is not judged."""
+        """End the life: acts of its tasks while they are cancelled are not judged."""
         self._dying = True
 
     def heal(self) -> None:
@@ -253,7 +253,7 @@ class World:
 
     def _posting(self, receiver: Receiver, data: bytes) -> None:
         if self._dying:
-            return  # a killed process sends nothing, whatever its tasks do while they are cancelled
+            return  # a killed process sends nothing, and its tasks are only cancelled
         self.mail.posting(receiver, data)
 
     def _arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:

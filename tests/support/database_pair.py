@@ -33,11 +33,11 @@ class Gate:
         self._start(self._serve)
 
     def vanish(self) -> None:
-        """Answer nothing from now on. Connections stay, and what is sent on them is lost."""
+        """Answer nothing from now on. Connections stay, and the bytes sent on them are lost."""
         self._vanished.set()
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
             pass  # ends the wait for the next connection
-        # What is not accepted fills the queue, behind which the kernel drops what comes.
+        # Connections that are not accepted fill the queue; after that the kernel drops each SYN.
         for _ in range(8):
             waiting = socket.socket()
             waiting.setblocking(False)

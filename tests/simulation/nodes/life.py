@@ -23,7 +23,7 @@ _CLIENTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a life has shown, and how much there was of it to judge."""
+    """The problems of a life, and how much of it was judged."""
 
     problems: Sequence[str]
     trace: Sequence[tuple[float, str]]

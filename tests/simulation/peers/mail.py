@@ -47,9 +47,9 @@ _MISSED: Final = (
 )
 """Missed deliveries that ended after a time, to endpoints that are caught up by themselves."""
 _PROOF: Final = 20
-"""So many deliveries that are taken show that a pause was asked for one event alone."""
+"""The number of taken deliveries that shows that a pause was asked for one event alone."""
 _CAUGHT_UP_S: Final = 86_400.0
-"""What was missed within this time is sent once its receiver is well, also to an endpoint that has nothing else to send."""
+"""Deliveries missed within this time are sent once their receiver is well, also to an endpoint that has nothing else to send."""
 
 _ROWS: Final = "SELECT endpoint, event, status, reason, id FROM deliveries"
 

@@ -96,7 +96,7 @@ def _identity_problems(directory: Path) -> Iterator[Problem]:
     try:
         difference = foreign_database(directory)
     except (OSError, sqlite3.Error):
-        return  # what follows says that it can't be read
+        return  # the next step opens the database, and reports the error
     if difference is not None:
         yield Problem(
             "database_identity", f"{difference} Put the installation's database back, or restore a backup."
@@ -160,7 +160,7 @@ def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Pr
 
 
 def stray_credentials(connection: Connection, now: int) -> Iterator[str]:
-    """Yield a note for each credential in force at `now` (ms) whose maker has left, or could not make it any more."""
+    """Yield a note for each credential in force at `now` (ms) whose creator has left, or lacks the permissions to create it."""
     rows = connection.execute(
         "SELECT m.id, m.name, m.permissions, m.made_by_id, m.expires_at, s.role FROM machine_credentials m "
         "JOIN projects p ON p.rowid = m.project LEFT JOIN users u ON u.id = m.made_by_id "

@@ -77,7 +77,7 @@ class _Content(NamedTuple):
 
 
 class DatabaseFile(DatabaseIdentity):
-    """The database file that the store has open, compared with what its path and its content should be.
+    """The database file that the store has open, compared with the file at its path and with its last known content.
 
     Made after all connections are open. `close` it after they are closed, because closing a descriptor drops the locks that
     SQLite has on the file (POSIX). `doubtful` says whether `examine` has to read the content.
@@ -281,7 +281,7 @@ class DatabaseFile(DatabaseIdentity):
         wal_size = os.fstat(self._wal).st_size
         if wal_size < self._wal_size and self._wal_was_cut():
             self._refuse_content(
-                "lacks changes: its WAL was cut, and with it what was not yet in the database file",
+                "lacks changes: its WAL was cut, and with it the changes that were not yet in the database file",
                 "file_truncated",
             )
             return
@@ -317,7 +317,7 @@ class DatabaseFile(DatabaseIdentity):
             return now.size
         page_size, pages = _sizes(now.header)
         settled = now.marks.settled and before == now.marks == self._marks()
-        known = now.header[:18] == self._content.header[:18]  # what is not its header counts nothing
+        known = now.header[:18] == self._content.header[:18]  # another header has no number of pages
         return now.size if settled and known and now.size < page_size * pages else None
 
     def _refuse_content(self, state: str, reason: Reason = "file_damaged") -> None:

@@ -1,6 +1,6 @@
 """Saving the content of an open database whose file was deleted or replaced.
 
-The descriptors still lead to it, and it ends with the process. So the WAL is folded into the file, as far as no reader is in
+The descriptors still lead to the content, which ends with the process. So the WAL is folded into the file, as far as no reader is in
 the way, and then all is copied into the data directory, page by page. Until the operator has chosen between that copy and
 the file at the database's path, no start takes the directory (`require_whole`).
 """
@@ -51,7 +51,7 @@ class Rescue:
         return not self._folded or (self._copy is None and self._database.lost)
 
     def step(self) -> float:
-        """Save what is in danger; return the seconds until the next try, infinity if none is needed. Blocks."""
+        """Save the content that is in danger; return the seconds until the next try, infinity if none is needed. Blocks."""
         try:
             self._fold()
             if self._copy is None and self._database.lost:
