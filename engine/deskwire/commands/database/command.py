@@ -16,7 +16,7 @@ from deskwire.commands.shell.output import print_json
 def migrate(url: str | None, as_json: bool) -> None:
     """Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so.
 
-    Nodes may be running: an update that they can't stand says so, and changes nothing. Partitions of the next days are added.
+    Nodes may be running: an update that needs them stopped is refused, and changes nothing. Partitions of the next days are added.
     """
     with refusals():
         from deskwire.storage.postgres.migrations.apply import migrate as applied
@@ -77,7 +77,7 @@ def restored(url: str | None, skip_pending: bool, moved: bool, as_json: bool) ->
     pending are sent when a node starts, some of them for the second time.
     """
     if moved and skip_pending:
-        raise click.UsageError("--moved keeps everything, so it goes with no --skip-pending.")
+        raise click.UsageError("--moved keeps everything, so it can't be used with --skip-pending.")
     with refusals():
         from deskwire.engine.core.clock import wall_clock
         from deskwire.storage.postgres.operating.restored import accept_moved, begin_anew

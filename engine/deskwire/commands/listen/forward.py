@@ -32,7 +32,7 @@ WORKERS: Final = 8
 bound for one endpoint."""
 RETRIES: Final = Schedule(DEFAULT_RETRY_DELAYS_S, jitter=0.2, horizon_s=86_400.0)  # decisions 6
 REFUSALS: Final = 3
-"""Answers with `Retry-After` from which on attempts are used up, if another event was taken in between; as the service counts."""
+"""Answers with `Retry-After` from which on attempts are used up, if another event was taken in between. The service has the same bound."""
 REFUSALS_MAX: Final = 10
 """Answers with `Retry-After` from which on attempts are used up also if nothing else was taken: at worst half an hour."""
 _KNOCK_S: Final = 0.5

@@ -48,8 +48,8 @@ OVERLAP_S: Final = 86_400
 Maker = Literal["user", "machine", "operator"]
 
 MakerState = Literal["active", "demoted", "left", "ended"]
-"""What became of the maker of a credential: a user who has all that it may do, who has lost some of that, or who has left the
-organisation; a machine credential that is in force or has ended. The operator stays."""
+"""The present state of the maker of a credential. A user is active with all of its permissions, demoted without some, or has left the
+organisation. A machine credential is active or has ended. The operator is always active."""
 
 
 class Machine(Struct, frozen=True):
@@ -462,7 +462,7 @@ def check_grant(by: Collection[str] | None, permissions: Iterable[str]) -> None:
 
 
 def maker_state(reader: StandingReader, machine: Machine, now: int) -> MakerState:
-    """Return what became of the user or credential that has made a credential; see `MakerState`."""
+    """Return the state of the user or credential that has made a credential; see `MakerState`."""
     if machine.made_by == "operator":
         return "active"
     if machine.made_by == "machine":
@@ -475,7 +475,7 @@ def maker_state(reader: StandingReader, machine: Machine, now: int) -> MakerStat
 
 
 def state_of_user(permissions: Iterable[str], role: Role | None) -> MakerState:
-    """Return what became of a user who has made a credential with these permissions; None is no role any more."""
+    """Return the state of a user who has made a credential with these permissions; a role of None means that the user has left."""
     if role is None:
         return "left"
     return "active" if PERMISSIONS[role].issuperset(permissions) else "demoted"

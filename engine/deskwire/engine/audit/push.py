@@ -232,9 +232,8 @@ class Pusher:
 
         def note_failure(tx: PushTransaction) -> None:
             now = tx.audit_push_with(push.rowid)
-            if (
-                now is not None and now.url == push.url
-            ):  # a failure of the former URL delays nothing at the new one
+            # A failure of the former URL delays nothing at the new one.
+            if now is not None and now.url == push.url:
                 tx.note_push(push.rowid, attempt, failed, due_at)
 
         await self._store.write(note_failure)

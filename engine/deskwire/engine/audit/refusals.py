@@ -83,7 +83,7 @@ class RefusedCalls:
         self._due = trio.Event()
 
     def note(self, call: RefusedCall, by: By, route: str, times: int = 1) -> None:
-        """Count a call of this kind, or so many."""
+        """Count calls of this kind."""
         if call not in self._waiting and len(self._waiting) >= WAITING_MAX:
             call, by = replace(call, network=None), replace(by, address=None)
         first, _, count = self._waiting.get(call, (by, "", 0))
@@ -113,7 +113,7 @@ class RefusedCalls:
             self._put_back(waiting)
 
     def _put_back(self, unwritten: Mapping[RefusedCall, tuple[By, str, int]]) -> None:
-        """Count once more what could not be written, for the next write; `WAITING_MAX` bounds it as before."""
+        """Add counts that could not be written to those of the next write, within `WAITING_MAX`."""
         for call, (by, route, count) in unwritten.items():
             self.note(call, by, route, count)
 

@@ -1,7 +1,7 @@
 """Tags of conversations and contacts: the form in which they are stored and shown, and the key by which they are compared.
 
 A tag is shown in small letters, with single blanks and in NFC: `VIP` and ` Vip ` are stored as `vip`. Apart from that it
-stays as it was written, with accents, joiners and elongation. Two tags are the same if their keys are (`core.folding`), so
+keeps its spelling, with accents, joiners and elongation. Two tags are the same if their keys are (`core.folding`), so
 a filter by `arger` finds `ärger`. Characters that can't be seen are refused, except the joiners that Persian, Indic scripts
 and emoji are written with.
 """

@@ -1,7 +1,7 @@
 """The merge of two versions of a draft, in which no word of either is ever dropped.
 
 A three-way merge is taken only if it has every word of both texts; a deletion on one side is undone where it would cost a
-word. A text stands for another one if it has its words as words of their own (`has_words`), as the desk decides it in
+word. A text replaces another one if it contains that one as whole words (`has_words`). The desk decides the same in
 `draft-merge.js`. The work is linear in the length of the texts, which strangers choose.
 """
 
@@ -20,8 +20,8 @@ BETWEEN: Final = "\n\n"
 
 
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n")
-_NEAR: Final = 64  # characters beside a place that tell whether it is inside a word
-_PLACES_MAX: Final = 100  # places that are looked at, so that the work is bounded
+_NEAR: Final = 64  # characters on each side of a match that are searched for the rest of a word
+_PLACES_MAX: Final = 100  # matches that are examined, so that the work is bounded
 
 
 class _Change(NamedTuple):
@@ -52,7 +52,7 @@ def merged_text(stored: str, given: str, base: str | None = None) -> str:
 
 
 def has_words(text: str, words: str) -> bool:
-    """Return whether a text has these words as words of their own, or as the beginning of a paragraph that was written further."""
+    """Return whether a text contains these words as whole words, or has a paragraph that begins with them."""
     if any(paragraph.strip().startswith(words) for paragraph in _PARAGRAPHS.split(text)):
         return True
     last = text.rfind(words)

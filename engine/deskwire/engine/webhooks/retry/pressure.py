@@ -11,7 +11,7 @@ refuses these alone and takes all others. Both answer 429 or 503 with `Retry-Aft
 - Refusals pause a selective endpoint only if many come in a row, at first for a second, and longer as long as nothing succeeds.
 - A delivery that is refused again has failed by itself if others, which had not been refused before, succeeded at once while it waited,
   or if nothing was sent that could have taken its room. What succeeds at the end of its wait, or after it, proves nothing.
-- Once deliveries have failed by themselves, and next to none that was refused has arrived later, this is *certain*: it is no rate limit. From
+- Once deliveries have failed by themselves, and hardly any refused one has arrived later, the receiver is *certain* to have no rate limit. From
   then on the refusals of conversations that had such a delivery say nothing about the endpoint, until one of theirs arrives.
 
 Only a delivery's `refusals` and the endpoint's last success are stored: after a restart, and on another node, these begin a trial at
@@ -180,7 +180,7 @@ class BackPressure:
         proves_ms = max(wait_ms // 2, wait_ms - _ROUNDED_MS)
         proven = known is not None and (known.proven or known.sequel == "within")
         self._remember(delivery_id, Refused(key, ended, ended + proves_ms, proven=proven))
-        # A row of before the start that had failed by itself shows again that the receiver is selective.
+        # A delivery that had failed by itself before the start shows again that the receiver is selective.
         self._count(rejected=own or (restarted and refusals >= SUSPECT))
         if own:
             refusals = min(refusals + 1, REFUSALS)
@@ -283,7 +283,7 @@ class BackPressure:
 
     @property
     def _certain(self) -> bool:
-        """True if deliveries have failed by themselves, and next to none that was refused has arrived later."""
+        """True if deliveries have failed by themselves, and hardly any refused one has arrived later."""
         return self._rejected >= _CERTAIN and self._recovered * _CERTAIN_SHARE <= self._rejected
 
     @property

@@ -24,7 +24,7 @@ function change(base, text) {
 const paragraphs = (text) => text.split(/\n\s*\n/).map((each) => each.trim()).filter(Boolean);
 
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
-/** Characters beside a place that tell whether it is inside a word, and places that are looked at. */
+/** Characters on each side of a match that are searched for the rest of a word, and matches that are examined. */
 const NEAR = 64;
 const PLACES_MAX = 100;
 
@@ -36,8 +36,8 @@ function apart(text, at, size) {
 }
 
 /**
- * Whether a text has these words, as the service decides it (`drafts.merge`): as words of their own, or as the beginning of a paragraph that was
- * written further. @param {string} text @param {string} words
+ * Whether a text contains these words as whole words, or has a paragraph that begins with them. The service decides the same
+ * (`drafts.merge`). @param {string} text @param {string} words
  */
 export function has(text, words) {
   if (paragraphs(text).some((each) => each.startsWith(words))) return true;

@@ -305,10 +305,10 @@ export async function putText(key, draft) {
   }
 }
 
-/** What is kept and opens under no key of its user. `key` is where it is kept. @typedef {{key: string, kind: "draft"|"message", conversationId: string|null, mode: string|null}} Unopened */
+/** A kept entry that no key of its user opens. `key` is its place in the store. @typedef {{key: string, kind: "draft"|"message", conversationId: string|null, mode: string|null}} Unopened */
 
 /**
- * Return what is kept for a user in a project and can't be opened, drafts first.
+ * Return the kept entries of a user in a project that can't be opened, drafts first.
  * @param {string} prefix  of the keys of drafts @param {string} scope  of entries of the outbox @returns {Promise<Unopened[]>}
  */
 export async function unopened(prefix, scope) {

@@ -18,7 +18,7 @@ export class Unopenable extends Error {}
 /** Where something stands that could not be opened; it stays there, and whoever shows the page says so. */
 export const unopenable = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 
-/** Note that what is kept at a place can't be opened. @param {string} place */
+/** Note that the entry at a place can't be opened. @param {string} place */
 export const noteUnopenable = (place) => void (unopenable.peek().has(place) || (unopenable.value = new Set(unopenable.peek()).add(place)));
 
 /** @param {Uint8Array} bytes */

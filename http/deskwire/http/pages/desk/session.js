@@ -191,8 +191,8 @@ function here() {
 export const place = signal(here().where);
 
 /**
- * What was typed to narrow the list at this place, such as a customer's name: kept with the history's entry and out of the address, which
- * stays in the browser's list of visited pages after signing out. @type {import("./vendor/preact.js").Signal<Record<string, string>>}
+ * Words that were typed to narrow the list at this place, such as a customer's name. They are kept with the history's entry and not in the
+ * address, because the browser's list of visited pages keeps addresses after signing out. @type {import("./vendor/preact.js").Signal<Record<string, string>>}
  */
 export const typed = signal({});
 
@@ -208,7 +208,7 @@ export const page = computed(() => (open.value ? null : place.value.split("?")[0
 /** What the open page is called, for the window's title. */
 export const heading = signal("");
 
-/** Goes to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean, words?: Record<string, string>}} [options]  words: what was typed there */
+/** Goes to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean, words?: Record<string, string>}} [options]  words: those that were typed there */
 export function go(where, { replace = false, words = {} } = {}) {
   const url = hrefOf(where, project.peek()?.id);
   const state = Object.keys(words).length ? { typed: { user: user.peek()?.id, words } } : null;

@@ -269,11 +269,11 @@ def new_machine(
 
 
 Described = tuple[Machine, MakerState]
-"""A credential, and what became of its maker."""
+"""A credential, and the state of its maker."""
 
 
 def described(reader: machines.StandingReader, machine: Machine, now: int) -> Described:
-    """Return a credential with what became of its maker."""
+    """Return a credential with the state of its maker."""
     return machine, maker_state(reader, machine, now)
 
 

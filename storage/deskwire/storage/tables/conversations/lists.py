@@ -90,7 +90,7 @@ class ConversationListReads(SeenReads):
     def _places(
         self, project: int, wanted: ConversationFilter, sort: Sort
     ) -> Callable[[Place | None, int], list[Place]]:
-        """Return what reads the next places of a list, whatever the texts of its conversations."""
+        """Return the function that reads the next places of a list; the texts of its conversations are not searched."""
         ways, few = self._ways(project, wanted, sort)
         wanted = replace(wanted, text=None)
         if sort.key == "updated" and not (few or self._are_few(ways)):
@@ -105,7 +105,7 @@ class ConversationListReads(SeenReads):
         return read
 
     def _within(self, places: Sequence[Place], texts: int) -> tuple[Sequence[Place], int]:
-        """Return the first conversations that have so many texts together, at least one of them, and their texts."""
+        """Return the first conversations that reach this number of texts together, at least one, and the number of their texts."""
         keys = self.dialect.listed([place.rowid for place in places])
         counts = dict(self.conn.execute(_MESSAGES[self.dialect], (keys,)).fetchall())
         total = 0
@@ -122,7 +122,7 @@ class ConversationListReads(SeenReads):
         text, values = _text(self.dialect, wanted)
         keys = self.dialect.listed([place.rowid for place in places])
         rows = self.conn.execute(f"{_HAVING[self.dialect]} WHERE {text}", (keys, *values))
-        # SQLite goes through the keys in their order, as it is told to join in this order, and looks on for each row.
+        # SQLite joins in this order, so it goes through the keys in theirs, and searches further for each row that is read.
         return frozenset(row[0] for row in (islice(rows, enough) if self.dialect is SQLITE else rows))
 
     def _listed(self, places: Sequence[Place]) -> list[Listed]:

@@ -1,5 +1,5 @@
 // @ts-check
-/** Whether a webhook endpoint is healthy, as the service says it: one rule for all pages. */
+/** Whether a webhook endpoint is healthy: all pages show the answer of the service. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { cx } from "../parts.js";

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Keeps what is typed into a form until it is saved or left, so that a session's end, a reload or a crash of the tab loses nothing of it.
+ * Keeps the input of a form until it is saved or left, so that the end of a session, a reload or a crash of the tab loses none of it.
  *
  * It is sealed for its user in this tab's storage, under the place in the desk, the form's fields and what they begin with. The form
  * that is opened again at that place, with the same beginning, gets it back. Passwords and files are not kept.
@@ -75,7 +75,7 @@ export function useKeptForm(box, off = false) {
         if (written(form) === begun) forget(key);
         else sessionStorage.setItem(key, seal(JSON.parse(written(form)), key));
       } catch {
-        // the browser keeps nothing: the form is as it was without this
+        // the browser stores nothing, so this input is not kept
       }
     };
     form.addEventListener("input", keep);

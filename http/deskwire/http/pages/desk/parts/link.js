@@ -16,7 +16,7 @@ export function Link({ to, children, ...rest }) {
   return html`<a href=${hrefOf(to)} onClick=${pressed} ...${rest}>${children}</a>`;
 }
 
-/** The filter of the place: what stands after the question mark of the address, and what was typed. */
+/** The filter of the place: the query of the address, and the words that were typed. */
 export const query = computed(() => {
   const found = new URLSearchParams(place.value.split("?")[1] ?? "");
   for (const [name, value] of Object.entries(typed.value)) found.set(name, value);

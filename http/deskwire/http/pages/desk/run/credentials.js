@@ -18,7 +18,7 @@ import { choices, fromLocal, nameOf, toLocal } from "./names.js";
 /** @param {any} row */
 const over = (row) => row.revokedAt || (row.expiresAt && Date.parse(row.expiresAt) <= Date.now());
 
-/** What became of the person who has created a credential, if they could not create it now. @param {any} row */
+/** A chip with the state of the person who created a credential, if they could not create it now. @param {any} row */
 const stray = (row) => {
   const why = /** @type {any} */ (t.credentials.makers)[row.createdBy.state];
   return why && html`<br /><span class="chip waits" title=${why[1](nameOf(row.createdBy.id) ?? row.createdBy.id)}>${why[0]}</span>`;

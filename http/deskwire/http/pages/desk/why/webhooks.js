@@ -22,7 +22,7 @@ function Share({ id }) {
   const { data } = useCall(`webhooks/${id}/figures`);
   if (!data) return html`<span class="muted">…</span>`;
   const sum = (/** @type {string} */ name) => data.items.reduce((/** @type {number} */ n, /** @type {any} */ each) => n + each[name], 0);
-  const [arrived, lost] = [sum("delivered"), sum("dropped")]; // what was skipped was not to be sent
+  const [arrived, lost] = [sum("delivered"), sum("dropped")]; // skipped deliveries were not meant to arrive
   return arrived + lost ? html`<span class="num" title=${t.webhooks.arrivedOf(arrived, arrived + lost)}>${t.percent(arrived / (arrived + lost))}</span>` : t.none;
 }
 
