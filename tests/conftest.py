@@ -12,6 +12,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from deskwire.logs.setup import CHATTY
 from tests.support.builders import InlineStore
 from tests.support.database_connections import all_closed, note_connections
 from tests.support.log_leaks import leaks, logs_of, plant_of
@@ -107,9 +108,12 @@ def _log_as_it_was() -> Iterator[None]:
     before, processors = structlog.get_config(), list(structlog.get_config()["processors"])
     configured, root = structlog.is_configured(), logging.getLogger()
     handlers, level = root.handlers, root.level
+    chatty = {each: each.level for each in map(logging.getLogger, CHATTY)}
     yield
     root.handlers = handlers
     root.setLevel(level)
+    for each, before_level in chatty.items():
+        each.setLevel(before_level)  # with `debug` they log each request, credentials included
     if configured:
         structlog.configure(**{**before, "processors": processors})
     else:

@@ -3,7 +3,6 @@
 import gc
 import importlib.metadata
 import json
-import logging
 import os
 import re
 import subprocess
@@ -13,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import structlog
 from click.testing import CliRunner, Result
 
 from deskwire.cli import cli
@@ -58,12 +56,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Config]]:
     program.__dict__["run"] = run
     monkeypatch.setitem(sys.modules, "deskwire.program.serve", program)
     thresholds = gc.get_threshold()
-    root, handlers, level = logging.getLogger(), logging.getLogger().handlers, logging.getLogger().level
     yield configs
     gc.set_threshold(*thresholds)
-    structlog.reset_defaults()
-    root.handlers = handlers
-    root.setLevel(level)
 
 
 def invoke(*arguments: str, **environ: str) -> Result:

@@ -28,19 +28,11 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
+def _warnings_as_they_were() -> Iterator[None]:
     shown = warnings.showwarning
-    levels = {name: logging.getLogger(name).level for name in logs.CHATTY}
     yield
     logging.captureWarnings(capture=False)
     warnings.showwarning = shown
-    structlog.reset_defaults()
-    root.handlers = handlers
-    root.setLevel(level)
-    for name, before in levels.items():
-        logging.getLogger(name).setLevel(before)
 
 
 @pytest.fixture

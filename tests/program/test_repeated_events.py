@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import logging
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,16 +62,6 @@ def test_each_event_has_its_own_minute_and_others_pass_untouched() -> None:
     assert len(passed(limit, "http.request", 3)) == 3
 
 
-@pytest.fixture
-def _restored() -> Iterator[None]:
-    before = structlog.get_config(), logging.getLogger().handlers, logging.getLogger().level
-    yield
-    structlog.configure(**before[0])
-    logging.getLogger().handlers = before[1]
-    logging.getLogger().setLevel(before[2])
-
-
-@pytest.mark.usefixtures("_restored")
 @pytest.mark.parametrize(("level", "lines"), [("info", 1), ("debug", 5)])
 def test_log_has_one_line_and_with_debug_all(level: LogLevel, lines: int) -> None:
     stream = io.StringIO()

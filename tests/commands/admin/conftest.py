@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from click.testing import CliRunner, Result
 
 from deskwire.cli import cli
@@ -19,18 +17,13 @@ Deskwire = Callable[..., Result]
 
 
 @pytest.fixture
-def deskwire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deskwire]:
-    """Run commands on the data directory `data`; the log's settings are put back at the end."""
+def deskwire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deskwire:
+    """Run commands on the data directory `data`."""
     for name in [name for name in os.environ if name.startswith("DESKWIRE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("DESKWIRE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("DESKWIRE_ARGON2_MEMORY_KIB", "8192")
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
-    yield lambda *arguments, **more: CliRunner().invoke(cli, arguments, **more)
-    structlog.reset_defaults()
-    root.handlers = handlers
-    root.setLevel(level)
+    return lambda *arguments, **more: CliRunner().invoke(cli, arguments, **more)
 
 
 def good(result: Result) -> str:
