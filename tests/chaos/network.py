@@ -117,11 +117,15 @@ class Relay:
     async def handle(self, client: trio.SocketStream) -> None:
         """Pass one connection on, until one end has gone."""
         _reset_at_close(client)
-        await self._flow()
-        dialled = await self._dial()
-        if dialled is None:
-            return
-        server, upstream = dialled
+        try:
+            await self._flow()
+            dialled = await self._dial()
+            if dialled is not None:
+                await self._connected(client, *dialled)
+        finally:
+            await trio.aclose_forcefully(client)
+
+    async def _connected(self, client: trio.SocketStream, server: trio.SocketStream, upstream: int) -> None:
         _reset_at_close(server)
         with trio.CancelScope() as scope:
             wire = Wire(upstream, scope)
