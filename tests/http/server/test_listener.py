@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import orjson
@@ -138,13 +139,16 @@ async def test_who_was_accepted_before_the_stop_and_asks_in_its_moment_is_answer
 
 async def test_who_has_connected_before_the_stop_and_was_not_accepted_yet_is_answered(front: Front) -> None:
     """Closing a listener resets what waits to be accepted."""
-    waiting = [socket.create_connection(("127.0.0.1", front.port)) for _ in range(40)]
-    for each in waiting:
-        each.sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
-    front.stop.set()  # nothing was awaited in between: none of them is accepted
-    for each in waiting:
-        async with trio.SocketStream(trio.socket.from_stdlib_socket(each)) as stream:
-            assert (await answer(stream)).endswith(b"/hello\r\n0\r\n\r\n")
+    with ExitStack() as open_sockets:
+        waiting = [
+            open_sockets.enter_context(socket.create_connection(("127.0.0.1", front.port))) for _ in range(40)
+        ]
+        for each in waiting:
+            each.sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+        front.stop.set()  # nothing was awaited in between: none of them is accepted
+        for each in waiting:
+            async with trio.SocketStream(trio.socket.from_stdlib_socket(each)) as stream:
+                assert (await answer(stream)).endswith(b"/hello\r\n0\r\n\r\n")
     with trio.fail_after(2):
         await front.stopped.wait()
 

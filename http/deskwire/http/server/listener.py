@@ -9,6 +9,7 @@ way finish for a bounded time, then close the streams, then cut what is left.
 from __future__ import annotations
 
 import errno
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -40,8 +41,8 @@ _NEWCOMERS: Final = "newcomers"
 """Who has not been accepted yet has turns like a network of its own."""
 _ENDING_S: Final = 0.001
 """How long a connection that makes room needs to be gone."""
-_LAST_ACCEPTED_S: Final = 0.1
-"""How long those are accepted who have connected before the stop: closing the listener resets their connections."""
+_QUEUE_MAX: Final = 65_535
+"""Connections of a listener that are still accepted when the stop begins: its queue is no longer."""
 _ARRIVING_S: Final = 0.5
 """How long a connection that was accepted before the stop may still take to say what it wants."""
 
@@ -168,10 +169,8 @@ class _Front:
                         accepting.cancel_scope.cancel()
                     began = trio.current_time()
                     for listener in listeners:
-                        with trio.move_on_at(began + _LAST_ACCEPTED_S), suppress(OSError):
-                            while listener.socket.is_readable():
-                                self._take(await listener.accept(), arriving, requests, streams)
-                        await listener.aclose()
+                        for raw in _queued(listener):
+                            self._take(raw, arriving, requests, streams)
                     arriving.cancel_scope.deadline = began + min(_ARRIVING_S, self._limits.requests_s)
                 last = began + self._limits.shutdown_s
                 self._bound(requests, self._requests, began + self._limits.requests_s)
@@ -329,6 +328,20 @@ class _Front:
             finally:
                 place.leave()
         return not scope.cancelled_caught
+
+
+def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
+    """Accept what is in the listener's queue, and close it: what stays there is reset.
+
+    In one turn of the loop, because each connection that is being served would delay the next `accept`.
+    """
+    found: list[trio.SocketStream] = []
+    with socket.socket(fileno=listener.socket.detach()) as queue, suppress(OSError):  # empty, or no room for more
+        queue.setblocking(False)
+        for _ in range(_QUEUE_MAX):
+            accepted, _peer = queue.accept()
+            found.append(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
+    return found
 
 
 def _tell(failure: BaseException) -> None:
