@@ -252,7 +252,7 @@ async def test_after_the_pause_of_a_rate_limit_one_attempt_begins_of_stored_and_
         await installation.endpoint(receiver, events=frozenset({"agent.typing.started", "message.created"}))
         await installation.send(1, conversation=1)
         await receiver.wait(1)
-        for number in range(2, 40):
+        for number in range(2, 60):
             await installation.send(number, conversation=number)
             await trio.sleep(0.1)  # virtual time: the mock clock jumps
         circuit = (await installation.stored()).circuit

@@ -67,8 +67,8 @@ def limited() -> Breaker:
     """Return the breaker of a receiver that has refused all others after a success, as a rate limit does."""
     breaker = Breaker(CLOSED)
     answered(breaker, 100, GOOD)
-    for number in range(1, 17):
-        answered(breaker, number, replace(BUSY, at=NOW + 200 * number))
+    for number in range(1, 41):
+        answered(breaker, number, replace(BUSY, at=NOW + 100 * number))
     assert breaker.circuit.paused(NOW + 4_000)
     return breaker
 

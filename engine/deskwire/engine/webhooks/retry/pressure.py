@@ -33,6 +33,13 @@ SUSPECT: Final = 2
 _TRIAL_STREAK: Final = 16
 """Refusals in a row without a success that pause the endpoint in a trial: fewer are likely if four of five events are refused."""
 
+_MANY_TRIAL_STREAK: Final = 40
+"""The same if they are of many conversations: 16 in a row are likely if nine of ten conversations are refused, 40 are not. If a rate limit
+refuses the same few, each costs them an attempt, so those still end the trial after 16."""
+
+_MANY: Final = 12
+"""Conversations in a row of refusals that count as many."""
+
 _SELECTIVE_STREAK: Final = 24
 """The same for a selective receiver: fewer are likely if nine of ten conversations are refused."""
 
@@ -124,6 +131,7 @@ class BackPressure:
         self._trial_failed_at = 0
         self._until_trial = 0
         self._streak = 0
+        self._streak_keys: set[Key] = set()
         self._rejected = self._recovered = 0
         self._streak_since = 0
         self._pauses = 0
@@ -148,7 +156,7 @@ class BackPressure:
         self.forget(delivery_id)
         self._unwelcome.pop(key, None)
         if began >= self._streak_since:
-            self._streak = 0
+            self._end_streak()
             self._pauses = 0
         self._note_sequel(key, began, "within" if not refusals else "after")
         if self._paused_before <= began < self._paused_until and ended < self._paused_until:
@@ -187,13 +195,15 @@ class BackPressure:
         if refusals >= SUSPECT:
             self._note_unwelcome(key)
             ends_trial = self._trial and not proven and not unwelcome
-            pause_ms = self._pause_ms(began, ended, wait_ms, _TRIAL_STREAK) if ends_trial else 0
+            pause_ms = self._pause_ms(key, began, ended, wait_ms, _TRIAL_STREAK) if ends_trial else 0
             return Answer(refusals, own and refusals >= REFUSALS, pause_ms, proven, alone=True)
         if unwelcome:
             return Answer(1, False, 0, alone=True)
         most, passed = self._most(key, ended, wait_ms), known is not None and known.sequel == "after"
         # What others have passed since before the start would end the trial, before it has begun, with a pause.
-        pause_ms = 0 if passed and restarted and most > 1 else self._pause_ms(began, ended, wait_ms, most)
+        pause_ms = (
+            0 if passed and restarted and most > 1 else self._pause_ms(key, began, ended, wait_ms, most)
+        )
         suspect = passed and not pause_ms
         alone = suspect or (not pause_ms and self._selective)
         return Answer(SUSPECT if suspect else 1, False, pause_ms, alone=alone)
@@ -233,12 +243,15 @@ class BackPressure:
                 self._selective = self._selective or long
                 self._trial, self._trials_failed = False, 0
 
-    def _pause_ms(self, began: int, ended: int, wait_ms: int, most: int) -> int:
+    def _pause_ms(self, key: Key, began: int, ended: int, wait_ms: int, most: int) -> int:
         """Return for how long the endpoint is paused by a refusal that may be of all, and by the `most`-th in a row is."""
         if not self._streak:
             self._streak_since = ended
         if not self._streak or began >= self._streak_since:
             self._streak += 1  # one that was under way beside the first one proves nothing more
+            self._streak_keys.add(key)
+        if self._trial and len(self._streak_keys) >= _MANY:
+            most = _MANY_TRIAL_STREAK
         if self._streak < most:
             return 0
         if self._selective and self._pauses and self._last_pause_whole:
@@ -247,10 +260,14 @@ class BackPressure:
             self._trial, self._trials_failed = False, self._trials_failed + 1
             self._trial_failed_at = ended
             self._until_trial = min(1 << (self._trials_failed - 1), _TRIAL_EVERY_MAX)
-        self._streak = 0
+        self._end_streak()
         self._pauses += 1
         growing_ms = _FIRST_PAUSE_MS << min(self._pauses - 1, 10)
         return self._paused(ended, min(wait_ms, growing_ms) if self._selective else wait_ms, wait_ms)
+
+    def _end_streak(self) -> None:
+        self._streak = 0
+        self._streak_keys.clear()
 
     def _paused(self, ended: int, pause_ms: int, wait_ms: int) -> int:
         self._last_pause_whole = pause_ms >= wait_ms
