@@ -62,7 +62,12 @@ def test_nothing_is_to_be_found_anywhere(desk: Desk) -> None:
     look("thread")
     desk.box.fill(";re")
     desk.box.press("End")
+    expect(page.get_by_role("listbox", name="Snippets")).to_be_visible()
     look("composer with snippets")
+    desk.box.fill(";no-such-snippet")
+    desk.box.press("End")
+    expect(page.get_by_role("listbox", name="Snippets")).to_have_count(0)
+    look("composer with a word that no snippet fits")
     desk.box.fill("")
     keyboard.press("Escape")
     for name, key in (

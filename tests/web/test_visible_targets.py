@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.web.harness.desk import Desk
 from tests.web.harness.stage import Stage
@@ -224,3 +224,33 @@ def test_escape_ends_the_wait_for_a_field(desk: Desk) -> None:
     desk.page.keyboard.press("Escape")
     desk.page.keyboard.press("e")
     desk.eventually(lambda: statuses(desk.stage)["Ada"], "CLOSED")
+
+
+def test_keys_before_the_actions_are_loaded_are_text(desk: Desk) -> None:
+    desk.stage.converse("ada", "I am Ada", name="Ada")
+    held: list[Route] = []
+    desk.page.route("**/actions.js", lambda route: held.append(route))
+    desk.sign_in()
+    desk.view()
+    desk.row("Ada").wait_for()
+    move_to(desk, "Ada")
+    desk.page.keyboard.press("t")
+    desk.page.keyboard.type("express")
+    desk.page.unroute("**/actions.js")
+    for route in held:
+        route.continue_()
+    expect(desk.page.locator("dialog input").first).to_have_value("express")
+    assert held
+    assert statuses(desk.stage)["Ada"] == "OPEN"
+
+
+def test_enter_right_after_escape_opens_the_row_again(desk: Desk) -> None:
+    desk.stage.converse("ada", "I am Ada", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    expect(desk.said("I am Ada")).to_be_visible()
+    desk.page.locator(".log").focus()
+    desk.page.evaluate(DELAY)
+    desk.page.keyboard.press("Escape")
+    desk.page.keyboard.press("Enter")
+    expect(desk.said("I am Ada")).to_be_visible()

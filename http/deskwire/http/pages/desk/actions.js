@@ -1,6 +1,6 @@
 // @ts-check
 /** What can be done with conversations: by key, menu and palette; each looks done at once, and says so if it is taken back. */
-import { html, useEffect } from "./vendor/preact.js";
+import { html, useEffect, useLayoutEffect } from "./vendor/preact.js";
 import { t } from "./later-texts.js";
 import { clockTime, dialog, say, setting } from "./parts.js";
 import { row, settle } from "./store.js";
@@ -8,7 +8,7 @@ import { thread } from "./conversation.js";
 import { go, may, open, user } from "./session.js";
 import { unopenable } from "./seal.js";
 import { CHANGED, act, entries, undo } from "./outbox.js";
-import { EDITOR, handle, run, writeAhead } from "./keys.js";
+import { EDITOR, handle, run } from "./keys.js";
 import { aim, filter, focusList, selection, shown } from "./list.js";
 import { contextShown } from "./app.js";
 import { calledAll, changedAt, changedBy, leftBy, note, readAll, restored, undoLast } from "./changes.js";
@@ -110,7 +110,7 @@ async function close(ids) {
 }
 
 /** Leave what is marked unread, for looking at it would mark it read again. @param {string[]} ids */
-const leave = (ids) => void (open.value && ids.includes(open.value) && (go(""), requestAnimationFrame(focusList)));
+const leave = (ids) => void (open.value && ids.includes(open.value) && (go(""), queueMicrotask(focusList)));
 
 /** @param {string[]} ids */
 const unread = (ids) => leave(ids) ?? perform(ids, (one) => {
@@ -124,12 +124,6 @@ const on = (what) => () => {
   if (ids?.length) what(ids);
   else if (ids) say(t.actions.notHere, { icon: "info" });
 };
-/** @param {string} name */
-const ask = (name) => on((ids) => {
-  if (!mayAct()) return void say(t.actions.notAllowed, { bad: true });
-  dialog.value = { name, ids };
-  writeAhead("dialog");
-});
 
 /** Whether `Ctrl Z` belongs to the text of a field: it has some, or it was changed later than anything else. @param {KeyboardEvent | null} event */
 function ofText(event) {
@@ -141,12 +135,9 @@ document.addEventListener("input", (event) => void (event.isTrusted && (typedAt 
 
 const HANDLERS = {
   assignMe: on((ids) => user.value && assign(ids, { type: "user", id: user.value.id, name: user.value.name })),
-  assign: ask("assign"),
   close: on(close),
   reopen: on((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, statusOf)),
   pending: on((ids) => perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, statusOf)),
-  snooze: ask("snooze"),
-  tag: ask("tags"),
   unread: on(unread),
   readAll: () => void readAll(),
   context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
@@ -202,6 +193,6 @@ function useUnopenable() {
 export function Actions() {
   useRefusals();
   useUnopenable();
-  useEffect(() => handle(HANDLERS), []);
+  useLayoutEffect(() => handle(HANDLERS), []);
   return html``;
 }

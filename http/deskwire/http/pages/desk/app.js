@@ -45,6 +45,13 @@ effect(() => {
 
 /** Open a dialog; what is typed before it is there is for its first field. @param {{name: string, [more: string]: any}} which */
 const ask = (which) => ((dialog.value = which), writeAhead("dialog"));
+/** Ask about the conversations on the screen that a key is for. @param {string} name */
+const askAbout = (name) => () => {
+  const ids = aim();
+  if (ids && !ids.length) say(t.actions.notHere, { icon: "info" });
+  else if (ids && !session.may("conversations.manage")) say(t.actions.notAllowed, { bad: true });
+  else if (ids) ask({ name, ids });
+};
 /** Answer in the conversation that a key is for, as soon as its box is there. @param {string} command */
 const write = (command) => () => {
   const [one] = aim() ?? [null];
@@ -57,11 +64,14 @@ const write = (command) => () => {
   }
 };
 
-// The other commands come with what they need; these are there at once.
+// These are there at once, because text is typed after them; the other commands come with actions.js.
 handle({
   start: () => ask({ name: "start" }),
   palette: () => ask({ name: "palette", ids: targets() }),
   help: () => void (dialog.value = { name: "help" }),
+  assign: askAbout("assign"),
+  snooze: askAbout("snooze"),
+  tag: askAbout("tags"),
   reply: write("reply"),
   note: write("note"),
 });

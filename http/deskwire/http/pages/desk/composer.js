@@ -14,7 +14,7 @@ import { giveBack, heldIn, holdSeconds, returned, sendAnyway, takeBack, useSecon
 import { connection } from "./feed.js";
 import { EDITOR, handle, writeAhead } from "./keys.js";
 import { noteReply } from "./changes.js";
-import { Snippets, wanted } from "./snippets.js";
+import { Snippets, offered, wanted } from "./snippets.js";
 import { tomorrow } from "./actions.js";
 /** @import { AgentMessage, HeldMessage, Mode, Outgoing, OutgoingFile, Then } from "./types.js" */
 
@@ -128,6 +128,7 @@ function Box({ id }) {
   const latest = useRef(mode);
   latest.current = mode;
   const one = row(id);
+  const choices = snippet && offered(snippet.q);
   const internal = mode === "note";
   const { text, files } = draft(id, mode) ?? { text: "", files: /** @type {OutgoingFile[]} */ ([]) };
   const other = draft(id, internal ? "reply" : "note");
@@ -232,7 +233,7 @@ function Box({ id }) {
   useLayoutEffect(() => handle({ reply: () => (writeAhead(EDITOR), show("reply")), note: () => (writeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (writeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
   const typed = (/** @type {string} */ value, /** @type {string} */ shown) => (store({ text: value }, shown, latest.current), box.current && setSnippet(wanted(box.current)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
-    if (snippet && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
+    if (choices && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
     if (event.key === "Escape") (event.preventDefault(), event.stopPropagation(), snippet ? setSnippet(null) : /** @type {HTMLElement | null} */ (document.querySelector(".log"))?.focus());
   };
   const pasted = (/** @type {ClipboardEvent} */ event) => {
@@ -258,14 +259,14 @@ function Box({ id }) {
     ${moved && html`<${MovedOn} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${NotSent} key=${each.id} of=${each} />` : html`<${Undo} key=${each.id} of=${each} newest=${each === newest} />`))}
     ${speaks && html`<${Voice} id=${id} insert=${(/** @type {string} */ words) => insert(words, speaks)} close=${() => (setSpeaks(null), focus())} />`}
     <div class="box">
-      ${snippet && html`<${Snippets} q=${snippet.q} contact=${one?.contact} hook=${options} pick=${insert} away=${() => setSnippet(null)} />`}
+      ${snippet && choices && html`<${Snippets} q=${snippet.q} found=${choices} contact=${one?.contact} hook=${options} pick=${insert} away=${() => setSnippet(null)} />`}
       <div class=${cx("card", over && "over")} onDragOver=${(/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
         <div class="modes" role="group" aria-label=${t.composer.label}>
           ${button("reply", "chat", "r")}${button("note", "lock", "n")}
           ${internal && !empty && html`<${Button} class="small" kind="quiet" label=${t.composer.useAsReply} press=${swap} />`}
           <span class="audience">${internal && html`<${Icon} name="lock" />`}${over ? t.composer.dropHere : internal ? t.composer.onlyAgents : t.composer.toCustomer}</span>
         </div>
-        <${Field} key=${mode} text=${text} change=${typed} hook=${box} placeholder=${label} aria-label=${label} aria-controls=${snippet ? "snippets" : undefined} aria-autocomplete=${snippet ? "list" : undefined}
+        <${Field} key=${mode} text=${text} change=${typed} hook=${box} placeholder=${label} aria-label=${label} aria-controls=${choices ? "snippets" : undefined} aria-autocomplete=${choices ? "list" : undefined}
           onKeyDown=${pressed} onPaste=${pasted} onBlur=${() => setTimeout(() => document.activeElement !== box.current && setSnippet(null), 150)} />
         ${files.length > 0 && html`<div class="files">${files.map((each) => html`<${Attaching} key=${each.key} of=${each} remove=${() => remove(each)} />`)}</div>`}
         <div class="foot">

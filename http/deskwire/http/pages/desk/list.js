@@ -149,7 +149,7 @@ export function focusList() {
 const showing = (key) => () => {
   show({ key });
   go("");
-  requestAnimationFrame(focusList);
+  queueMicrotask(focusList); // after the list is drawn, and before the next key
 };
 
 handle({

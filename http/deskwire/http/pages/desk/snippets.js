@@ -23,7 +23,7 @@ function filled(text, contact) {
   return text.replace(/\{\{?\s*([a-z.]+)\s*\}?\}/g, (whole, name) => known[name] ?? whole);
 }
 
-/** @param {string} q */
+/** The snippets that fit a word. @param {string} q */
 function fitting(q) {
   const word = fold(q);
   const all = snippets();
@@ -31,10 +31,15 @@ function fitting(q) {
   return all.filter((each) => rank(each) < 3).sort((a, b) => rank(a) - rank(b) || a.shortcut.localeCompare(b.shortcut)).slice(0, MOST);
 }
 
-/** @param {{q: string, contact: any, hook: any, pick: (text: string) => void, away: () => void}} props */
-export function Snippets({ q, contact, hook, pick, away }) {
-  const [at, setAt] = useState(0);
+/** The snippets to choose from; null if no list is shown, because none fits or they are still loading. @param {string} q @returns {any[] | null} */
+export function offered(q) {
   const found = fitting(q);
+  return found.length || !q ? found : null;
+}
+
+/** @param {{q: string, found: any[], contact: any, hook: any, pick: (text: string) => void, away: () => void}} props */
+export function Snippets({ q, found, contact, hook, pick, away }) {
+  const [at, setAt] = useState(0);
   const chosen = found[Math.min(at, found.length - 1)];
   useEffect(() => setAt(0), [q]);
   hook.current = (/** @type {KeyboardEvent} */ event) => {
@@ -50,7 +55,6 @@ export function Snippets({ q, contact, hook, pick, away }) {
     if (chosen) box?.setAttribute("aria-activedescendant", `snippet-${chosen.id}`);
     return () => box?.removeAttribute("aria-activedescendant");
   }, [chosen?.id]);
-  if (!found.length && q) return null;
   return html`<div class="snippets" role="listbox" id="snippets" aria-label=${t.composer.snippets}>
     ${found.length === 0 && html`<div class="option" role="option" aria-selected="false" aria-disabled="true">${t.composer.noSnippets(q)}</div>`}
     ${found.map((each) => html`<div key=${each.id} id=${`snippet-${each.id}`} class="option" role="option" aria-selected=${each === chosen}

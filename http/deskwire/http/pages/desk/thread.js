@@ -203,7 +203,7 @@ function Gone({ id, reason }) {
 /** @param {{id: string}} props */
 export function Thread({ id }) {
   const away = gone(id);
-  useLayoutEffect(() => handle({ back: () => (dialog.value ? false : (go(""), requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".rows"))?.focus()), true)) }), []);
+  useLayoutEffect(() => handle({ back: () => (dialog.value ? false : (go(""), queueMicrotask(() => /** @type {HTMLElement | null} */ (document.querySelector(".rows"))?.focus()), true)) }), []);
   if (away) return html`<${Gone} id=${id} reason=${away.reason} />`;
   return html`<${Head} id=${id} /><${Log} id=${id} /><${Writing} id=${id} /><${Composer} id=${id} />`;
 }
