@@ -55,8 +55,8 @@ def test_a_link_that_was_copied_opens_in_its_project_for_somebody_who_was_in_ano
     one.page.get_by_role("link", name="Tickets").click()
     one.page.get_by_role("link", name="Only in the second shop").click()
     expect(one.page.get_by_role("heading", level=1, name="Only in the second shop")).to_be_visible()
+    expect(one.page).to_have_url(re.compile(f"/desk/{project['id']}/tickets/tkt_"))
     link = one.page.url
-    assert f"/desk/{project['id']}/tickets/tkt_" in link
     copied = one.page.get_by_role("link", name="Contacts").get_attribute("href")
     assert copied == f"/desk/{project['id']}/contacts"
     _signed_in(other, stage.person("Olga", "agent"), PASSWORD)
@@ -72,8 +72,8 @@ def test_back_leads_to_the_project_before_with_its_conversations(desk: Desk, sta
     stage.converse("back", "Still here?", name="Bo Back")
     _signed_in(desk)
     desk.converse("Bo Back")
+    expect(desk.page).to_have_url(re.compile(f"/desk/{stage.demo['projectId']}/c/cnv_"))
     here = desk.page.url
-    assert f"/desk/{stage.demo['projectId']}/c/cnv_" in here
     desk.page.get_by_role("button", name="Project").click()
     desk.page.get_by_role("menuitemradio", name=re.compile("Third shop")).click()
     _shows(desk, "Third shop")
@@ -81,7 +81,7 @@ def test_back_leads_to_the_project_before_with_its_conversations(desk: Desk, sta
     desk.page.go_back()
     _shows(desk, "Demo project")
     expect(desk.said("Still here?")).to_be_visible()
-    assert desk.page.url == here
+    expect(desk.page).to_have_url(here)
 
 
 def test_an_address_without_a_project_opens_where_one_was_last_and_names_it_from_then_on(

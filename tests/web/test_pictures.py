@@ -29,9 +29,9 @@ COVERED: Final = "time, .avatar, .truth, .trouble, .when, .chip, #timeline, .con
 NARROW: Final[dict[str, Any]] = {"viewport": {"width": 390, "height": 800}}
 
 
-@pytest.fixture(scope="module")
-def stage(shared_stage: Stage) -> Stage:
-    """A service with a few conversations."""
+@pytest.fixture
+def stage(stage: Stage) -> Stage:
+    """A service with a few conversations; of the test's own, because it keeps drafts and what was seen."""
     for number, (name, text) in enumerate(
         (
             ("Alan Turing", "It does not halt."),
@@ -40,23 +40,26 @@ def stage(shared_stage: Stage) -> Stage:
             ("Ada Lovelace", "Where is my order?"),
         )
     ):
-        conversation = shared_stage.converse(f"u{number}", text, name=name, email=f"u{number}@example.org")
+        conversation = stage.converse(f"u{number}", text, name=name, email=f"u{number}@example.org")
         path = f"/conversations/{conversation['id']}"
-        shared_stage.owner.patch(path, json={"tags": ["returns"]}).raise_for_status()
+        stage.owner.patch(path, json={"tags": ["returns"]}).raise_for_status()
         note = {"text": "The carrier was asked: it comes tomorrow.", "internal": True}
-        shared_stage.owner.post(f"{path}/messages", json=note).raise_for_status()
-        shared_stage.owner.post(f"{path}/messages", json={"text": "It left us today."}).raise_for_status()
+        stage.owner.post(f"{path}/messages", json=note).raise_for_status()
+        stage.owner.post(f"{path}/messages", json={"text": "It left us today."}).raise_for_status()
     for number, (title, priority) in enumerate((("Parcel lost", "HIGH"), ("Refund", "LOW"))):
         ticket = {"title": title, "priority": priority, "tags": ["returns"][number:]}
-        shared_stage.owner.post("/tickets", json=ticket).raise_for_status()
-    return shared_stage
+        stage.owner.post("/tickets", json=ticket).raise_for_status()
+    return stage
 
 
 def _opened(desk: Desk) -> None:
-    desk.page.keyboard.press("g")
-    desk.page.keyboard.press("a")
+    _list(desk)
     desk.row("Ada Lovelace").click()
     expect(desk.said("It left us today.")).to_be_visible()
+    expect(desk.box).to_be_visible()
+    if desk.page.viewport_size != NARROW["viewport"]:
+        expect(desk.row("Ada Lovelace").locator(".unread")).to_have_count(0)
+        expect(desk.page.locator(".context")).to_contain_text("This is the only one.")
     desk.page.mouse.move(700, 300)
 
 
@@ -64,6 +67,7 @@ def _list(desk: Desk) -> None:
     desk.page.keyboard.press("g")
     desk.page.keyboard.press("a")
     expect(desk.row("Ada Lovelace")).to_be_visible()
+    expect(desk.page.locator("[aria-busy=true]")).to_have_count(0)
 
 
 def _note(desk: Desk) -> None:
@@ -76,6 +80,7 @@ def _note(desk: Desk) -> None:
     desk.page.keyboard.press("n")
     expect(desk.page.get_by_role("button", name="Note", exact=True)).to_have_attribute("aria-pressed", "true")
     desk.box.fill("Only for us.")
+    expect(desk.page.locator("#composer-hint")).to_have_text("Draft saved")
 
 
 def _palette(desk: Desk) -> None:

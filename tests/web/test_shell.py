@@ -30,7 +30,7 @@ def test_a_page_is_reached_by_its_link_and_left_by_back(desk: Desk) -> None:
     desk.page.get_by_text("Settings", exact=True).first.click()
     desk.page.get_by_role("link", name="Your sessions").click()
     _head(desk.page, "Your sessions")
-    assert desk.page.url.endswith(f"/desk/{desk.stage.demo['projectId']}/settings/sessions")
+    expect(desk.page).to_have_url(f"{desk.stage.url}/desk/{desk.stage.demo['projectId']}/settings/sessions")
     expect(desk.page).to_have_title(re.compile("Your sessions"))
     expect(desk.page.get_by_role("link", name="Your sessions")).to_have_attribute("aria-current", "page")
     expect(desk.page.get_by_role("region", name="Conversations")).to_have_count(0)

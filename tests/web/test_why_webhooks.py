@@ -131,7 +131,7 @@ def test_the_log_of_an_endpoint_names_each_attempt_and_sends_one_again(desk: Des
     expect(delivery.get_by_role("listitem").first).to_contain_text("503")
     delivery.get_by_text("The event that was sent").click()
     expect(delivery.get_by_role("region", name="The event that was sent")).to_contain_text("Four attempts")
-    assert "delivery=dlv_" in desk.page.url
+    expect(desk.page).to_have_url(re.compile("delivery=dlv_"))
     before = delivery.get_by_text(re.compile("^dlv_")).last.inner_text()
     delivery.get_by_role("button", name="Send again").click()
     expect(delivery.get_by_text("Repeats")).to_be_visible()
@@ -151,7 +151,7 @@ def test_filters_are_in_the_address_and_can_be_sent_to_a_colleague(desk: Desk, s
     expect(log_of(desk.page).filter(has_text="conversation.created")).to_have_count(0)
     desk.page.get_by_label("Outcome").select_option("delivered")
     expect(desk.page.get_by_text("No delivery fits these filters")).to_be_visible()
-    assert "status=delivered" in desk.page.url
+    expect(desk.page).to_have_url(re.compile("status=delivered"))
     desk.page.get_by_role("button", name="Clear the filters").click()
     expect(log_of(desk.page).filter(has_text="message.created")).to_have_count(2)
 
