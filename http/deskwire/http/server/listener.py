@@ -336,7 +336,10 @@ def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
     In one turn of the loop, because each connection that is being served would delay the next `accept`.
     """
     found: list[trio.SocketStream] = []
-    with socket.socket(fileno=listener.socket.detach()) as queue, suppress(OSError):  # empty, or no room for more
+    with (
+        socket.socket(fileno=listener.socket.detach()) as queue,
+        suppress(OSError),
+    ):  # empty, or no room for more
         queue.setblocking(False)
         for _ in range(_QUEUE_MAX):
             accepted, _peer = queue.accept()
