@@ -122,7 +122,7 @@ def _log_as_it_was() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a test that has made the service log a credential (ADR 26)."""
+    """Fail a test that has made the service log a credential (ADR 25)."""
     report = yield
     if report.when == "teardown" and report.passed:
         directory = getattr(item, "funcargs", {}).get("tmp_path")

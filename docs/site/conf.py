@@ -1,4 +1,4 @@
-"""How Sphinx makes a site of `docs/` (ADR 27): `make site`.
+"""How Sphinx makes a site of `docs/` (ADR 23): `make site`.
 
 The pages stay what they are elsewhere, plain Markdown with relative links. Here they get their navigation, and links
 that leave `docs/` are led to the page that stands for their target.

@@ -1,4 +1,4 @@
-"""The guide to machine credentials says of every permission what it shows, and of every call that needs several which (ADR 100)."""
+"""The guide to machine credentials says of every permission what it shows, and of every call that needs several which (ADR 70)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site that is made of `docs/`: every page is in its navigation, and it needs nothing from elsewhere (ADR 27)."""
+"""The site that is made of `docs/`: every page is in its navigation, and it needs nothing from elsewhere (ADR 23)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published clients, unmodified, against several nodes behind a balancer, of which one is killed (ADR 62).
+"""Published clients, unmodified, against several nodes behind a balancer, of which one is killed (ADR 60).
 
 Each event arrives at least once and in order; twice only what was on its way when the node was killed. A webhook's
 signature verifies whichever node has sent it.

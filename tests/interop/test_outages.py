@@ -1,4 +1,4 @@
-"""pusher-js as published, while PostgreSQL is away for some seconds: it hears again when writers are back (ADR 103)."""
+"""pusher-js as published, while PostgreSQL is away for some seconds: it hears again when writers are back (ADR 60)."""
 
 from __future__ import annotations
 

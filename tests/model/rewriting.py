@@ -1,4 +1,4 @@
-"""One message that is redacted or deleted: with it go the events that showed it (ADR 72)."""
+"""One message that is redacted or deleted: with it go the events that showed it (ADR 21)."""
 
 from __future__ import annotations
 

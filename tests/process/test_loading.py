@@ -1,4 +1,4 @@
-"""What a server is loaded without (ADR 88)."""
+"""What a server is loaded without (ADR 29)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several nodes of one installation as processes of their own: the start, the operator's orders, and a rolling upgrade (ADR 63)."""
+"""Several nodes of one installation as processes of their own: the start, the operator's orders, and a rolling upgrade (ADR 61)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modes in the data directory: everything is its user's alone (ADR 26)."""
+"""Modes in the data directory: everything is its user's alone (ADR 25)."""
 
 from __future__ import annotations
 

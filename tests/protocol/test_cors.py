@@ -1,4 +1,4 @@
-"""Pages of other origins: none may call, but those that the operator names (ADR 26)."""
+"""Pages of other origins: none may call, but those that the operator names (ADR 25)."""
 
 from __future__ import annotations
 

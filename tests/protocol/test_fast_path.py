@@ -1,4 +1,4 @@
-"""The lane on the wire: it answers as the app does, and leaves to others what is theirs (ADR 28)."""
+"""The lane on the wire: it answers as the app does, and leaves to others what is theirs (ADR 7)."""
 
 from __future__ import annotations
 

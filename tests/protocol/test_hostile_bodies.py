@@ -1,4 +1,4 @@
-"""Whatever is sent, what it costs and what is answered grows no faster than it, and has a bound (ADR 43)."""
+"""Whatever is sent, what it costs and what is answered grows no faster than it, and has a bound (ADR 41)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of browsers over TLS, and the ways by which a cookie does not count (ADR 50)."""
+"""Sessions of browsers over TLS, and the ways by which a cookie does not count (ADR 15)."""
 
 from __future__ import annotations
 

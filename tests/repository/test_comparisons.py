@@ -1,4 +1,4 @@
-"""No secret is compared in a way whose time tells how much of it is right (ADR 26)."""
+"""No secret is compared in a way whose time tells how much of it is right (ADR 25)."""
 
 from __future__ import annotations
 

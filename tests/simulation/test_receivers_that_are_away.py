@@ -1,4 +1,4 @@
-"""A receiver that is away for a while gets every event, without anybody's help, and soon (contract 6.4, ADR 40)."""
+"""A receiver that is away for a while gets every event, without anybody's help, and soon (contract 6.4, ADR 10)."""
 
 from __future__ import annotations
 

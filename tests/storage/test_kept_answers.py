@@ -1,4 +1,4 @@
-"""The kept answers of an SQLite database: what an upgrade does to them, and that nothing searches through all (ADR 89)."""
+"""The kept answers of an SQLite database: what an upgrade does to them, and that nothing searches through all (ADR 24)."""
 
 from __future__ import annotations
 

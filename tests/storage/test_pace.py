@@ -1,4 +1,4 @@
-"""Where a COMMIT is made: in a thread, or on Trio's thread when a job is alone and the disk is quick (ADR 94)."""
+"""Where a COMMIT is made: in a thread, or on Trio's thread when a job is alone and the disk is quick (ADR 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliveries counted by the hour in which they were made, and how long they took (ADR 83)."""
+"""Deliveries counted by the hour in which they were made, and how long they took (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches in the delivery log: each combination of filters, and how far one of them looks (ADR 87)."""
+"""Searches in the delivery log: each combination of filters, and how far one of them looks (ADR 54)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events beyond the contract as rows: their deliveries, what erases them, and circuits that turn (ADR 73)."""
+"""Events beyond the contract as rows: their deliveries, what erases them, and circuits that turn (ADR 51)."""
 
 from __future__ import annotations
 

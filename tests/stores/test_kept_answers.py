@@ -1,4 +1,4 @@
-"""Kept answers, wherever they are stored: found by their name, erased with their subject (ADR 24, ADR 89)."""
+"""Kept answers, wherever they are stored: found by their name, erased with their subject (ADR 24)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
         no_effect = "{} has no effect while {} lets everything through"
         yield about(no_effect, "webhook_allow", "allow_private_webhooks")
     for name in ("body_limit_bytes", "network_logs_limit_bytes"):
-        if config.request_bodies_bytes < 2 * getattr(config, name):  # nobody gets more than half (ADR 43)
+        if config.request_bodies_bytes < 2 * getattr(config, name):  # nobody gets more than half (ADR 41)
             yield about("{} must be at least twice {}", "request_bodies_bytes", name)
     sources = ("jwt_public_key_file", "jwt_jwks_file", "jwt_jwks_url")
     set_sources = [name for name in sources if getattr(config, name) is not None]

@@ -83,7 +83,7 @@ class Config:
         option="--data",
         metavar="DIRECTORY",
     )
-    database_url: str | None = setting(  # ADR 63
+    database_url: str | None = setting(  # ADR 61
         None,
         optional(database_url),
         "URL of the PostgreSQL database that one or more nodes share; unset means an SQLite file in the data directory.",
@@ -92,12 +92,12 @@ class Config:
         secret=True,
         masked=shown_database,
     )
-    files: str | None = setting(  # ADR 63
+    files: str | None = setting(  # ADR 61
         None,
         optional(files_place),
         "Where uploads are kept: disk (the data directory), database, or s3://bucket/prefix; unset: beside the rows.",
     )
-    node: str | None = setting(  # ADR 63
+    node: str | None = setting(  # ADR 61
         None,
         optional(node_name),
         "Name of this node among those that share the database; unset: the host's name with a random ending.",
@@ -163,7 +163,7 @@ class Config:
         "The installation's secret, at least 32 characters; unset means a generated file in the data directory.",
         secret=True,
     )
-    secret_previous: str | None = setting(  # ADR 46
+    secret_previous: str | None = setting(  # ADR 25
         None,
         optional(secret_text),
         "The secret before that one, accepted besides for as long as this is set.",
@@ -174,17 +174,17 @@ class Config:
         flag,
         "Whether users sign in with a password; if not, only tokens of the JWT keys below are accepted.",
     )
-    one_time_password_s: float = setting(  # ADR 44
+    one_time_password_s: float = setting(  # ADR 15
         3 * DAY_S,
         number(60, 10 * YEAR_S),
         "Seconds after which a one-time password that nobody has replaced ends.",
     )
-    session_idle_s: float = setting(  # ADR 50
+    session_idle_s: float = setting(  # ADR 15
         DAY_S / 2,
         number(300, YEAR_S),
         "Seconds after its last use that a browser's session ends.",
     )
-    session_max_s: float = setting(  # ADR 50
+    session_max_s: float = setting(  # ADR 15
         30 * DAY_S, number(300, YEAR_S), "Seconds that a browser's session lasts at most, however it is used."
     )
     jwt_public_key_file: Path | None = setting(  # decisions 2
@@ -262,7 +262,7 @@ class Config:
     request_bodies_bytes: int = setting(
         256 * MIB,
         integer(MIB, 64 * GIB),
-        "Bytes of request bodies that may be in memory at once (ADR 43), and of answers whose clients do not read.",
+        "Bytes of request bodies that may be in memory at once (ADR 41), and of answers whose clients do not read.",
     )
     requests_under_way: int = setting(
         1_000,
@@ -284,7 +284,7 @@ class Config:
         integer(1, 1_000_000),
         "Calls that a project, or a user, may make at once before that limit holds.",
     )
-    user_rate_limit_per_minute: int | None = setting(  # ADR 50
+    user_rate_limit_per_minute: int | None = setting(  # ADR 15
         None,
         optional(integer(0, 60_000_000)),
         "Calls of one signed-in user in a minute, on average; 0 means no limit; unset: a fifth of a project's.",
@@ -292,7 +292,7 @@ class Config:
     auth_failures_per_minute: int = setting(
         120, integer(0, 1_000_000), "Wrong credentials that one network may show in a minute; 0: no limit."
     )
-    members_per_hour: int = setting(  # ADR 43
+    members_per_hour: int = setting(  # ADR 41
         500,
         integer(0, 1_000_000),
         "Members that one organisation may add through the API in an hour, and at once; 0 means no limit.",
@@ -303,7 +303,7 @@ class Config:
     idle_connection_s: float = setting(  # decisions 8
         120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
     )
-    cors_origins: tuple[str, ...] = setting(  # ADR 26
+    cors_origins: tuple[str, ...] = setting(  # ADR 25
         (),
         several(web_origin),
         "Web origins, with commas between them, whose pages may call the API from a browser; unset: none.",
@@ -365,18 +365,18 @@ class Config:
         integer(1, 256),
         "Database connections for reading, each with a thread; a project has half of them at most.",
     )
-    read_timeout_s: float = setting(  # ADR 43
+    read_timeout_s: float = setting(  # ADR 41
         1.0,
         number(0.01, HOUR_S),
         "Seconds that one look into the database may take for a request, which is answered with 503 then.",
     )
 
-    require_sync_standby: bool = setting(  # ADR 63
+    require_sync_standby: bool = setting(  # ADR 61
         False,
         flag,
         "Whether a start is refused unless PostgreSQL confirms commits only after a synchronous standby has them.",
     )
-    scrub_s: float = setting(  # ADR 63
+    scrub_s: float = setting(  # ADR 61
         DAY_S,
         number(0, YEAR_S),
         "Seconds within which PostgreSQL's tables are vacuumed after an erasure; 0 leaves that to its autovacuum.",
@@ -404,7 +404,7 @@ class Config:
         networks,
         "CIDR blocks, with commas between them, that webhooks may go to although they are private.",
     )
-    webhook_proxy: str | None = setting(  # ADR 11
+    webhook_proxy: str | None = setting(  # ADR 6
         None,
         optional(proxy_url),
         "URL of the HTTP proxy that webhooks go through; unset means straight to the receivers.",
@@ -429,23 +429,23 @@ class Config:
         "Requests under way to one endpoint at the same time at most, those that wait for their answer left out; "
         "typing has up to 4 more.",
     )
-    webhook_waiting: int = setting(  # ADR 40
+    webhook_waiting: int = setting(  # ADR 6
         96,
         integer(0, 1_000),
         "Requests to one endpoint that may wait for their answer besides, after a second without one.",
     )
-    webhook_circuit_failures: int = setting(  # contract 6.4.3, ADR 40
+    webhook_circuit_failures: int = setting(  # contract 6.4.3, ADR 10
         20, integer(1, 1_000_000), "Failed attempts in a row that open an endpoint's circuit, at the least."
     )
-    webhook_circuit_s: float = setting(  # contract 6.4.3, ADR 40
+    webhook_circuit_s: float = setting(  # contract 6.4.3, ADR 10
         60.0, number(0, HOUR_S), "Seconds without a success that open it, at the least."
     )
-    webhook_horizon_s: float = setting(  # ADR 40
+    webhook_horizon_s: float = setting(  # ADR 10
         DAY_S,
         number(1, YEAR_S),
         "Seconds after which a delivery that is still pending is skipped; `DESKWIRE_EVENT_WINDOW_S` at most.",
     )
-    webhook_catch_up_per_s: float = setting(  # ADR 90
+    webhook_catch_up_per_s: float = setting(  # ADR 10
         10_000.0,
         number(0.1, 100_000),
         "Deliveries of an outage that are sent to an endpoint in a second at most, beside new ones; it begins with 200.",
@@ -485,7 +485,7 @@ class Config:
     stream_unsubscribed_s: float = setting(
         120.0, number(1, DAY_S), "Seconds that a connection may stay without any subscription."
     )
-    stream_unsubscribed_each: int = setting(  # ADR 42
+    stream_unsubscribed_each: int = setting(  # ADR 41
         50,
         integer(1, 1_000_000),
         "Connections of one address that may be without a subscription at once; a further one waits for its turn.",

@@ -61,7 +61,7 @@ def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
 
 @contextmanager
 def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO, descriptor: int) -> Iterator[None]:
-    """Do the same for a service, which no reader of the log may hold up: a thread of its own writes (ADR 39).
+    """Do the same for a service, which no reader of the log may hold up: a thread of its own writes (ADR 38).
 
     At the end what waits is written, if the reader takes it within two seconds.
 

@@ -1,4 +1,4 @@
-"""Writes lines from a thread of its own, so that a reader who hangs or is gone holds nobody up (ADR 39).
+"""Writes lines from a thread of its own, so that a reader who hangs or is gone holds nobody up (ADR 38).
 
 Lines wait in a bounded queue. What finds no room there is dropped and counted, and as soon as something can be
 written again, a line in the place of those that are lost tells of them.

@@ -1,4 +1,4 @@
-"""Replaces the installation's secret while everything goes on (ADR 46).
+"""Replaces the installation's secret while everything goes on (ADR 25).
 
 The file comes first, with the new secret and the former ones; then what is stored sealed is sealed anew, in one transaction.
 Whatever ends the process in between, the next start finds all secrets that anything needs, and finishes.

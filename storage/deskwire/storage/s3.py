@@ -1,4 +1,4 @@
-"""The bytes of uploads in a bucket of S3 or of a server that speaks its protocol, through obstore (ADR 67).
+"""The bytes of uploads in a bucket of S3 or of a server that speaks its protocol, through obstore (ADR 17).
 
 An object is named `<prefix>/<project>/<aa>/<sha256>.<entry>`: no two contents ever share a name, and no content is put twice under
 one, so whoever puts or removes an object late does no harm.

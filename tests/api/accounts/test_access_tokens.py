@@ -1,4 +1,4 @@
-"""Access tokens ended one by one: at once, for good, on every node, and with the streams that they opened (ADR 50)."""
+"""Access tokens ended one by one: at once, for good, on every node, and with the streams that they opened (ADR 15)."""
 
 from __future__ import annotations
 

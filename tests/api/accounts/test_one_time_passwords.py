@@ -1,4 +1,4 @@
-"""One-time passwords, which end some time after they were made (ADR 44)."""
+"""One-time passwords, which end some time after they were made (ADR 15)."""
 
 from __future__ import annotations
 

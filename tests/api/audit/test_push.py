@@ -1,4 +1,4 @@
-"""The push of the audit trail to a webhook: signed, in order, and without loss over failures and restarts (ADR 101)."""
+"""The push of the audit trail to a webhook: signed, in order, and without loss over failures and restarts (ADR 45)."""
 
 from __future__ import annotations
 

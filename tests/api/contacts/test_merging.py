@@ -1,4 +1,4 @@
-"""A contact that is merged into another one: what moves, what is told, and what is left (ADR 71)."""
+"""A contact that is merged into another one: what moves, what is told, and what is left (ADR 19)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes and tags of contacts, and lists of contacts by them and by change (ADR 71)."""
+"""Attributes and tags of contacts, and lists of contacts by them and by change (ADR 19)."""
 
 from __future__ import annotations
 

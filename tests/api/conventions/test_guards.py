@@ -1,4 +1,4 @@
-"""Every route asks for its credential, permission, body and method, tried one by one (decisions 1 to 3; ADR 26)."""
+"""Every route asks for its credential, permission, body and method, tried one by one (decisions 1 to 3; ADR 25)."""
 
 from __future__ import annotations
 

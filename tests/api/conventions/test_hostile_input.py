@@ -1,4 +1,4 @@
-"""No body, path or query makes the service fail: every one is taken or refused (ADR 26)."""
+"""No body, path or query makes the service fail: every one is taken or refused (ADR 25)."""
 
 from __future__ import annotations
 

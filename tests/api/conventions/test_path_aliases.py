@@ -1,4 +1,4 @@
-"""A route has one path: what looks like another way to write it leads nowhere, past no guard and no limit (ADR 36).
+"""A route has one path: what looks like another way to write it leads nowhere, past no guard and no limit (ADR 7).
 
 What RFC 9112 and RFC 3986 do call the same, the URL of a path and letters that are encoded for nothing, is the same in
 all that it is answered, counted and bounded.

@@ -1,4 +1,4 @@
-"""An id of a caller's choosing in a path is that id and nothing else, whatever it holds and however it came (ADR 36)."""
+"""An id of a caller's choosing in a path is that id and nothing else, whatever it holds and however it came (ADR 7)."""
 
 from __future__ import annotations
 

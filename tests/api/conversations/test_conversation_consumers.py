@@ -1,4 +1,4 @@
-"""What each stream consumer has confirmed of a conversation, for agents (ADR 83)."""
+"""What each stream consumer has confirmed of a conversation, for agents (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a project for users: newest first, and one by its id (ADR 83)."""
+"""The events of a project for users: newest first, and one by its id (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number of ready nodes that a balancer sends with its checks, which ends the waits of a node without its lease (ADR 103)."""
+"""The number of ready nodes that a balancer sends with its checks, which ends the waits of a node without its lease (ADR 60)."""
 
 from __future__ import annotations
 

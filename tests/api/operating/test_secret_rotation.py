@@ -1,4 +1,4 @@
-"""The installation's secret is replaced under a service that goes on (ADR 46)."""
+"""The installation's secret is replaced under a service that goes on (ADR 25)."""
 
 from __future__ import annotations
 

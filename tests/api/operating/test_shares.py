@@ -1,4 +1,4 @@
-"""One project, or one machine without a credential, leaves others their places (ADR 43)."""
+"""One project, or one machine without a credential, leaves others their places (ADR 41)."""
 
 from __future__ import annotations
 

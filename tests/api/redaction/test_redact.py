@@ -1,4 +1,4 @@
-"""Redacting and deleting one message: what the routes answer, refuse, and tell (ADR 72)."""
+"""Redacting and deleting one message: what the routes answer, refuse, and tell (ADR 21)."""
 
 from __future__ import annotations
 

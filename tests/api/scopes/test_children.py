@@ -1,4 +1,4 @@
-"""Credentials that machine credentials make: they have no more, end no later, and are revoked together (ADR 100)."""
+"""Credentials that machine credentials make: they have no more, end no later, and are revoked together (ADR 70)."""
 
 from __future__ import annotations
 

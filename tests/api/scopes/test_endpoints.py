@@ -1,4 +1,4 @@
-"""Webhook endpoints that machine credentials make or change: they deliver what these may read, and end with them (ADR 100)."""
+"""Webhook endpoints that machine credentials make or change: they deliver what these may read, and end with them (ADR 70)."""
 
 from __future__ import annotations
 

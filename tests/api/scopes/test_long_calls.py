@@ -1,4 +1,4 @@
-"""Calls that go on for a while end with the machine credential that makes them (ADR 100)."""
+"""Calls that go on for a while end with the machine credential that makes them (ADR 70)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that reach what another permission is about: they need that, too, or leave it out (ADR 100)."""
+"""Calls that reach what another permission is about: they need that, too, or leave it out (ADR 70)."""
 
 from __future__ import annotations
 

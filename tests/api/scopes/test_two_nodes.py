@@ -1,4 +1,4 @@
-"""What a machine credential has made at one node ends at every node with its revocation at another (ADR 100)."""
+"""What a machine credential has made at one node ends at every node with its revocation at another (ADR 70)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No machine credential comes across what it may not read, by any call and by nothing that it makes (ADR 100).
+"""No machine credential comes across what it may not read, by any call and by nothing that it makes (ADR 70).
 
 Each permission alone, and with the one to manage webhooks, makes every call of the API; the responses, and what endpoints are
 sent, are searched for the markers of what it may not read.

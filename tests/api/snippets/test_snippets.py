@@ -1,4 +1,4 @@
-"""Snippets through the wire (ADR 55)."""
+"""Snippets through the wire (ADR 19)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places of the agents' stream, which one organisation can't have all of (ADR 43)."""
+"""The places of the agents' stream, which one organisation can't have all of (ADR 41)."""
 
 from __future__ import annotations
 

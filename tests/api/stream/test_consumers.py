@@ -1,4 +1,4 @@
-"""Consumers of the stream, listed and ended over HTTP (ADR 42)."""
+"""Consumers of the stream, listed and ended over HTTP (ADR 41)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`delivery.changed`: what becomes of a message, for those who look at its conversation (ADR 55)."""
+"""`delivery.changed`: what becomes of a message, for those who look at its conversation (ADR 19)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authorizations of the stream, and agents' streams, that are asked for while the database is away (ADR 103)."""
+"""Authorizations of the stream, and agents' streams, that are asked for while the database is away (ADR 60)."""
 
 from __future__ import annotations
 

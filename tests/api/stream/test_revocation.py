@@ -1,4 +1,4 @@
-"""Streams end with the server key that authorized them, and with their project (decisions 2 and 5, ADR 37)."""
+"""Streams end with the server key that authorized them, and with their project (decisions 2 and 5, ADR 8)."""
 
 from __future__ import annotations
 

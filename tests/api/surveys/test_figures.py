@@ -1,4 +1,4 @@
-"""The figures of a survey through the wire: counts, scores, steps of time, versions (ADR 85)."""
+"""The figures of a survey through the wire: counts, scores, steps of time, versions (ADR 20)."""
 
 from __future__ import annotations
 

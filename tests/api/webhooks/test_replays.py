@@ -1,4 +1,4 @@
-"""The events of one conversation, sent to one endpoint again: over real sockets (ADR 83)."""
+"""The events of one conversation, sent to one endpoint again: over real sockets (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks, deliveries and consumers for users: what server keys have, under the permission of the role (ADR 83)."""
+"""Webhooks, deliveries and consumers for users: what server keys have, under the permission of the role (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs, versions and try-outs of workflows through the wire (ADR 85)."""
+"""Runs, versions and try-outs of workflows through the wire (ADR 20)."""
 
 from __future__ import annotations
 

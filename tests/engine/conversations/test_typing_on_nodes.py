@@ -1,4 +1,4 @@
-"""Typing in a conversation that two nodes serve: `stopped` comes once, from the node that keeps the time (ADR 62)."""
+"""Typing in a conversation that two nodes serve: `stopped` comes once, from the node that keeps the time (ADR 60)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which network an address counts for (ADR 42)."""
+"""Which network an address counts for (ADR 41)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ending a consumer by a call: its channels are free for others at once, and it is kept out for a while (ADR 42)."""
+"""Ending a consumer by a call: its channels are free for others at once, and it is kept out for a while (ADR 41)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channels that several nodes share: one consumer writes at a time, whatever happens to nodes and their bus (ADR 62)."""
+"""Channels that several nodes share: one consumer writes at a time, whatever happens to nodes and their bus (ADR 60)."""
 
 from __future__ import annotations
 

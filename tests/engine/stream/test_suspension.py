@@ -1,4 +1,4 @@
-"""Consumers whose node loses its lease for a while: they get nothing in that time, and may keep the channel (ADR 103)."""
+"""Consumers whose node loses its lease for a while: they get nothing in that time, and may keep the channel (ADR 60)."""
 
 from __future__ import annotations
 

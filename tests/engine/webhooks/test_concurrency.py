@@ -38,7 +38,7 @@ async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_
 async def test_what_hangs_does_not_hold_up_what_is_answered_at_once(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Ours: an attempt without an answer for a second goes on in a waiting place (ADR 40)."""
+    """Ours: an attempt without an answer for a second goes on in a waiting place (ADR 6)."""
 
     async def odd_ones_hang(stream: trio.abc.Stream, request: Request) -> None:
         if int(request.body) % 2:
@@ -57,7 +57,7 @@ async def test_what_hangs_does_not_hold_up_what_is_answered_at_once(
 
 
 async def test_only_so_many_may_hang(tmp_path: Path, receivers: Receivers, mock_clock: MockClock) -> None:
-    """Ours: sockets are bounded (ADR 40)."""
+    """Ours: sockets are bounded (ADR 6)."""
 
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
         await trio.sleep_forever()

@@ -1,4 +1,4 @@
-"""Results of attempts are gathered for a moment, so that they share a commit (ADR 90)."""
+"""Results of attempts are gathered for a moment, so that they share a commit (ADR 6)."""
 
 from __future__ import annotations
 

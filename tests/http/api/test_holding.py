@@ -1,4 +1,4 @@
-"""Calls that wait while the database is away: for how long, and how many (ADR 103)."""
+"""Calls that wait while the database is away: for how long, and how many (ADR 60)."""
 
 from __future__ import annotations
 

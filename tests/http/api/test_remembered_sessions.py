@@ -1,4 +1,4 @@
-"""The sessions that were looked up: found once, noted once a minute, forgotten with an end (ADR 50)."""
+"""The sessions that were looked up: found once, noted once a minute, forgotten with an end (ADR 15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast path lets others have their turn, and begins nothing that would be cancelled half way (ADR 28)."""
+"""The fast path lets others have their turn, and begins nothing that would be cancelled half way (ADR 7)."""
 
 from __future__ import annotations
 

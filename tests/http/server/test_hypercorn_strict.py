@@ -1,4 +1,4 @@
-"""What Hypercorn would let pass or refuse without a word (ADR 26)."""
+"""What Hypercorn would let pass or refuse without a word (ADR 25)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken for a plain request is read by h11, which is strict, in the very same way (ADR 28)."""
+"""What is taken for a plain request is read by h11, which is strict, in the very same way (ADR 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table finds the one route whose path has these parts (ADR 36); the lane's finds it, too, or none (ADR 28)."""
+"""The table finds the one route whose path has these parts (ADR 7); the lane's finds it, too, or none (ADR 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peers that send more than any client does: each is ended for it, and others have their turns (ADR 42)."""
+"""Peers that send more than any client does: each is ended for it, and others have their turns (ADR 41)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one task that writes to all connections (ADR 14)."""
+"""The one task that writes to all connections (ADR 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream connections while the database is away, and after an authorization that was refused for now (ADR 103)."""
+"""Stream connections while the database is away, and after an authorization that was refused for now (ADR 60)."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ async def test_deaf_connections_are_counted(
 async def test_connection_is_silent_without_a_lease_and_goes_on_where_it_was(
     autojump_clock: MockClock, store: JumpStore, nursery: trio.Nursery
 ) -> None:
-    """ADR 62: no event goes out in between, none is lost, and the client notices nothing."""
+    """ADR 60: no event goes out in between, none is lost, and the client notices nothing."""
     stages: list[NodeStage] = await node_stages(store, nursery)
     a, b = stages
     stream = RealtimeStream(a.store, a.hub, a.clock, keys=lambda: (KEY,))

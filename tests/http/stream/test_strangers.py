@@ -1,4 +1,4 @@
-"""Places of those who have not subscribed, in time that jumps (ADR 42)."""
+"""Places of those who have not subscribed, in time that jumps (ADR 41)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream connections that have not subscribed: each network has places for a few, whoever else comes (ADR 42)."""
+"""Stream connections that have not subscribed: each network has places for a few, whoever else comes (ADR 41)."""
 
 from __future__ import annotations
 

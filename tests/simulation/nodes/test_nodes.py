@@ -1,4 +1,4 @@
-"""Several nodes on one database under a seeded schedule of everything that can go wrong, and bugs that it has to find (ADR 65)."""
+"""Several nodes on one database under a seeded schedule of everything that can go wrong, and bugs that it has to find (ADR 31)."""
 
 from __future__ import annotations
 

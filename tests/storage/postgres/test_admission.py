@@ -1,4 +1,4 @@
-"""Nodes that can't live beside each other on one database: of two at once one is refused with a sentence (ADR 61, 63)."""
+"""Nodes that can't live beside each other on one database: of two at once one is refused with a sentence (ADR 61)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream channels of nodes on one PostgreSQL, with all that belongs to a node but its API (ADR 62)."""
+"""Stream channels of nodes on one PostgreSQL, with all that belongs to a node but its API (ADR 60)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An installation that was copied from SQLite into PostgreSQL is the same one, and goes on where it was (ADR 64)."""
+"""An installation that was copied from SQLite into PostgreSQL is the same one, and goes on where it was (ADR 22)."""
 
 from __future__ import annotations
 

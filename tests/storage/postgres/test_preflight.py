@@ -1,4 +1,4 @@
-"""A PostgreSQL that can't be used is refused with a sentence that says what to do (ADR 63)."""
+"""A PostgreSQL that can't be used is refused with a sentence that says what to do (ADR 61)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests with one `Idempotency-Key` on several nodes at once (ADR 62)."""
+"""Requests with one `Idempotency-Key` on several nodes at once (ADR 60)."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ async def set_password(context: AdminContext, order: orders.NewPasswordFor) -> R
 
 @operation("user.add", orders.NewMember)
 async def add_member(context: AdminContext, order: orders.NewMember) -> Result:
-    """Make a user a member of an organisation; one from elsewhere may get a one-time password (ADR 44)."""
+    """Make a user a member of an organisation; one from elsewhere may get a one-time password (ADR 15)."""
     now, handover = context.clock(), order.password
     generated = await _password(context, None) if handover == "new" else None
 

@@ -1,1 +1,1 @@
-"""`deskwire convert`: exports of Chatwoot, Intercom and Zendesk as the lines that `deskwire import` takes (ADR 82)."""
+"""`deskwire convert`: exports of Chatwoot, Intercom and Zendesk as the lines that `deskwire import` takes (ADR 12)."""

@@ -1,4 +1,4 @@
-"""Access tokens one by one: which were issued, and which of them have ended before their time (ADR 50).
+"""Access tokens one by one: which were issued, and which of them have ended before their time (ADR 15).
 
 A token is signed, so that checking it takes no query. A node keeps the ids of those that have ended in memory, and reads
 them again after each commit that ends one. What the installation has not issued itself is known by a hash of what was signed.

@@ -4,7 +4,7 @@ A credential has one secret, and while it is rotated two: the former one is good
 secret is good is found out by the clock with each call, so nothing has to be done when a time has come.
 
 A credential that another one has made is its child: it has no permission that its parent lacks, ends no later, and is
-revoked in the same commit (ADR 100).
+revoked in the same commit (ADR 70).
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def add_known(
     password_hash: str | None,
     at: int,
 ) -> Member:
-    """Make an account a member on the operator's word (ADR 44).
+    """Make an account a member on the operator's word (ADR 15).
 
     Where it was made people may know its password, and none of them is to come in with it. So an account from
     elsewhere gets a one-time password, all its tokens end, and this is its home from then on.

@@ -1,4 +1,4 @@
-"""Deleting an organisation, which only the operator does (ADR 80)."""
+"""Deleting an organisation, which only the operator does (ADR 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pushes of the audit trail: the records of an organisation, posted to a webhook of its own (ADR 101).
+"""Pushes of the audit trail: the records of an organisation, posted to a webhook of its own (ADR 45).
 
 A record is noted as unpushed in the commit that stores it, or adds to its count, and that note is removed when the receiver
 has answered 2xx. So nothing is lost to a crash, a restart or a receiver that is away, and a record whose count has grown is

@@ -1,4 +1,4 @@
-"""The time for which streams are kept in silence while this node's lease is in doubt (ADR 103)."""
+"""The time for which streams are kept in silence while this node's lease is in doubt (ADR 60)."""
 
 from __future__ import annotations
 

@@ -294,7 +294,7 @@ class Membership:
                 await trio.sleep(_RETRY_S)
             except (
                 Exception
-            ):  # the task's top: a bug costs the lease if it lasts, and ends nothing else (ADR 39)
+            ):  # the task's top: a bug costs the lease if it lasts, and ends nothing else (ADR 38)
                 log.exception(
                     "node.forgetting_failed", effect="the others wait until it succeeds, or the lease is over"
                 )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 from msgspec import Struct
 
 PROBLEMS_MAX: Final = 50
-"""Problems of an input that are named; whoever sends more has sent something else than was meant (ADR 43)."""
+"""Problems of an input that are named; whoever sends more has sent something else than was meant (ADR 41)."""
 
 
 HEADER: Final = "header:"

@@ -2,7 +2,7 @@
 
 What a proxy and a server may read differently is how requests are smuggled (RFC 9112 11.2). Here nothing is decided
 in doubt: a head is plain if one expression matches all of it, which allows one way to write each thing. Anything else
-is left to a reader that knows all of the protocol (ADR 28).
+is left to a reader that knows all of the protocol (ADR 7).
 """
 
 from __future__ import annotations

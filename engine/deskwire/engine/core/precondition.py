@@ -1,4 +1,4 @@
-"""The preconditions of a change: the object is still what its author has seen, or not there yet (RFC 9110, section 13.1; ADRs 84 and 86)."""
+"""The preconditions of a change: the object is still what its author has seen, or not there yet (RFC 9110, section 13.1; ADR 56)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Secrets at rest: encrypted under keys that are derived from the installation's one secret.
 
-Each purpose has keys of its own, so that what is known of one says nothing about another (ADR 89).
+Each purpose has keys of its own, so that what is known of one says nothing about another (ADR 24).
 """
 
 from __future__ import annotations

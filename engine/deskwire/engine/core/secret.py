@@ -1,4 +1,4 @@
-"""The installation's secret, and those before it for as long as they are still good for something (ADR 46).
+"""The installation's secret, and those before it for as long as they are still good for something (ADR 25).
 
 New things are signed and sealed with the current one. What a former one signed is accepted until its time is over;
 what it sealed is opened for as long as it is known at all, so that nothing is lost whatever came in between.

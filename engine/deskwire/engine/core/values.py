@@ -1,4 +1,4 @@
-"""Copies of values: of Structs that nothing changes once they are made (ADR 96)."""
+"""Copies of values: of Structs that nothing changes once they are made (ADR 29)."""
 
 from __future__ import annotations
 

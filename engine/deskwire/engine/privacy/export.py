@@ -4,7 +4,7 @@ It is made of pages, each a short read of its own: a slow reader holds no transa
 text in the WAL, and memory holds one page. A conversation that goes on meanwhile may be shown with its newest messages;
 nothing that was there at the beginning is left out or shown twice. An erasure cuts the document off.
 
-Drafts and held messages are left out: until they are sent they are their authors' alone (ADR 98).
+Drafts and held messages are left out: until they are sent they are their authors' alone (ADR 53).
 """
 
 from __future__ import annotations

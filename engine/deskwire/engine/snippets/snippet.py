@@ -1,4 +1,4 @@
-"""A snippet: a text that agents put into a reply by its shortcut (ADR 55)."""
+"""A snippet: a text that agents put into a reply by its shortcut (ADR 19)."""
 
 from __future__ import annotations
 

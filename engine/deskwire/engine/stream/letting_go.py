@@ -1,6 +1,6 @@
 """The end of a channel's hold on a node that shares the store with others: nothing is written, and then that is stored.
 
-Another node asks for the channel, the consumer leaves, or the node's own lease was lost for too long (ADR 62).
+Another node asks for the channel, the consumer leaves, or the node's own lease was lost for too long (ADR 60).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Consumers whose node has lost its lease: kept in silence, then resumed or sent away (ADR 103).
+"""Consumers whose node has lost its lease: kept in silence, then resumed or sent away (ADR 60).
 
 - In doubt: a subscription pauses as soon as the lease may belong to another node (`LeasedSubscription`).
 - Back: the row of each paused channel is read. If no other consumer has had the channel since, its consumer continues

@@ -1,4 +1,4 @@
-"""The figures of a survey: how often each answer was given, and the scores over time (ADR 85).
+"""The figures of a survey: how often each answer was given, and the scores over time (ADR 20).
 
 They are counted from the responses when they are asked for, and nothing of them is stored, so an erased response is in
 none of them.

@@ -2,7 +2,7 @@
 
 A file's bytes are in their place before its row is, and its row is gone before they are. What a crash leaves in between is a
 file without a row, never a row without a file. `OwnShelf` serves the only node there is. `SharedShelf` serves many, of which
-any may stop anywhere and go on later (ADR 67).
+any may stop anywhere and go on later (ADR 17).
 """
 
 from __future__ import annotations

@@ -77,10 +77,10 @@ class Dispatcher:
         retry_delays_s: tuple[float, ...] = DEFAULT_RETRY_DELAYS_S,
         jitter: float = 0.2,  # decisions 6
         concurrency: int = 16,  # decisions 6
-        waiting: int = 96,  # ADR 40
-        rule: Rule = DEFAULT_RULE,  # contract 6.4.3, ADR 40
-        horizon_s: float = 86_400.0,  # ADR 40
-        catch_up_per_s: float = 10_000.0,  # ADR 90
+        waiting: int = 96,  # ADR 6
+        rule: Rule = DEFAULT_RULE,  # contract 6.4.3, ADR 10
+        horizon_s: float = 86_400.0,  # ADR 10
+        catch_up_per_s: float = 10_000.0,  # ADR 10
         memory_deliveries: int = 1000,
         stop_grace_s: float = _STOP_GRACE_S,
         ssl_context: ssl.SSLContext | None = None,

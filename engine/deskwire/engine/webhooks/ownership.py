@@ -1,4 +1,4 @@
-"""Endpoints that belong to a machine credential: they deliver while that may read what they are sent (ADR 100).
+"""Endpoints that belong to a machine credential: they deliver while that may read what they are sent (ADR 70).
 
 An endpoint belongs to the machine that was the last to decide where it delivers or what. When the credential is revoked,
 expires or loses a permission, its endpoints are disabled with the reason; a person can enable them and has them then.

@@ -103,7 +103,7 @@ class DeliveryReader(Protocol):
     ) -> FoundDeliveries:
         """Return an endpoint's delivery log, newest first, at positions smaller than `before`.
 
-        A search for an event type looks at a bounded number of deliveries, and says where it stopped (ADR 87).
+        A search for an event type looks at a bounded number of deliveries, and says where it stopped (ADR 54).
         """
 
     def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:

@@ -1,4 +1,4 @@
-"""The runs of a workflow over all conversations: where they wait, and how they ended (ADR 85)."""
+"""The runs of a workflow over all conversations: where they wait, and how they ended (ADR 20)."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
     def seen(self) -> Precondition:
         """The conditions that the headers `If-Match` and `If-None-Match` set on the object to change.
 
-        Tags are compared weakly, for proxies that pack responses make weak ones of ours (ADR 84).
+        Tags are compared weakly, for proxies that pack responses make weak ones of ours (ADR 56).
         """
         headers = self.incoming.headers
         return Precondition(_tags(headers.getlist("if-match")), _tags(headers.getlist("if-none-match")))

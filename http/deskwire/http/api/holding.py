@@ -1,8 +1,8 @@
-"""Calls that wait while the database is away, instead of being refused (ADR 103).
+"""Calls that wait while the database is away, instead of being refused (ADR 60).
 
 No published Pusher client asks a second time for an authorization that was refused: its channel stays silent on a
 connection that looks healthy. So a call of a route that is `held` waits for some seconds. The number of such calls is
-bounded, callers with a remembered credential have places of their own, and no caller can have all (ADR 43).
+bounded, callers with a remembered credential have places of their own, and no caller can have all (ADR 41).
 """
 
 from __future__ import annotations

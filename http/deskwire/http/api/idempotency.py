@@ -59,7 +59,7 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
     """Return what `answered` does under a key.
 
     Whether an answer is kept is found out by the handler's commit. If the request is refused before that, a kept
-    answer counts for more: what it is refused for may be what the first one has done (ADR 89).
+    answer counts for more: what it is refused for may be what the first one has done (ADR 24).
     """
     answers = call.services.answers
     path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
@@ -93,7 +93,7 @@ async def _look(call: Call[Any, Any], once: Once) -> None:
     """Look for a kept answer. Raises as `Once.check`.
 
     With several nodes what is found may be of a commit that the database's copy does not have yet, and never will if
-    that takes over. So it is looked for once more in a commit, which waits behind that one (ADR 62).
+    that takes over. So it is looked for once more in a commit, which waits behind that one (ADR 60).
     """
     try:
         await call.services.store.read(Inline(once.check))

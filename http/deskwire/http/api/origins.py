@@ -1,4 +1,4 @@
-"""The origin of the page that makes a request, and whether it is our own (ADR 50).
+"""The origin of the page that makes a request, and whether it is our own (ADR 15).
 
 A browser says it in `Sec-Fetch-Site`, which no page can write; over plain HTTP it does not, and `Origin` has to do. Ours is
 the public URL's, and the one in the browser's address bar, which is `Host`: a cookie that a browser sends was set by the

@@ -1,6 +1,6 @@
 """A request on its way through its route's checks to its handler, and back as a response in bytes.
 
-Requests come from Quart and from the fast path (ADR 28), which have read them from their connections.
+Requests come from Quart and from the fast path (ADR 7), which have read them from their connections.
 """
 
 from __future__ import annotations

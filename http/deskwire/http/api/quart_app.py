@@ -31,7 +31,7 @@ _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
 class _App(QuartTrio):
-    """Quart, with our table in the place of its URL map, which splits a path when it is decoded already (ADR 36)."""
+    """Quart, with our table in the place of its URL map, which splits a path when it is decoded already (ADR 7)."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(__name__, static_folder=None)

@@ -60,7 +60,7 @@ SMALL: Final = 8 * 1024
 MEDIUM: Final = 64 * 1024
 LARGE: Final = 512 * 1024
 WHOLE: Final = "body_limit_bytes"
-"""Bounds of bodies: what the fields take at their own bounds, however they are escaped, fits in (ADR 43).
+"""Bounds of bodies: what the fields take at their own bounds, however they are escaped, fits in (ADR 41).
 
 `WHOLE`, the setting that bounds every JSON body, is for fields that can take more than that.
 """
@@ -77,7 +77,7 @@ class Access(Struct, frozen=True):
 
     `machines`: whether a machine credential of the project is taken as well, if it has the permissions. A server key needs
     no permission.
-    `also`: permissions that are needed beside `permission`, because a call reaches what these are about (ADR 100).
+    `also`: permissions that are needed beside `permission`, because a call reaches what these are about (ADR 70).
     """
 
     kind: Literal[

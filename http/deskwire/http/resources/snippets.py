@@ -1,4 +1,4 @@
-"""Snippets: the prepared replies of a project (ADR 55)."""
+"""Snippets: the prepared replies of a project (ADR 19)."""
 
 from __future__ import annotations
 

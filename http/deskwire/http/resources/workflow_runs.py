@@ -1,4 +1,4 @@
-"""The runs, versions and try-outs of workflows (ADR 85)."""
+"""The runs, versions and try-outs of workflows (ADR 20)."""
 
 from __future__ import annotations
 

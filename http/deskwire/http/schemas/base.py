@@ -25,7 +25,7 @@ class Shape(metaclass=_Kind):
     """An object in a response: every field it may have, and no other.
 
     A field with a default may be left out, but is never null. It is a plain class, of which the reference has pydantic
-    make a model (`model_of`): the service uses none, and all of them take a tenth of its start and 4 MB (ADR 88).
+    make a model (`model_of`): the service uses none, and all of them take a tenth of its start and 4 MB (ADR 29).
     """
 
     _title: ClassVar[str | None] = None

@@ -1,4 +1,4 @@
-"""The fast path: plain calls of the API, read from their connection and answered on it without a framework (ADR 28).
+"""The fast path: plain calls of the API, read from their connection and answered on it without a framework (ADR 7).
 
 A connection stays here for as long as its requests are plain and for routes that answer in one piece. The first
 one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything. With the

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as Hypercorn speaks it, without what lets a request slip past a proxy (ADR 26).
+"""HTTP/1.1 as Hypercorn speaks it, without what lets a request slip past a proxy (ADR 25).
 
 * HTTP/2 is refused, also where a client begins with it unasked: none of the bounds here would hold in it (ADR 41).
   `Upgrade: h2c` is left alone, as RFC 9113 has dropped it.
@@ -14,7 +14,7 @@
   head (RFC 9110 10.1.1). Hypercorn would ask for each body.
 * An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
 * A request for the stream ends what Hypercorn serves: the connection is the stream's from there on (ADR 7). So does a
-  later request that the fast path takes (ADR 28). Any other websocket's upgrade is refused here, as none is served behind this.
+  later request that the fast path takes (ADR 7). Any other websocket's upgrade is refused here, as none is served behind this.
 * What comes of a body in one read goes on as one piece, and a body in more than 512 chunks of a few bytes is refused: each
   costs as much as one of 64 KiB, and a stranger may send them.
 * A head of more than 16 KiB is refused before it is parsed, also where it comes in one read.

@@ -1,4 +1,4 @@
-"""The route of a request, by the parts of its path; the fast path and the app look it up in the same way (ADR 36).
+"""The route of a request, by the parts of its path; the fast path and the app look it up in the same way (ADR 7).
 
 A path is split first and decoded afterwards, part by part: an id of a caller's choosing may hold anything, slashes and
 dots included, and is never taken for more than itself.

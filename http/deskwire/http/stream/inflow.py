@@ -1,4 +1,4 @@
-"""The rate at which a stream connection may send: so much at once, and from then on so much a second (ADR 42).
+"""The rate at which a stream connection may send: so much at once, and from then on so much a second (ADR 41).
 
 No Pusher client comes near it: one that subscribes to all its 100 channels at once sends a hundred messages of a
 kilobyte or two, and after that it pings, answers pings, and changes a channel now and then.

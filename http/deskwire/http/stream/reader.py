@@ -1,6 +1,6 @@
 """The reading end of one stream connection: frames to messages, pongs and the close.
 
-What the peer sends is bounded (ADR 42). Nothing more is parsed of a peer that has broken a rule.
+What the peer sends is bounded (ADR 41). Nothing more is parsed of a peer that has broken a rule.
 """
 
 from __future__ import annotations

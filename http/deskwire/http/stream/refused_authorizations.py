@@ -1,4 +1,4 @@
-"""Connections to be ended because the authorization of a channel was refused for now (ADR 103).
+"""Connections to be ended because the authorization of a channel was refused for now (ADR 60).
 
 A published client asks once for each channel and connection. The refusal names the connection's socket id, which only
 its client knows; the connection may belong to another node.

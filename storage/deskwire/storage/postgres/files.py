@@ -1,4 +1,4 @@
-"""The bytes of uploads in the database, as rows of 256 KiB: nothing else has to be there, and every backup has them (ADR 67)."""
+"""The bytes of uploads in the database, as rows of 256 KiB: nothing else has to be there, and every backup has them (ADR 17)."""
 
 from __future__ import annotations
 

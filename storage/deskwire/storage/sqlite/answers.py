@@ -1,4 +1,4 @@
-"""Kept answers in SQLite, where those about one object are near each other in the index (ADR 89)."""
+"""Kept answers in SQLite, where those about one object are near each other in the index (ADR 24)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table that reports count messages in on SQLite, to which messages are added many at a time (ADR 92).
+"""The table that reports count messages in on SQLite, to which messages are added many at a time (ADR 74).
 
 An index by time would cost each message a page of the WAL. Those that are not yet in the table, all behind `message_times_end`, are
 read from `messages`. What changes or deletes a message does so in the table as well: triggers see to that.

@@ -1,4 +1,4 @@
-"""The choice where a COMMIT is made: in a thread, or on Trio's thread where that costs less and holds up nobody (ADR 94)."""
+"""The choice where a COMMIT is made: in a thread, or on Trio's thread where that costs less and holds up nobody (ADR 4)."""
 
 from __future__ import annotations
 

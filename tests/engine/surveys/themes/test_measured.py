@@ -1,4 +1,4 @@
-"""How good themes are, on comments that no rule was made for; the floors are below what ADR 75 measured."""
+"""How good themes are, on comments that no rule was made for; the floors are below what ADR 18 measured."""
 
 from __future__ import annotations
 

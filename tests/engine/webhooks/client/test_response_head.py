@@ -1,4 +1,4 @@
-"""Plain responses: h11 reads them in the very same way (ADR 28)."""
+"""Plain responses: h11 reads them in the very same way (ADR 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pace of a backlog: slowly at the begin, then faster and faster, until a failure or the bound (ADR 90)."""
+"""The pace of a backlog: slowly at the begin, then faster and faster, until a failure or the bound (ADR 10)."""
 
 from __future__ import annotations
 

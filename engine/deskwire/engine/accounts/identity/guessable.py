@@ -1,4 +1,4 @@
-"""The check that a new password is none of those that guessers try first (NIST SP 800-63B 3.1.1.2; ADR 44).
+"""The check that a new password is none of those that guessers try first (NIST SP 800-63B 3.1.1.2; ADR 15).
 
 There are no rules about capitals and digits. How many guesses a password takes is estimated by zxcvbn: from lists of
 common passwords, words and names, with the usual ways to dress them up, from rows of keys, repeats, sequences and dates,

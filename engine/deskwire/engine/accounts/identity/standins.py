@@ -2,7 +2,7 @@
 
 After the cost of hashing was changed, accounts differ by what they cost until their owners have signed in. So an address
 without an account costs what some account does: which one follows from the address and a secret, and each kind of
-hash stands for as many addresses as it has accounts. As accounts come to today's cost, so do such addresses (ADR 44).
+hash stands for as many addresses as it has accounts. As accounts come to today's cost, so do such addresses (ADR 15).
 """
 
 from __future__ import annotations

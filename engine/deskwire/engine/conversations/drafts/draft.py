@@ -1,6 +1,6 @@
 """A draft: the unsent reply or note of one agent in one conversation, and the decision that a new version of it takes.
 
-Rules (ADR 98):
+Rules (ADR 53):
 
 - A draft is its author's own. There is one reply and one note in each conversation.
 - A write names the version that its author has seen. Against a newer one it is merged, and never overwrites it.

@@ -1,6 +1,6 @@
 """A held message: stored before its author is answered, sent at its time, or kept with the reason for which it can't be.
 
-Rules (ADR 98):
+Rules (ADR 53):
 
 - It is its author's own until it is sent, and has the id that the message will have.
 - Held, it is sent at `send_at`, with or without a page of its author. Every check of a message is made then: the

@@ -1,6 +1,6 @@
 """Typists of a conversation that several nodes serve: one node keeps the time of each, the one that heard of it last.
 
-All of it may be lost: then a `started` comes twice, or a `stopped` some seconds late, as it may (ADR 9, ADR 62).
+All of it may be lost: then a `started` comes twice, or a `stopped` some seconds late, as it may (ADR 9, ADR 60).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Places that are few, shared so that nobody can have all of them (ADR 43).
+"""Places that are few, shared so that nobody can have all of them (ADR 41).
 
 Whoever has some gets more while there is at least as much free. Alone it gets half; of those who take all that they can, each gets
 as much as stays free for who comes next (the dynamic thresholds of Choudhury and Hahne, 1998). The service itself, which is

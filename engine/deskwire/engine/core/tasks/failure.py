@@ -1,4 +1,4 @@
-"""Tells what failed from what ends a task on purpose, so that a failure ends only what it belongs to (ADR 39)."""
+"""Tells what failed from what ends a task on purpose, so that a failure ends only what it belongs to (ADR 38)."""
 
 from __future__ import annotations
 

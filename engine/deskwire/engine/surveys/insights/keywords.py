@@ -1,4 +1,4 @@
-"""Themes without a model: the phrases that comments of a language share, how they sound, and what to quote (ADR 75)."""
+"""Themes without a model: the phrases that comments of a language share, how they sound, and what to quote (ADR 18)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The deliveries that an outage left behind, sent beside new ones; no waiting, no I/O (ADR 40).
+"""The deliveries that an outage left behind, sent beside new ones; no waiting, no I/O (ADR 10).
 
 There are three kinds, sent in this order: redeliveries that are there already; those that the outage made use up their
 attempts, of which redeliveries are made batch by batch; and those that were held, up to the position at which the circuit

@@ -1,4 +1,4 @@
-"""An endpoint's outage: the probes while it lasts, and the deliveries to be made good when it is over (ADR 40).
+"""An endpoint's outage: the probes while it lasts, and the deliveries to be made good when it is over (ADR 10).
 
 Two kinds of deliveries wait. *Held* ones are pending, because the circuit was open. *Missed* ones have used up their
 attempts without any success of the endpoint meanwhile: they are dropped, and with its next 2xx they are sent once more,

@@ -1,4 +1,4 @@
-"""The rate at which a backlog goes to its receiver; no waiting, no I/O (ADR 90).
+"""The rate at which a backlog goes to its receiver; no waiting, no I/O (ADR 10).
 
 It begins slowly, as a receiver that has just come back may start cold, and doubles as long as every attempt succeeds. A failure
 halves it, and from then on it grows in small steps alone, as TCP does in the face of congestion (RFC 5681, 3.1).

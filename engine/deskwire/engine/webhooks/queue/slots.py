@@ -1,4 +1,4 @@
-"""The slots for attempts to one endpoint, which bound how many are under way; no waiting, no I/O (ADR 40).
+"""The slots for attempts to one endpoint, which bound how many are under way; no waiting, no I/O (ADR 6).
 
 An attempt begins in one of the few *prompt* slots. One that has had no response for a second moves to a *waiting* slot, of
 which there are more, as long as one is free: attempts that hang do not hold up those that would be answered at once.

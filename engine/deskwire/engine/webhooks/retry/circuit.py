@@ -1,4 +1,4 @@
-"""The circuit: an endpoint that keeps failing is left alone for a time, then tried again; pure (contract 6.4.3, ADR 40).
+"""The circuit: an endpoint that keeps failing is left alone for a time, then tried again; pure (contract 6.4.3, ADR 10).
 
     closed     --(enough attempts in a row failed, over long enough)-->  open
     open       --(the pause before the next probe is over)-->  half-open

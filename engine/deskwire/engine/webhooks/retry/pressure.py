@@ -1,4 +1,4 @@
-"""Back-pressure of a receiver: whether a `Retry-After` concerns the whole endpoint or one delivery; no I/O (ADR 40).
+"""Back-pressure of a receiver: whether a `Retry-After` concerns the whole endpoint or one delivery; no I/O (ADR 10).
 
 A receiver that is asked too much refuses whatever comes next; one that can't take a certain event, or the events of a contact,
 refuses these alone and takes all others. Both answer 429 or 503 with `Retry-After`, so only other deliveries can tell them apart:

@@ -1,4 +1,4 @@
-"""The schedule of a delivery's attempts, and its end; pure, over stored times (contract 6.4.2, ADR 40).
+"""The schedule of a delivery's attempts, and its end; pure, over stored times (contract 6.4.2, ADR 6).
 
 The attempts of a delivery are planned from its first one. None begins before the one before it has ended, so a receiver
 that lets each time run out moves them together, not apart. When an attempt could not begin at its time, as the receiver

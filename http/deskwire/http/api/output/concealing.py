@@ -1,4 +1,4 @@
-"""Contacts in the responses to machine credentials that may not read them (ADR 100).
+"""Contacts in the responses to machine credentials that may not read them (ADR 70).
 
 A command on a conversation answers with the conversation, in which the contact is named. A credential that may neither read
 contacts nor conversations is shown the contact's ids alone; so it is in a kept response that is given again.

@@ -1,8 +1,8 @@
-"""CORS: the pages of other origins that may call the API from a browser, those that the operator names (ADR 26).
+"""CORS: the pages of other origins that may call the API from a browser, those that the operator names (ADR 25).
 
 Only routes that a user's token opens, signing in, files, and the stream's authorization are open to them; other
 calls with a server key are not, as that belongs into no browser. No answer allows credentials of the browser's own:
-a session's cookie counts for pages of our own origin alone (ADR 50).
+a session's cookie counts for pages of our own origin alone (ADR 15).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The headers that every response has for browsers and caches, whoever makes it (ADR 26)."""
+"""The headers that every response has for browsers and caches, whoever makes it (ADR 25)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses packed by gzip, for those who wait for them at the end of a slow line: users who read (ADR 50).
+"""Responses packed by gzip, for those who wait for them at the end of a slow line: users who read (ADR 15).
 
 A backend's calls stay as they are: it is near, and pays for the processor time. So do responses to calls that change
 something, which are short, and the only ones that show a secret once: what is packed together with a text of somebody

@@ -1,4 +1,4 @@
-"""Access tokens, ended one by one: one's own, and by those who manage members those of members (ADR 50)."""
+"""Access tokens, ended one by one: one's own, and by those who manage members those of members (ADR 15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The push of an organisation's audit trail to a webhook of its own (ADR 101)."""
+"""The push of an organisation's audit trail to a webhook of its own (ADR 45)."""
 
 from __future__ import annotations
 

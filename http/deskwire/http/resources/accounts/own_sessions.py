@@ -1,4 +1,4 @@
-"""The sessions of the signed-in user: listed, and ended one by one or together (ADR 50)."""
+"""The sessions of the signed-in user: listed, and ended one by one or together (ADR 15)."""
 
 from __future__ import annotations
 

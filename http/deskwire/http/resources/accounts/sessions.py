@@ -1,4 +1,4 @@
-"""Sessions of browsers: signing in with a cookie, who is signed in, and signing out (ADR 50)."""
+"""Sessions of browsers: signing in with a cookie, who is signed in, and signing out (ADR 15)."""
 
 from __future__ import annotations
 

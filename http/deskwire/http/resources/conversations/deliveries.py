@@ -1,4 +1,4 @@
-"""The reach of a conversation's events, for agents: at webhook endpoints (ADR 55) and stream consumers (ADR 83)."""
+"""The reach of a conversation's events, for agents: at webhook endpoints (ADR 19) and stream consumers (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drafts of the signed-in agent: read, listed and saved (ADR 98)."""
+"""Drafts of the signed-in agent: read, listed and saved (ADR 53)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Held messages of the signed-in agent: listed, taken back, and sent before their time (ADR 98)."""
+"""Held messages of the signed-in agent: listed, taken back, and sent before their time (ADR 53)."""
 
 from __future__ import annotations
 

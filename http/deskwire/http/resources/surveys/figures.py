@@ -1,4 +1,4 @@
-"""The figures of surveys: how often each answer was given, and the scores over time (ADR 85)."""
+"""The figures of surveys: how often each answer was given, and the scores over time (ADR 20)."""
 
 from __future__ import annotations
 

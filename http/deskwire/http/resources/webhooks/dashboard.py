@@ -1,4 +1,4 @@
-"""Webhooks, deliveries and stream consumers for users: the routes of server keys, under the user's permission (ADR 83)."""
+"""Webhooks, deliveries and stream consumers for users: the routes of server keys, under the user's permission (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of an endpoint: how many deliveries of each hour or day arrived, and how long they took (ADR 83)."""
+"""The figures of an endpoint: how many deliveries of each hour or day arrived, and how long they took (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replay: the events of one conversation are sent to one endpoint again, whatever became of them (ADR 83)."""
+"""A replay: the events of one conversation are sent to one endpoint again, whatever became of them (ADR 10)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 It is asked for by a write. A commit whose wait for the standby was broken off can be read, and is lost all the same
 when that standby takes over; a write behind it is not answered before the standby has both (ADR 57). And one that
 is still on its way when it is asked for may not count any more: the question leaves its number in the row, negative, and
-a commit counts only with a number that is greater than any before (ADR 58).
+a commit counts only with a number that is greater than any before (ADR 57).
 
 Of two processes of one name, the second of which is refused its lease and ends, the first takes its lanes back with the next write.
 """

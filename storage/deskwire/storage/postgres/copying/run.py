@@ -1,4 +1,4 @@
-"""The copy of an installation into an empty database: all of it in one transaction, or nothing (ADR 64).
+"""The copy of an installation into an empty database: all of it in one transaction, or nothing (ADR 22).
 
 Rows are written with COPY and read back; their numbers and keyed digests have to be the same on both sides. That the
 installation is whole says the last statement before the commit, so a database without it is not one.

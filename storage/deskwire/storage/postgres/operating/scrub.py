@@ -1,4 +1,4 @@
-"""The ways in which what was erased leaves the tables' files: VACUUM in time, or rewriting them; the WAL is not reached (ADR 63).
+"""The ways in which what was erased leaves the tables' files: VACUUM in time, or rewriting them; the WAL is not reached (ADR 61).
 
 VACUUM makes the room of deleted rows free, and mostly leaves their bytes until others take it; VACUUM FULL writes a table anew.
 """

@@ -1,4 +1,4 @@
-"""The search index, in the same form as that of a node which is alone (ADR 54, 66), and the words of tickets."""
+"""The search index, in the same form as that of a node which is alone (ADR 54), and the words of tickets."""
 
 from typing import Final
 

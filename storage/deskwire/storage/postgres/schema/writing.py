@@ -1,4 +1,4 @@
-"""Drafts and held messages, each its author's own (ADR 98).
+"""Drafts and held messages, each its author's own (ADR 53).
 
 Programs from before know nothing of them: rows go with their conversation or user by themselves.
 """

@@ -1,1 +1,1 @@
-"""The search index as tables of the database (ADR 66)."""
+"""The search index as tables of the database (ADR 54)."""

@@ -1,4 +1,4 @@
-"""The index for the one task that keeps it, whichever node that runs on (ADR 66).
+"""The index for the one task that keeps it, whichever node that runs on (ADR 54).
 
 Keys of rows grow in the order in which they were given, and not in that of the commits. So what can be taken in ends where all
 who might still add something have ended: they are those who hold the lock that every writer of a table takes before

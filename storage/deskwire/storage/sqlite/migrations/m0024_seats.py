@@ -1,4 +1,4 @@
-"""The leases of stream channels as rows that several nodes can share (ADR 62).
+"""The leases of stream channels as rows that several nodes can share (ADR 60).
 
 `dropped_at` and the times in `takeovers` are milliseconds; `event` is the id of the newest event at `position`; `wanted` is
 what another node asks the holder's node for. A node that has the store to itself leaves all of it as a takeover wrote it.

@@ -1,4 +1,4 @@
-"""Kept responses by the object that they show (ADR 89).
+"""Kept responses by the object that they show (ADR 24).
 
 `near` is the part of an id that says its time, if the response shows the object in its request's path, and else empty.
 With it those about one object stand together in the index by which all are found, so that the new ones of a commit are on

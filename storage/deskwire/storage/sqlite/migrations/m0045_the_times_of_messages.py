@@ -1,4 +1,4 @@
-"""The table that reports count messages in, in place of an index that each message wrote a page of (ADR 92).
+"""The table that reports count messages in, in place of an index that each message wrote a page of (ADR 74).
 
 The program adds messages to it many at a time, and `message_times_end` is the key up to which it has; those behind it reports read from
 `messages`. Whatever changes or deletes a message does the same here. A key is given again once the newest messages are deleted, so the

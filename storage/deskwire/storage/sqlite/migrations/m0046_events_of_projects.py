@@ -1,4 +1,4 @@
-"""The table that finds a project's events for everybody, in place of an index that each event wrote a page of (ADR 93).
+"""The table that finds a project's events for everybody, in place of an index that each event wrote a page of (ADR 4).
 
 The program adds events to it some positions at a time. What deletes an event deletes it here as well.
 """

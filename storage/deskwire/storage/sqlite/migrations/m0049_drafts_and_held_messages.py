@@ -1,4 +1,4 @@
-"""Drafts and held messages, each its author's own; they go with their conversation (ADR 98)."""
+"""Drafts and held messages, each its author's own; they go with their conversation (ADR 53)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The end that was asked for of a machine credential, and the credential that an endpoint belongs to (ADR 100).
+"""The end that was asked for of a machine credential, and the credential that an endpoint belongs to (ADR 70).
 
 An endpoint belongs to the machine that was the last to create, change or enable it, as far as the audit trail says.
 """

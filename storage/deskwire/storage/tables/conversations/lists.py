@@ -191,7 +191,7 @@ class ConversationListReads(SeenReads):
 
 
 TEXTS_MAX: Final = 50_000
-"""Texts that a search looks at in one call: up to 0.15 s of processor time where they are not in ASCII (ADR 99)."""
+"""Texts that a search looks at in one call: up to 0.15 s of processor time where they are not in ASCII (ADR 59)."""
 _SEARCHED_MAX: Final = (
     5_000  # conversations of a list that are read at a time; their texts are bounded besides
 )

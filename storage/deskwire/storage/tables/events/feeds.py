@@ -1,7 +1,7 @@
 """The events of a project by position: those for everybody, those for agents, and those for who names their type.
 
 On PostgreSQL they are a range of positions. SQLite has an index of each level of `internal`. That of the events for everybody is a
-table, `project_events`, which they are added to `TAIL` positions at a time (ADR 93): the newest ones are found in the log itself.
+table, `project_events`, which they are added to `TAIL` positions at a time (ADR 4): the newest ones are found in the log itself.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _LISTED: Final = either(
 )
 _LARGEST: Final = (1 << 63) - 1
 LOOKED_AT = 10_000
-"""The deliveries of each status that one search looks at, which takes it 10 to 40 ms (ADR 87)."""
+"""The deliveries of each status that one search looks at, which takes it 10 to 40 ms (ADR 54)."""
 _OF_STATUS: Final = differing(
     sqlite="endpoint = :endpoint AND status = '{status}' AND position > :low AND position < :high {and_more} ORDER BY position DESC",
     postgres="(endpoint, status, position) > (:endpoint, '{status}', :low) AND (endpoint, status, position) < "

@@ -1,4 +1,4 @@
-"""The sound of a text: VADER for English, and its rules with other words for languages that have a lexicon (ADR 75).
+"""The sound of a text: VADER for English, and its rules with other words for languages that have a lexicon (ADR 18).
 
 C. Hutto, E. Gilbert, VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text, 2014.
 """

@@ -1,4 +1,4 @@
-"""The words of judgements in a few languages: what they are worth, and which of them are one idea (ADR 75).
+"""The words of judgements in a few languages: what they are worth, and which of them are one idea (ADR 18).
 
 `lexicon/en.txt` and its neighbours explain their form at their top.
 """

@@ -1,5 +1,5 @@
 // @ts-check
-/** Redacting and deleting one message of a conversation, from its menu in the thread (ADR 72). */
+/** Redacting and deleting one message of a conversation, from its menu in the thread (ADR 21). */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, dialog, say } from "../parts.js";
