@@ -133,11 +133,13 @@ format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-# The reference that the program writes about itself, and the outline of its API; tests fail when they are out of date.
+# The reference that the program writes about itself, and the outlines of its API and commands; tests fail when they are out
+# of date. The pages of all calls and of all commands are rendered by `make site`.
 docs: $(DEV_STAMP)
 	$(BIN)/deskwire config --markdown > docs/reference/settings.md
-	for page in api cli events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
+	for page in events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
 	$(BIN)/python -m tests.api.description.outline
+	$(BIN)/python -m tests.commands.reference.outline
 
 # docs/ as a site in build/site, whose pages need nothing from elsewhere.
 site: .venv/.site-stamp

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,9 @@ NAVIGATION = {
 PLACES = {"changelog": "CHANGELOG.md", "reporting": "SECURITY.md"}
 """Pages that are only the place of a file beside `docs/`."""
 
+RENDERED = ("reference/api", "reference/cli")
+"""Pages whose file is a short notice; the site shows the program's own output (`deskwire reference`) instead."""
+
 ELSEWHERE = {"README.md": "quickstart", **{file: page for page, file in PLACES.items()}}
 """Files beside `docs/`, and the page that stands for each; other links out of it become plain text."""
 
@@ -134,6 +138,8 @@ def _read(_app: Any, docname: str, source: list[str]) -> None:
     folder, text = (DOCS / docname).parent, source[0]
     if docname in PLACES:
         folder, text = DOCS.parent, (DOCS.parent / PLACES[docname]).read_text()
+    if docname in RENDERED:
+        text = import_module(f"deskwire.commands.{docname.replace('/', '.')}").markdown()
     text = _LINK.sub(lambda link: _led(folder, docname, link), text)
     if docname == "index":
         text += navigation()

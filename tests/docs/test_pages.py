@@ -11,6 +11,7 @@ import click
 import pytest
 
 from deskwire.cli import cli
+from deskwire.commands.reference import api
 from deskwire.commands.reference.errors import CODES
 from deskwire.commands.reference.events import example_envelopes
 from deskwire.config.environment import CLIENT_VARIABLES
@@ -132,10 +133,9 @@ def test_every_error_code_with_its_status_in_the_guides_is_one() -> None:
 
 
 def test_every_route_and_every_setting_is_in_the_reference() -> None:
-    api = (ROOT / "docs/reference/api.md").read_text()
     settings = (ROOT / "docs/reference/settings.md").read_text()
     assert all(f"`{variable}`" in settings for variable in VARIABLES | CLIENT_VARIABLES.keys())
-    found = re.findall(r"^### `([A-Z]+) (\S+)`$", api, re.MULTILINE)
+    found = re.findall(r"^### `([A-Z]+) (\S+)`$", api.markdown(), re.MULTILINE)
     assert {(method, shape(path)) for method, path in found} == CALLS
 
 

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from deskwire.cli import cli
+from deskwire.commands.reference import api
 from deskwire.commands.reference.command import PAGES
 from deskwire.commands.reference.errors import CODES, INTERNAL, PROBLEMS
 from deskwire.commands.reference.events import example_envelopes
@@ -25,6 +26,9 @@ from deskwire.http.api.routing import Media
 from tests.support.root import ROOT
 
 REFERENCE = ROOT / "docs/reference"
+RENDERED = ("api", "cli")
+"""Pages that the site shows as the program writes them, and that the repository has a notice of."""
+
 SOURCES = [
     path
     for layer in ("engine", "http", "storage")
@@ -79,21 +83,38 @@ def problem_codes_in_sources() -> Iterator[str]:
             yield from (code for each in node.value.elts if (code := text(each)) and code.startswith("url_"))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [each for each in PAGES if each not in RENDERED])
 def test_the_page_is_what_the_program_writes(page: str) -> None:
     answer = CliRunner().invoke(cli, ["reference", page])
     assert answer.exit_code == 0, answer.output
     assert answer.stdout == (REFERENCE / f"{page}.md").read_text(), "out of date: run `make docs`"
 
 
+@pytest.mark.parametrize("page", RENDERED)
+def test_a_page_that_is_rendered_has_a_notice_that_names_its_command(page: str) -> None:
+    answer = CliRunner().invoke(cli, ["reference", page])
+    notice = (REFERENCE / f"{page}.md").read_text()
+    assert answer.exit_code == 0, answer.output
+    assert f"`deskwire reference {page}`" in notice
+    assert notice.splitlines()[0] == answer.stdout.splitlines()[0]
+    assert len(notice.split()) < 150, "the page itself is not committed"
+
+
+@pytest.mark.parametrize("page", RENDERED)
+def test_every_link_of_a_rendered_page_leads_somewhere(page: str) -> None:
+    written = CliRunner().invoke(cli, ["reference", page]).stdout
+    targets = {target for target in re.findall(r"\]\(([^)\s]+)\)", written) if "://" not in target}
+    assert all((REFERENCE / target.partition("#")[0]).is_file() for target in targets), targets
+
+
 def test_every_route_has_a_section_with_its_summary() -> None:
-    page = (REFERENCE / "api.md").read_text()
+    page = api.markdown()
     for route in ROUTES:
         assert f"\n### `{route.method} {route.public_path}`\n\n{route.summary}" in page
 
 
 def test_every_field_and_parameter_is_listed_by_its_name_on_the_wire() -> None:
-    page = (REFERENCE / "api.md").read_text()
+    page = api.markdown()
     for route in ROUTES:
         section = page.partition(f"### `{route.method} {route.public_path}`\n")[2].partition("\n### ")[0]
         for model in (route.query, route.body):
@@ -165,7 +186,7 @@ def test_codes_are_snake_case_listed_once_and_statuses_real() -> None:
 
 
 def test_every_call_that_is_answered_in_json_has_its_response_beside_it() -> None:
-    sections = (REFERENCE / "api.md").read_text().split("\n### `")[1:]
+    sections = api.markdown().split("\n### `")[1:]
     for route, section in zip(ROUTES, sections, strict=True):
         assert section.startswith(f"{route.method} {route.public_path}`")
         shown = re.findall(r"\n```json\n(.*?)\n```\n", section, re.DOTALL)

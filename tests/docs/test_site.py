@@ -80,6 +80,16 @@ def test_a_page_that_is_a_files_place_has_the_files_text(
     assert "](security.md)" in source[0]
 
 
+@pytest.mark.parametrize("page", ["api", "cli"])
+def test_a_page_that_is_too_long_for_a_file_is_what_the_program_writes(
+    configuration: dict[str, Any], page: str
+) -> None:
+    source = [(DOCS / f"reference/{page}.md").read_text()]
+    configuration["_read"](None, f"reference/{page}", source)
+    assert len(source[0].split()) > 5_000
+    assert f"`deskwire reference {page}`" in source[0]
+
+
 class Loaded(HTMLParser):
     """The addresses that a page's elements are fetched from."""
 

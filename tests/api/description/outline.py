@@ -19,9 +19,9 @@ FILE: Final = Path(__file__).with_name("outline.txt")
 _DIGITS: Final = 16
 
 
-def outline() -> str:
-    """Return the lines, made from the bytes that are served."""
-    return "".join(f"{line}\n" for line in _lines(description().body))
+def outline(served: bytes | None = None) -> str:
+    """Return the lines for a document, by default for the bytes that the service serves."""
+    return "".join(f"{line}\n" for line in _lines(description().body if served is None else served))
 
 
 def _lines(served: bytes) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
+import orjson
 import pytest
 from pydantic import BaseModel
 
@@ -20,6 +22,24 @@ def test_the_public_document_is_the_one_that_was_recorded() -> None:
     assert outline().splitlines() == FILE.read_text().splitlines(), (
         "If the API's description is meant to change so, run `make docs`; it shows in outline.txt which parts have changed."
     )
+
+
+def differences(document: dict[str, Any]) -> set[str]:
+    """Return the parts whose lines differ from the recorded ones."""
+    lines = set(FILE.read_text().splitlines()) ^ set(outline(orjson.dumps(document)).splitlines())
+    return {line.rsplit(" ", 1)[0] for line in lines} - {"document"}
+
+
+def test_a_removed_operation_is_a_difference() -> None:
+    document = made.document()
+    del document["paths"]["/v3/s2s/project"]["get"]
+    assert differences(document) == {"GET /v3/s2s/project getOwnProject ['Project of a server key']"}
+
+
+def test_a_removed_field_is_a_difference() -> None:
+    document = made.document()
+    del document["components"]["schemas"]["Conversation"]["properties"]["status"]
+    assert differences(document) == {"schemas Conversation"}
 
 
 def test_no_name_of_a_handler_or_of_its_module_is_in_the_document(monkeypatch: pytest.MonkeyPatch) -> None:

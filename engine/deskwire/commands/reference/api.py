@@ -19,7 +19,7 @@ from deskwire.http.api.routing import BASE, Route
 INTRODUCTION: Final = f"""\
 # API
 
-<!-- Written by `make docs` from the route table and the models of its bodies and queries; do not edit. -->
+<!-- Written by `deskwire reference api` from the route table and the models of its bodies and queries. -->
 
 Every path of the API begins with `{BASE}`. [The guide](../guide/api.md) explains credentials, errors, lists
 and responses; [errors](errors.md) has the meaning of each error code. Fields and parameters that are not listed here

@@ -16,7 +16,7 @@ from deskwire.commands.shell.help import Command, all_commands
 INTRODUCTION: Final = """\
 # Commands
 
-<!-- Written by `make docs` from the commands; do not edit. -->
+<!-- Written by `deskwire reference cli` from the commands. -->
 
 `deskwire COMMAND --help` shows the same in a terminal. Options that name a variable take its value where they are not given;
 every command also takes `-h` and `--help`.
