@@ -81,7 +81,6 @@ NAVIGATION = {
         "guarantees",
         "simulation",
         "soak",
-        "bugs-found",
         "guide/demo",
     ),
     "Reference": (

@@ -119,6 +119,12 @@ def test_values_at_the_edge_of_a_contradiction_are_taken() -> None:
     assert Config.load(environ, {}).webhook_horizon_s == 44.0
 
 
+def test_the_smallest_queue_of_the_writer_has_room_for_a_start() -> None:
+    assert Config.load({"DESKWIRE_WRITER_QUEUE": "16"}, {}).writer_queue == 16
+    (problem,) = refusal({"DESKWIRE_WRITER_QUEUE": "15"}).problems
+    assert "DESKWIRE_WRITER_QUEUE" in problem
+
+
 def test_a_bad_value_is_not_reported_as_a_contradiction_too() -> None:
     error = refusal({"DESKWIRE_WEBHOOK_ALLOW": "nonsense", "DESKWIRE_ALLOW_PRIVATE_WEBHOOKS": "1"})
     assert len(error.problems) == 1
