@@ -1,4 +1,4 @@
-"""`python -m benchmarks.soak`: a server at half its load for long, with everybody coming and going. See docs/soak.md."""
+"""`python -m benchmarks.soak`: a server at half its load for long, with everybody coming and going. See docs/testing.md."""
 
 from __future__ import annotations
 

@@ -77,10 +77,9 @@ NAVIGATION = {
         "asvs",
         "reporting",
         "performance",
-        "mutation",
         "guarantees",
-        "simulation",
-        "soak",
+        "testing",
+        "mutation",
         "guide/demo",
     ),
     "Reference": (

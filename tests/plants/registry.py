@@ -1,7 +1,7 @@
 """The planted bugs of all tools: each breaks one promise of the service, in a way that a developer might.
 
 A bug patches one or two functions for as long as its context lasts. It names the tools that have to find it; a test of
-each tool plants them one by one and fails if the tool passes (docs/simulation.md).
+each tool plants them one by one and fails if the tool passes (docs/testing.md).
 """
 
 from __future__ import annotations

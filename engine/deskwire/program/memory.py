@@ -14,7 +14,7 @@ def share_one_heap() -> None:
     """Have all threads take memory from one heap, where the C library is glibc; to be called before there are any.
 
     glibc gives each thread a heap of its own, and what SQLite takes in one thread and gives back in another keeps them
-    all from shrinking: after an hour at half load four of them held 200 MB of which 2 were in use (docs/soak.md).
+    all from shrinking: after an hour at half load four of them held 200 MB of which 2 were in use (docs/testing.md).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
