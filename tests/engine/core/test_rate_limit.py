@@ -77,7 +77,7 @@ def test_a_bucket_is_full_again_when_it_says(rate: Rate, now: int, taken: int) -
 
 
 @pytest.mark.parametrize(("per_minute", "step_ns"), [(60, 1_000_000_000), (7, 8_571_428_572), (1, MINUTE_NS)])
-def test_what_a_minute_refills_is_spread_over_it_evenly(per_minute: int, step_ns: int) -> None:
+def test_refill_is_spread_evenly_over_a_minute(per_minute: int, step_ns: int) -> None:
     """Rounded up, so that no minute gives more than it should."""
     assert Rate(per_minute, 1).step_ns == step_ns
 
