@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measures, shows and saves. See docs/performance.md."""
+"""`python -m benchmarks`: measures, shows and saves. See docs/performance.md and figures.md beside this module."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
 _BY_NAME_ALONE: Final = frozenset({"large"})
 """Benchmarks that a run without `--only` leaves out: they fill for many minutes."""
 _RESULTS: Final = Path(__file__).parent / "results"
-_PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
+_PAGE: Final = Path(__file__).with_name("figures.md")
+_PICTURES: Final = "../docs/performance"
+"""The plots of that page: docs/performance.md shows some of them."""
 _WIDTH_IN_A_PIPE: Final = 140
 _LIMIT_S: Final = 420
 """Of one benchmark; with `--full` four times that."""
@@ -107,7 +109,7 @@ _LARGE_LIMIT_S: Final = 4 * 3_600
 )
 @click.option("--kept", help="Folder where these databases stay for the next run.")
 @click.option(
-    "--render", is_flag=True, help="Measure nothing: write the last saved run into docs/performance.md."
+    "--render", is_flag=True, help="Measure nothing: write the last saved run into benchmarks/figures.md."
 )
 @click.option("--page", type=click.Path(path_type=Path), default=_PAGE, help="Where to write it instead.")
 def main(
@@ -179,7 +181,8 @@ def _render(console: Console, out: Path, page: Path) -> None:
     saved = rendering.newest(out)
     if saved is None:
         raise click.ClickException(f"There is no saved run in {out}: measure first.")
-    for path in rendering.render(saved, page):
+    pictures = _PICTURES if page == _PAGE else rendering.PICTURES
+    for path in rendering.render(saved, page, pictures):
         console.print(f"written: {path}")
 
 

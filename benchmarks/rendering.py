@@ -1,4 +1,4 @@
-"""A saved run as the figures of `docs/performance.md`: its tables and plots, between marks of the page."""
+"""A saved run as the figures of `benchmarks/figures.md`: its tables and plots, between marks of the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEGIN: Final = "<!-- figures: written by python -m benchmarks --render -->"
 NODES_BEGIN: Final = "<!-- figures of several nodes: written by python -m benchmarks --render -->"
 END: Final = "<!-- end of figures -->"
 PICTURES: Final = "performance"
-"""The folder of the plots, beside the page."""
+"""The folder of the plots, as seen from the page."""
 
 _NODES: Final = frozenset(
     ("stores", "nodes", "alternating", "added", "spread", "hot", "endpoint", "following", "primary", "pauses")
@@ -25,11 +25,14 @@ _NODES: Final = frozenset(
 _Rows = list[dict[str, Cell]]
 
 
-def render(saved: Path, page: Path) -> list[Path]:
-    """Write the figures of the run into the page and its plots beside it; what was written.
+def render(saved: Path, page: Path, pictures: str = PICTURES) -> list[Path]:
+    """Write the figures of the run into the page and its plots into the folder; return the written files.
 
     Those of several nodes have a place of their own, so that a run of them alone leaves the others. Of a run of large installations
     there are plots alone: the page tells of those in its own words.
+
+    Args:
+        pictures: the folder of the plots, as a relative path from the page.
 
     Raises ValueError if the page lacks one of its marks.
     """
@@ -40,13 +43,13 @@ def render(saved: Path, page: Path) -> list[Path]:
     large = "large" in sections
     text, plots = page.read_text(), list[Path]()
     if of_nodes:
-        text = _replaced(text, NODES_BEGIN, _figures(document, of_nodes, {}))
+        text = _replaced(text, NODES_BEGIN, _figures(document, of_nodes, {}, pictures))
     if sections:
         sections |= {each.name: each for each in derive(sections)}
-        pictures = dict(_pictures(sections))
+        drawn = dict(_pictures(sections))
         if not large:
-            text = _replaced(text, BEGIN, _figures(document, sections, pictures))
-        plots = _draw(page.parent / PICTURES, pictures, large=large)
+            text = _replaced(text, BEGIN, _figures(document, sections, drawn, pictures))
+        plots = _draw(page.parent / pictures, drawn, large=large)
     page.write_text(text)
     return plots if large else [page, *plots]
 
@@ -82,7 +85,7 @@ def _section(given: Mapping[str, Any]) -> Section:
 
 
 def _figures(
-    document: Mapping[str, Any], sections: Mapping[str, Section], pictures: Mapping[str, str]
+    document: Mapping[str, Any], sections: Mapping[str, Section], drawn: Mapping[str, str], pictures: str
 ) -> str:
     when = document["at"][:10]
     taken_by = document["machine"]
@@ -91,9 +94,9 @@ def _figures(
     )
     parts = [f"\nTaken on {when}: {machine_line(document['machine'])}. {generator}\n"]
     for name, section in sections.items():
-        table, plots = markdown(section), [each for each in pictures if each.partition("-of-")[0] == name]
+        table, plots = markdown(section), [each for each in drawn if each.partition("-of-")[0] == name]
         heading, _, rest = table.partition("\n\n")
-        shown = "\n".join(f"![{section.title}]({PICTURES}/{each}.svg)\n" for each in plots)
+        shown = "\n".join(f"![{section.title}]({pictures}/{each}.svg)\n" for each in plots)
         parts.append(f"{heading}\n\n{shown}\n{rest}" if shown else table)
     parts += (
         [f"**Not measured** in this run: {'; '.join(document['failed'])}.\n"] if document["failed"] else []
