@@ -46,6 +46,7 @@ SECTIONS = {
         *("spread", "hot", "endpoint"),
         *("following", "primary", "pauses"),
     ],
+    "days": ["day-end", "day-costs"],
     "tickets": ["tickets", "bulk"],
     "search": ["search", "index"],
     "inbox": ["inbox"],
