@@ -38,40 +38,45 @@ NAVIGATION = {
     "Begin": ("quickstart", "concepts"),
     "Follow events": (
         "guide/webhooks",
-        "guide/deliveries",
         "guide/extensions",
         "guide/stream",
-        "guide/listen",
-        "guide/mirror",
+        "guide/lists-and-exports",
         "guide/examples",
     ),
-    "Use the API": ("guide/api", "guide/lists-and-exports", "guide/people", "guide/uploads"),
+    "Use the API": (
+        "guide/api",
+        "guide/requests",
+        "guide/clients",
+        "guide/credentials",
+        "guide/people",
+        "guide/uploads",
+    ),
     "Serve customers": (
         "guide/desk",
+        "guide/desk-admin",
+        "guide/desk-insights",
+        "guide/desk-developers",
+        "guide/inbox",
+        "guide/agents-stream",
+        "guide/contacts",
+        "guide/search",
         "guide/tickets",
         "guide/workflows",
         "guide/surveys",
+        "guide/reports",
         "guide/translations",
-        "guide/memory",
-        "guide/inbox",
-        "guide/contacts-and-snippets",
-        "guide/search",
-        "guide/inbox-writing",
     ),
     "Operate": (
         "guide/provisioning",
-        "guide/moving",
         "guide/importing",
-        "guide/operating",
         "guide/deploy",
-        "guide/containers",
-        "guide/kubernetes",
+        "guide/operating",
+        "guide/commands",
         "guide/nodes",
-        "guide/secret",
         "guide/backup",
-        "guide/lost-database",
         "guide/retention",
         "guide/redaction",
+        "guide/audit",
         "guide/monitoring",
         "security",
         "asvs",
@@ -80,7 +85,6 @@ NAVIGATION = {
         "guarantees",
         "testing",
         "mutation",
-        "guide/demo",
     ),
     "Reference": (
         "contract",
@@ -104,6 +108,30 @@ RENDERED = ("reference/api", "reference/cli")
 
 ELSEWHERE = {"README.md": "quickstart", **{file: page for page, file in PLACES.items()}}
 """Files beside `docs/`, and the page that stands for each; other links out of it become plain text."""
+
+MOVED = {
+    "bugs-found": "changelog.html",
+    "guide/audit-push": "guide/audit.html#push-the-trail-to-a-siem",
+    "guide/contacts-and-snippets": "guide/contacts.html#snippets",
+    "guide/containers": "guide/deploy.html#a-container",
+    "guide/deliveries": "guide/webhooks.html#retries",
+    "guide/demo": "quickstart.html#see-it-filled-the-demo",
+    "guide/desk-learn": "guide/desk-insights.html",
+    "guide/desk-run": "guide/desk-admin.html",
+    "guide/desk-why": "guide/desk-developers.html",
+    "guide/inbox-writing": "guide/inbox.html#replies",
+    "guide/kubernetes": "guide/deploy.html#kubernetes",
+    "guide/listen": "guide/commands.html#develop-a-receiver-deskwire-listen",
+    "guide/lost-database": "guide/backup.html#a-lost-database-file",
+    "guide/memory": "guide/contacts.html#memory",
+    "guide/mirror": "guide/lists-and-exports.html#keeping-a-mirror",
+    "guide/moving": "guide/importing.html",
+    "guide/secret": "guide/credentials.html#the-installations-secret",
+    "guide/sessions": "guide/credentials.html#sessions-of-browsers",
+    "simulation": "testing.html#simulation",
+    "soak": "testing.html#soak",
+}
+"""Former pages, and the address that each of them redirects to."""
 
 _LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?![a-z]+:)([^)\s]+)\)")
 
@@ -161,6 +189,17 @@ def _led(folder: Path, docname: str, link: re.Match[str]) -> str:
     return f"[{words}]({shown}{mark}{anchor})"
 
 
+def _redirect(app: Any, failure: Exception | None) -> None:
+    """Write a page that redirects at the address of each former page."""
+    if failure is None and app.builder.format == "html":
+        for page, target in MOVED.items():
+            address = os.path.relpath(target, Path(page).parent)
+            refresh = f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">'
+            text = f'<!doctype html>{refresh}<title>Moved</title><a href="{address}">Moved</a>\n'
+            (Path(app.outdir) / f"{page}.html").write_text(text)
+
+
 def setup(app: Any) -> None:
-    """Have every page's text pass through `_read`."""
+    """Have every page's text pass through `_read`, and write the redirects at the end."""
     app.connect("source-read", _read)
+    app.connect("build-finished", _redirect)

@@ -35,15 +35,13 @@ NOT_RUN = {
     "README.md": "its targets are what the suite, the demo's tests and the developer run",
     "docs/quickstart.md": "starts the server that is there already; the stream's client is run by the interop tests",
     "docs/guide/agents-stream.md": "follows events until it is cut off; the tests of the stream do that",
-    "docs/guide/audit-push.md": "posts to a receiver on the internet; the tests of the audit trail push to one here",
+    "docs/guide/audit.md": "posts to a receiver on the internet; the tests of the audit trail push to one here",
     "docs/guide/backup.md": "needs a recipient of one's own, a systemd, a bucket, and a copy that an upgrade has left",
-    "docs/guide/containers.md": "needs an engine; the tests of `docs/deploy` do its steps without one",
     "docs/guide/clients.md": "needs Java; `make clients` does that",
-    "docs/guide/deploy.md": "installs on a machine of its own, as root; the tests of its files say what is tried",
+    "docs/guide/commands.md": "runs until it is stopped; the tests of `listen` do that",
+    "docs/guide/deploy.md": "installs on a machine of its own, and needs an engine and a cluster; the tests of its files say what is tried",
     "docs/guide/examples.md": "runs until it is stopped; the tests of the examples do that",
-    "docs/guide/kubernetes.md": "needs a cluster; the tests of `docs/deploy` say what is tried",
-    "docs/guide/listen.md": "runs until it is stopped; the tests of `listen` do that",
-    "docs/guide/moving.md": "asks the services that one leaves, which have an account of one's own",
+    "docs/guide/importing.md": "asks the services that one leaves, which have an account of one's own",
     "docs/guide/nodes.md": "needs a PostgreSQL of one's own; the tests of `copy`, of the commands and of several nodes have one",
     "docs/guide/operating.md": "installs from the network, and names ids that nobody has; the tests of `operate` make some",
     "docs/guide/retention.md": "starts another server, with settings to watch retention by",
@@ -163,7 +161,7 @@ async def test_the_commands_of_the_page_work_as_they_are(page: Path, tmp_path: P
     if page.name == "quickstart.md":
         assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
         assert re.search(r"^verified message\.created 2 evt_\w+$", output, re.MULTILINE)
-    if page.name == "listen.md":
+    if page.name == "commands.md":
         assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
         assert re.search(r"^message\.created +cnv_\w+ +2  204  \d+ ms$", output, re.MULTILINE)
 
@@ -222,13 +220,13 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
             ("people.md", "Project field", project.json()),
             ("people.md", "Setting field", project.json()["settings"]),
             ("webhooks.md", "Endpoint field", endpoint.json()),
-            ("deliveries.md", "Delivery field", tested.json()),
+            ("webhooks.md", "Delivery field", tested.json()),
             ("uploads.md", "Upload field", sent.json()),
             ("tickets.md", "Ticket field", ticket.json()),
             ("tickets.md", "Activity field", activity.json()["items"][0]),
             ("tickets.md", "Team field", teams.json()["items"][0]),
             *await surveys(service),
-            ("memory.md", "Memory field", remembered.json()),
+            ("contacts.md", "Memory field", remembered.json()),
             ("translations.md", "Translation field", translated.json()),
         ]
         for page, head, document in answered:

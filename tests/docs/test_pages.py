@@ -139,7 +139,7 @@ def test_every_route_and_every_setting_is_in_the_reference() -> None:
     assert {(method, shape(path)) for method, path in found} == CALLS
 
 
-def test_every_example_shown_is_the_file_it_is_named_after_and_every_other_is_linked() -> None:
+def test_every_example_shown_is_its_file_or_a_part_of_it_and_every_other_is_linked() -> None:
     shown = set()
     for page in guides():
         links = [(page.parent / link).resolve() for link in LINK.findall(prose(page)) if "/examples/" in link]
@@ -148,6 +148,8 @@ def test_every_example_shown_is_the_file_it_is_named_after_and_every_other_is_li
             if len(block.words) > 1 and block.words[1].startswith("docs/"):
                 assert block.text == (ROOT / block.words[1]).read_text(), block.words[1]
                 shown.add(ROOT / block.words[1])
+            if len(block.words) > 2 and block.words[1] == "from":
+                assert f"\n{block.text}" in (ROOT / block.words[2]).read_text(), block.words[2]
     assert shown == {path for path in (ROOT / "docs/examples").iterdir() if path.is_file()}
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.docs.test_pages import anchors
 from tests.support.root import ROOT
 
 pytestmark = pytest.mark.long
@@ -90,6 +91,15 @@ def test_a_page_that_is_too_long_for_a_file_is_what_the_program_writes(
     assert f"`deskwire reference {page}`" in source[0]
 
 
+def test_former_pages_redirect_to_headings_that_exist(configuration: dict[str, Any]) -> None:
+    for page, target in configuration["MOVED"].items():
+        path, _, anchor = target.partition("#")
+        found = DOCS / f"{path.removesuffix('.html')}.md"
+        assert not (DOCS / f"{page}.md").exists(), page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target
+
+
 class Loaded(HTMLParser):
     """The addresses that a page's elements are fetched from."""
 
@@ -141,6 +151,7 @@ def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(t
     assert len(files) > 40
     assert [(path.name, fetched(path)) for path in files if fetched(path)] == []
     assert (tmp_path / "site/_images/picture.svg").exists()
+    assert 'url=webhooks.html#retries"' in (tmp_path / "site/guide/deliveries.html").read_text()
 
 
 @pytest.mark.parametrize(

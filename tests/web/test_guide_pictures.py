@@ -116,11 +116,11 @@ def _workflow(desk: Desk, stage: Stage) -> None:
 
 SHOWN: Final[Mapping[str, tuple[str, Callable[[Desk, Stage], None]]]] = {
     "docs/desk.png": ("README.md", _inbox),
-    "docs/pictures/webhook.png": ("docs/guide/desk-why.md", _webhook),
-    "docs/pictures/history.png": ("docs/guide/desk-why.md", _history),
-    "docs/pictures/tickets.png": ("docs/guide/desk-run.md", _tickets),
-    "docs/pictures/survey.png": ("docs/guide/desk-learn.md", _survey),
-    "docs/pictures/workflow.png": ("docs/guide/desk-learn.md", _workflow),
+    "docs/pictures/webhook.png": ("docs/guide/desk-developers.md", _webhook),
+    "docs/pictures/history.png": ("docs/guide/desk-developers.md", _history),
+    "docs/pictures/tickets.png": ("docs/guide/desk-admin.md", _tickets),
+    "docs/pictures/survey.png": ("docs/guide/desk-insights.md", _survey),
+    "docs/pictures/workflow.png": ("docs/guide/desk-insights.md", _workflow),
 }
 
 
