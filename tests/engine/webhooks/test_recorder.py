@@ -9,9 +9,15 @@ from typing import TypeVar
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.engine.webhooks.recorder import GATHER_S
+from deskwire.engine.webhooks.delivery import Attempt, Delivery
+from deskwire.engine.webhooks.recorder import GATHER_S, Recorder, Result
+from deskwire.engine.webhooks.retry.breaker import Breaker
+from deskwire.engine.webhooks.retry.circuit import CLOSED
+from deskwire.engine.webhooks.retry.schedule import Ended
 from deskwire.storage.sqlite.store import SqliteStore
+from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
 from tests.support.sockets.receivers import Installation, Receivers, opened
 
 T = TypeVar("T")
@@ -126,3 +132,31 @@ async def test_what_is_gathered_when_the_process_is_killed_is_sent_again(
         assert await installation.rows() == [(1, "delivered", 1)]
     first, second = receiver.requests
     assert first.headers["Service-Delivery-Id"] == second.headers["Service-Delivery-Id"]
+
+
+async def test_a_node_that_shares_the_store_records_bounded_parts_without_a_wait_between_them(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    store = InlineStore(tmp_path)
+    whom = store.at_once(lambda tx: tx.insert_endpoint(endpoint()))
+    generation = store.at_once(lambda tx: tx.take_courier(whom.rowid, 0, 1))
+    recorder = Recorder(store, whom, Breaker(CLOSED), 1.0, lambda: NOON, generation)
+    for number in range(1, 301):
+        recorder.add(_delivered(store, whom.rowid, number))
+    began, sizes = trio.current_time(), list[int]()
+    for _ in range(3):
+        recorded = await recorder.next()
+        assert recorded is not None
+        assert all(kept for _, kept in recorded.results)
+        sizes.append(len(recorded.results))
+    assert sizes == [128, 128, 44]
+    assert trio.current_time() == began
+    store.close()
+
+
+def _delivered(store: InlineStore, whom: int, number: int) -> Result:
+    def make(tx: Transaction) -> Delivery:
+        event = tx.append_event(PROJECT, Draft("contact.updated", None, {}), None, NOON)
+        return tx.insert_delivery(whom, event, number, None, NOON)
+
+    return Result(store.at_once(make), Attempt(1, NOON, 5, 204, None, b""), Ended("delivered"), NOON + 5)

@@ -193,6 +193,12 @@ class DeliveryTransaction(DeliveryReader, Protocol):
         behind it. It is None once there is no further event.
         """
 
+    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+        """Read the rows that recording the results of these deliveries needs, in one exchange with the database.
+
+        Without effect on the outcome, and in a store that has no exchanges.
+        """
+
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         """Store an attempt and the new plan; return False, with nothing stored, if the delivery is not pending."""
 

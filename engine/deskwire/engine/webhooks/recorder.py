@@ -34,6 +34,9 @@ _ENOUGH: Final = 32
 _BRIEF: Final = 2 * _ENOUGH
 """Bound on the results that are written without a thread (`Brief`), with those that come during a commit."""
 
+_SHARED_MAX: Final = 128
+"""Results in one commit at most where nodes share the store: its batches write all of them in two exchanges, without a thread."""
+
 
 class Result(Struct, frozen=True):
     """The result of an attempt, or of none if the delivery ended without one, `at` that time (ms)."""
@@ -149,12 +152,13 @@ class Recorder:
             await self._enough.wait()
         if not self._closed:
             self._enough = trio.Event()
-        results, self._results = self._results, []
+        results = self._taken()
         while True:
             circuit, released = self._breaker.unsaved, self._breaker.release_due
             try:
                 job = self._job(results, circuit, released)
-                kept, upto = await self._store.write(Brief(job) if len(results) <= _BRIEF else job)
+                brief = self._generation is not None or len(results) <= _BRIEF
+                kept, upto = await self._store.write(Brief(job) if brief else job)
             except Unavailable as refusal:
                 log.warning("delivery.not_recorded", attempts=len(results), reason=str(refusal))
                 await trio.sleep(self._pause_s)
@@ -163,16 +167,26 @@ class Recorder:
                     self._breaker.saved(circuit, upto)
                 return Recorded(list(zip(results, kept, strict=True)), upto)
 
+    def _taken(self) -> Sequence[Result]:
+        """Take the results for the next commit; the rest does not wait for more to come."""
+        count = len(self._results) if self._generation is None else _SHARED_MAX
+        taken, self._results = self._results[:count], self._results[count:]
+        if self._results:
+            self._enough.set()
+        return taken
+
     def _job(
         self, results: Sequence[Result], circuit: Circuit | None, released: bool
     ) -> Callable[[HealthTransaction], tuple[Sequence[bool], int | None]]:
         succeeded_at, release_upto = self._breaker.succeeded_at, self._breaker.release_upto
         endpoint, generation, before = self._endpoint, self._generation, self._breaker.stored
-        now = self._clock()
+        now, positions = self._clock(), [result.delivery.position for result in results]
 
         def record(tx: HealthTransaction) -> tuple[Sequence[bool], int | None]:
-            if generation is not None and tx.courier_generation(endpoint.rowid) != generation:
-                raise Superseded
+            if generation is not None:
+                tx.prefetch_results(endpoint.rowid, positions)
+                if tx.courier_generation(endpoint.rowid) != generation:
+                    raise Superseded
             kept = [result.record(tx) for result in results]
             last = _last_ended(results, kept)
             if last is not None:

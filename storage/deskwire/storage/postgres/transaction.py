@@ -53,7 +53,7 @@ CHANGES: Final = "SELECT current_setting('deskwire.changes', true)"
 """The words that triggers have left in this transaction (schema/triggers.py)."""
 
 KEEP: Final = "INSERT INTO kept_answers (name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?)"
-_GENERATION: Final = "SELECT generation FROM couriers WHERE endpoint = ? FOR SHARE"
+GENERATION: Final = "SELECT generation FROM couriers WHERE endpoint = ? FOR SHARE"
 _PROJECT_OF: Final = "SELECT project FROM contacts WHERE rowid = ?"
 _KEPT: Final = (
     "SELECT pg_try_advisory_xact_lock(CAST(? AS bigint)), k.name, k.fingerprint, k.subject, k.sealed, k.at "
@@ -183,7 +183,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     # Couriers: whoever takes an endpoint over waits until what is recorded by the generation before is committed.
 
     def courier_generation(self, endpoint: int) -> int | None:
-        row = self.conn.execute(_GENERATION, (endpoint,)).fetchone()
+        row = self.conn.execute(GENERATION, (endpoint,)).fetchone()
         return None if row is None else int(row[0])
 
     # The log

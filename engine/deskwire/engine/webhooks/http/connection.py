@@ -7,7 +7,6 @@ BODY_WIRE_MAX bytes after it, framing included. The caller bounds the time.
 
 from __future__ import annotations
 
-import os
 import ssl
 from contextlib import ExitStack
 from typing import Final
@@ -16,6 +15,7 @@ import h11
 import trio
 
 from deskwire.engine.core.http1 import ResponseHead, plain_response
+from deskwire.engine.webhooks.http.streams import TlsStream, socket_of
 
 HEAD_MAX: Final = 64 * 1024
 """Bytes of a response up to the end of its head."""
@@ -46,7 +46,6 @@ class Connection:
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
         self._socket: Final = socket_of(stream)
-        self._bare: Final = isinstance(stream, trio.SocketStream) and self._socket.fileno() >= 0
         self._method = b""
         self._wire: h11.Connection | None = None  # while a response is not plain
         self._body = b""
@@ -61,10 +60,7 @@ class Connection:
         """
         self._method, self._left, self.answered = method, HEAD_MAX, False
         try:
-            if self._bare:
-                request = self._sent_now(request)
-            if request:
-                await self._stream.send_all(request)
+            await self._stream.send_all(request)
         except trio.BrokenResourceError:
             pass  # reading shows whether there is a response
 
@@ -76,7 +72,7 @@ class Connection:
             h11.RemoteProtocolError: the response is not HTTP, or its head has no end.
             trio.BrokenResourceError: the connection broke.
         """
-        data = await self._receive()
+        data = bytes(await self._stream.receive_some(_READ))
         if not data:
             raise Disconnected
         self.answered = True
@@ -113,37 +109,12 @@ class Connection:
         while (event := wire.next_event()) is h11.NEED_DATA:
             if self._left <= 0:
                 return None
-            data = await self._receive()
+            data = bytes(await self._stream.receive_some(_READ))
             if not data and wire.their_state is h11.SEND_RESPONSE:
                 raise Disconnected
             self._left -= len(data)
             wire.receive_data(data)
         return event
-
-    def _sent_now(self, data: bytes) -> bytes:
-        """Send what the system takes without waiting; return the rest. Raises trio.BrokenResourceError."""
-        try:
-            return data[os.write(self._socket.fileno(), data) :]
-        except BlockingIOError:
-            return data
-        except OSError as error:
-            raise trio.BrokenResourceError from error
-
-    async def _receive(self) -> bytes:
-        """Return the next bytes, empty at the end. Raises trio.BrokenResourceError.
-
-        On the socket itself it takes half the time: the stream tries to read before there is anything.
-        """
-        if not self._bare:
-            return bytes(await self._stream.receive_some(_READ))
-        while True:
-            await trio.lowlevel.wait_readable(self._socket)
-            try:
-                return os.read(self._socket.fileno(), _READ)
-            except BlockingIOError:
-                pass  # woken for nothing
-            except OSError as error:
-                raise trio.BrokenResourceError from error
 
     def next_cycle(self) -> bool:
         """Make ready for another request; return False if there can't be one, as something is unread or was the last."""
@@ -186,17 +157,9 @@ async def secured(stream: trio.abc.Stream, context: ssl.SSLContext, name: str) -
     Raises trio.BrokenResourceError, caused by what TLS objects to.
     """
     context.set_alpn_protocols(_ALPN)
-    secure = trio.SSLStream(stream, context, server_hostname=name, https_compatible=True)
     with ExitStack() as undo:
         undo.callback(socket_of(stream).close)
+        secure = TlsStream(stream, context, name)
         await secure.do_handshake()
         undo.pop_all()
     return secure
-
-
-def socket_of(stream: trio.abc.Stream) -> trio.socket.SocketType:
-    """Return the socket beneath all TLS."""
-    while isinstance(stream, trio.SSLStream):
-        stream = stream.transport_stream
-    assert isinstance(stream, trio.SocketStream)
-    return stream.socket

@@ -16,6 +16,7 @@ import trio
 from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.http.address import IPAddress, Policy
 from deskwire.engine.webhooks.http.resolver import Resolver
+from deskwire.engine.webhooks.http.streams import direct
 from deskwire.engine.webhooks.target import Target
 
 
@@ -54,7 +55,7 @@ class Dialer:
         self._policy = policy
         self._resolver = resolver
 
-    async def reach(self, target: Target) -> trio.SocketStream:
+    async def reach(self, target: Target) -> trio.abc.Stream:
         """Return a connection to the first of the host's addresses that takes one.
 
         Raises:
@@ -79,7 +80,7 @@ def judge(policy: Policy, addresses: Iterable[IPAddress]) -> None:
             raise AddressRefused(refusal)
 
 
-async def dial_first(addresses: Sequence[IPAddress], port: int) -> trio.SocketStream:
+async def dial_first(addresses: Sequence[IPAddress], port: int) -> trio.abc.Stream:
     """Dial in order; each address but the last gets its share of the time that is left. Raises OSError."""
     for left in range(len(addresses), 1, -1):
         now = trio.current_time()
@@ -92,11 +93,11 @@ async def dial_first(addresses: Sequence[IPAddress], port: int) -> trio.SocketSt
     return await _dial(addresses[-1], port)
 
 
-async def _dial(address: IPAddress, port: int) -> trio.SocketStream:
+async def _dial(address: IPAddress, port: int) -> trio.abc.Stream:
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     sock = trio.socket.socket(family, socket.SOCK_STREAM)
     with ExitStack() as undo:
         undo.callback(sock.close)
         await sock.connect((str(address), port))
         undo.pop_all()
-    return trio.SocketStream(sock)
+    return direct(trio.SocketStream(sock))

@@ -58,7 +58,7 @@ def in_words(error: Exception) -> str:
             case ssl.SSLCertVerificationError():
                 return f"TLS: certificate verify failed: {cause.verify_message}"
             case ssl.SSLError():
-                return f"TLS: {_lower((cause.reason or str(cause)).replace('_', ' '))}"
+                return f"TLS: {(cause.reason or str(cause)).replace('_', ' ').lower()}"
             case OSError(errno=int(number)):
                 return _errno_words(number)
     return _CLOSED

@@ -25,8 +25,8 @@ from deskwire.storage.postgres.commit.buffer import Buffer, NeedsAlone, never_wa
 from deskwire.storage.postgres.commit.heads import VERSIONS, Head
 from deskwire.storage.postgres.commit.laid import Laid, Saved
 from deskwire.storage.postgres.commit.sealing import Unsealed
-from deskwire.storage.postgres.driver.recall import Key, Wanted
-from deskwire.storage.postgres.transaction import PostgresTransaction
+from deskwire.storage.postgres.driver.recall import Key, Wanted, key_of
+from deskwire.storage.postgres.transaction import GENERATION, PostgresTransaction
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.columns import routed_of
 from deskwire.storage.tables.conversations.conversations import ConversationReads, packed, require_same
@@ -355,6 +355,13 @@ class BatchTransaction(PostgresTransaction):
             return row[0], tuple(EndpointWrites.routed_endpoints(self, project))
 
     # Results of deliveries
+
+    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+        # Without it each result wants a row of its own in turn: more rounds than a batch has, if there are many of them.
+        wanted = [key_of(GENERATION, (endpoint,)), *(key_of(_PENDING, (position,)) for position in positions)]
+        missing = [key for key in wanted if key not in self._fetched.rows]
+        if missing:
+            raise Wanted(*missing)
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         if not self._is_pending(planned.position):

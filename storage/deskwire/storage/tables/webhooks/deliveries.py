@@ -226,6 +226,9 @@ class DeliveryWrites(Changes):
                 self.conn.execute("UPDATE deliveries SET missed = NULL WHERE position = ?", (position,))
         return made
 
+    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+        pass  # only a batch on PostgreSQL reads in advance
+
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         changed = self.conn.execute(
             "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ?, refusals = ? "
