@@ -335,6 +335,13 @@ HELD: Final[st.SearchStrategy[Step]] = st.one_of(
     ENDS_OF_HOLDS,
     st.builds(Elapse, PLACES, st.tuples(TEXTS, TEXTS)),
 )
+FIRST_ENDS: Final[st.SearchStrategy[Step]] = st.one_of(
+    st.just(TakeBack(0)),
+    st.just(SendHeld(0)),
+    st.builds(AtOnce, st.just(TakeBack(0)), st.just(SendHeld(0)) | HOLDS | st.builds(Delete, PLACES)),
+    st.builds(AtOnce, st.just(SendHeld(0)), st.just(SendHeld(0)) | HOLDS | st.builds(Delete, PLACES)),
+)
+"""Ends of the message that each example holds first."""
 SHARES: Final[Mapping[st.SearchStrategy[Step], int]] = {
     ON_CONVERSATION: 6,
     CREATES: 1,
@@ -359,3 +366,14 @@ STEPS: Final[st.SearchStrategy[Step]] = st.sampled_from(
     [steps for steps, share in SHARES.items() for _ in range(share)]
 ).flatmap(lambda steps: steps)
 """Not one strategy of them all, which would give each kind of call the same share."""
+
+
+def _holding(text: str, steps: list[Step], end: Step, at: int) -> list[Step]:
+    """Return the steps with a message held before them, and its end among them."""
+    return [Hold(0, text), *steps[:at], end, *steps[at:]]
+
+
+RANDOM_STEPS: Final = st.builds(
+    _holding, TEXTS, st.lists(STEPS, min_size=8, max_size=20), FIRST_ENDS, st.integers(0, 20)
+)
+"""Examples that each hold a message and end it, so that the floor of held messages does not depend on chance."""

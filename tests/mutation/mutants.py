@@ -1,7 +1,7 @@
 """The ways in which one module can be wrong by one small step: its mutants.
 
 Not touched: docstrings, annotations, decorators and options of classes (`frozen`), assertions (they hold no rule, they name one), texts, and calls
-of a `log`. A `|` outside functions joins types.
+of a `log`, and imports under `TYPE_CHECKING`. A `|` outside functions joins types.
 """
 
 from __future__ import annotations
@@ -96,6 +96,8 @@ def _places(
 ) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
     """The node and all below it, each with where it hangs."""
     if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)) or is_silent(node):
+        return
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
     yield holder, field, index, node
     for name, value in list(ast.iter_fields(node)):

@@ -52,6 +52,7 @@ def _off_by_one(within: str, number: int, why: str) -> tuple[Left, Left]:
 _BOUND: Final = "a bound on memory that any such number keeps; the tests set their own"
 _DIGITS: Final = "a bound that any number keeps between the digits of now and those of a float"
 _EPOCH: Final = "an unknown bucket was full at the epoch, or a nanosecond beside it"
+_ROOM: Final = "more room than an endpoint has places for"
 
 TABLE: Final = (
     Mutated(
@@ -77,10 +78,18 @@ TABLE: Final = (
     Mutated(
         "engine/deskwire/engine/webhooks/retry/schedule.py",
         ("tests/engine/webhooks/policy/test_schedule.py",),
-        left=_off_by_one("attempt.wait_ms or 0", 0, "the schedule's own least pause is the longer one"),
+        left=(
+            *_off_by_one("attempt.wait_ms or 0", 0, "the schedule's own least pause is the longer one"),
+            Left("asked_ms = 0 if", "0", "-1", "no attempt begins before the one before it has ended"),
+        ),
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/retry/circuit.py", ("tests/engine/webhooks/policy/test_circuit.py",)
+        "engine/deskwire/engine/webhooks/retry/circuit.py",
+        ("tests/engine/webhooks/policy/test_circuit.py",),
+        left=(
+            Left("_PROBE_PAUSES_S[0]", "0", "1", "the first pauses are as long as each other"),
+            Left("probe_pause_ms(0)", "0", "1", "the first pauses are as long as each other"),
+        ),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/retry/breaker.py",
@@ -88,7 +97,11 @@ TABLE: Final = (
             "tests/engine/webhooks/policy/test_breaker.py",
             "tests/engine/webhooks/policy/test_verdict.py",
         ),
-        left=_off_by_one("self.succeeded_at or 0", 0, "an attempt begins later than that"),
+        left=(
+            *_off_by_one("self.succeeded_at or 0", 0, "an attempt begins later than that"),
+            *_off_by_one("_ROOM_MAX: Final", 1_000, _ROOM),
+            Left("self.room < _ROOM_MAX", "self.room < _ROOM_MAX", "self.room <= _ROOM_MAX", _ROOM),
+        ),
     ),
     Mutated(
         "engine/deskwire/commands/demo/clients/signature.py",
@@ -125,6 +138,7 @@ TABLE: Final = (
         "engine/deskwire/engine/conversations/decide.py",
         (
             "tests/engine/conversations/test_conversation.py",
+            "tests/engine/conversations/test_decide.py",
             "tests/engine/conversations/test_evolve.py",
             "tests/engine/conversations/test_retention_rule.py",
             "tests/engine/conversations/test_conversation_model.py",

@@ -2,41 +2,83 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+import pytest
+
+from deskwire.engine.conversations.drafts.saving import save_written
+from deskwire.engine.conversations.held import holding
 from deskwire.engine.conversations.held.held import HeldMessage
 from deskwire.engine.conversations.held.holding import take_back
+from deskwire.engine.conversations.held.sender import HeldSender
 from deskwire.engine.conversations.held.sending import Sent
 from deskwire.http.resources.conversations import held_messages
 from deskwire.storage.tables.conversations.held import HeldReads, HeldWrites
 from tests.plants.registry import Patch, plant
 
 
-@plant("crash", "model")
+@plant("simulation", "nodes", "crash", "model")
 def send_a_message_that_was_taken_back(patch: Patch) -> None:
     """Taking a message back puts its words into a draft, and leaves it held."""
 
     def leaving(tx: Any, *values: Any) -> Any:
-        with patch.context() as inner:
+        with pytest.MonkeyPatch.context() as inner:
             inner.setattr(HeldWrites, "delete_held", lambda *_: None)
             return take_back(tx, *values)
 
     patch.setattr(held_messages, "take_back", leaving)  # where the route has it
 
 
-@plant("crash")
+@plant("simulation", "crash")
 def forget_held_messages_at_a_restart(patch: Patch) -> None:
     """The timer sends only messages that were held since its process began."""
-    due, began_ms = HeldReads.due_held, round(time.time() * 1000)
+    begin, due, began_ms = HeldSender.__init__, HeldReads.due_held, [0]
+
+    def starting(self: HeldSender, store: Any, clock: Any, actors: Any) -> None:
+        began_ms[0] = clock()
+        begin(self, store, clock, actors)
 
     def since_the_start(self: HeldReads, until: int, limit: int) -> list[HeldMessage]:
-        return [each for each in due(self, until, limit) if each.created_at >= began_ms]
+        return [each for each in due(self, until, limit) if each.created_at >= began_ms[0]]
 
+    patch.setattr(HeldSender, "__init__", starting)
     patch.setattr(HeldReads, "due_held", since_the_start)
 
 
-@plant("model")
+@plant("simulation")
+def send_a_held_message_before_its_time(patch: Patch) -> None:
+    """The timer counts a hold from ten seconds before it began."""
+    due, following = HeldReads.due_held, HeldReads.next_held
+
+    def due_early(self: HeldReads, until: int, limit: int) -> Any:
+        return due(self, until + 10_000, limit)
+
+    def next_early(self: HeldReads) -> int | None:
+        at = following(self)
+        return None if at is None else at - 10_000
+
+    patch.setattr(HeldReads, "due_held", due_early)
+    patch.setattr(HeldReads, "next_held", next_early)
+
+
+@plant("simulation")
+def lose_a_message_that_was_taken_back(patch: Patch) -> None:
+    """Every second message that is taken back goes, and its words do not come into the draft."""
+    count = [0]
+
+    def losing(tx: Any, place: Any, written: Any, at: int, *, bounded: bool) -> Any:
+        count[0] += 1
+        if count[0] % 2 == 0:
+            tx.conn.execute("SAVEPOINT lost")
+            saved = save_written(tx, place, written, at, bounded=bounded)
+            tx.conn.execute("ROLLBACK TO lost")
+            return saved
+        return save_written(tx, place, written, at, bounded=bounded)
+
+    patch.setattr(holding, "save_written", losing)
+
+
+@plant("simulation", "nodes", "model")
 def keep_a_message_held_that_was_sent(patch: Patch) -> None:
     """The commit that sends a held message does not remove it as held."""
     patch.setattr(Sent, "after", lambda *_: None)

@@ -9,7 +9,7 @@ import trio
 from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.once import Answers
 from deskwire.storage import files
-from deskwire.storage.sqlite import database, writer
+from deskwire.storage.sqlite import database, scrub, writer
 from deskwire.storage.sqlite.log import LogWrites
 from deskwire.storage.sqlite.writer import Writer
 from tests.plants.registry import Patch, plant
@@ -25,25 +25,28 @@ def answer_before_the_disk_has_it(patch: Patch) -> None:
 @plant("simulation", thorough=("simulation",))
 def answer_a_failed_commit(patch: Patch) -> None:
     """A commit that failed is answered as if it had not."""
+    refuse = Writer._refuse
 
-    def told(_: Any, batch: Any, error: Any) -> None:
-        for job in batch:
-            job.done.set()
+    def answering(self: Writer, batch: Any, error: Any) -> None:
+        done = [job for job in batch if job.outcome is not None]  # their statements have run
+        for job in done:
+            job.ended(job.outcome)
+        refuse(self, [job for job in batch if job not in done], error)
 
-    patch.setattr(Writer, "_refuse", told)
+    patch.setattr(Writer, "_refuse", answering)
 
 
 @plant("simulation", "crash", "model", thorough=("crash",))
 def skip_a_sequence(patch: Patch) -> None:
-    """Every thirtieth event takes the number after the next."""
+    """Every thirtieth event with a number takes the number after the next."""
     append = LogWrites.append_event
     count = [0]
 
-    def skipping(self: Any, project: Any, draft: Any, *rest: Any) -> Any:
-        count[0] += 1
-        if count[0] % 30 == 0 and draft.sequence is not None:
-            draft = replace(draft, sequence=draft.sequence + 1)
-        return append(self, project, draft, *rest)
+    def skipping(self: Any, project: Any, draft: Any, *rest: Any, **named: Any) -> Any:
+        if draft.sequence is not None:
+            count[0] += 1
+            draft = replace(draft, sequence=draft.sequence + (count[0] % 30 == 0))
+        return append(self, project, draft, *rest, **named)
 
     patch.setattr(LogWrites, "append_event", skipping)
 
@@ -53,7 +56,7 @@ def leave_erased_text(patch: Patch) -> None:
     """Nothing is overwritten after an erasure."""
     pragmas = tuple(each.replace("secure_delete = ON", "secure_delete = OFF") for each in database._PRAGMAS)
     patch.setattr(database, "_PRAGMAS", pragmas)
-    patch.setattr("deskwire.storage.sqlite.scrub.scrubbed", lambda page, *_: page)
+    patch.setattr(scrub, "scrubbed", lambda page, *_: page)
 
 
 @plant("simulation", "nodes", "crash", thorough=("crash",))

@@ -51,6 +51,11 @@ def test_mutants_differ_in_one_step_each_and_leave_texts_types_and_assertions_al
     ]
 
 
+def test_imports_for_types_alone_are_not_mutated() -> None:
+    source = "if TYPE_CHECKING:\n    from module import Type\nif checked:\n    LIMIT = 3\n"
+    assert {mutant.line for mutant in mutants(source, "source.py")} == {3, 4}
+
+
 def test_a_mutant_does_what_its_change_says_and_the_next_one_no_longer() -> None:
     values = []
     for mutant in mutants("def half(n):\n    return n // 2\n", "source.py"):

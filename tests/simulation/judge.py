@@ -138,10 +138,10 @@ class Judge:
     def committed(self, commit: Commit) -> None:
         """Events are on the disk, and others are not any more. What agents alone are told of is nobody's here."""
         for event in commit.events:
-            if event.internal:
-                continue
-            self._positions[event.id] = event.position
             self._made_at[event.position] = trio.current_time()
+            if event.internal:
+                continue  # once it is pruned, the server can't tell that it was for agents alone: that may be a gap
+            self._positions[event.id] = event.position
             if event.conversation is not None:
                 self._of[event.conversation].add(event.position)
             subjects = _subjects(orjson.loads(event.body))

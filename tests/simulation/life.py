@@ -57,6 +57,8 @@ class Verdict:
     frames: int = 0
     faults: int = 0
     crashes: int = 0
+    sent: int = 0
+    back: int = 0
 
     @property
     def mark(self) -> str:
@@ -64,16 +66,20 @@ class Verdict:
         return hashlib.sha256(repr(self.trace).encode()).hexdigest()[:16]
 
 
-_LEAST: Final = {"requests": 10, "events": 10, "posts": 5, "frames": 1, "faults": 2}
+_NAMES: Final = {"sent": "held messages sent", "back": "messages taken back"}
+_LEAST: Final = {"requests": 10, "events": 10, "posts": 5, "frames": 1, "faults": 2, "sent": 1}
 """The least number of each that lives have on average; a single life may have less."""
 
 
 def floors(lives: Sequence[Verdict]) -> Sequence[Floor]:
     """Return how much some lives have judged; of a few lives the least is 0, because a single seed may have none of something."""
     enough = len(lives) if len(lives) >= _ENOUGH else 0
-    made = {name: sum(getattr(life, name) for life in lives) for name in (*_LEAST, "replays", "crashes")}
+    made = {
+        name: sum(getattr(life, name) for life in lives) for name in (*_LEAST, "replays", "crashes", "back")
+    }
     return (
-        *(Floor(name, made[name], least * enough) for name, least in _LEAST.items()),
+        *(Floor(_NAMES.get(name, name), made[name], least * enough) for name, least in _LEAST.items()),
+        Floor(_NAMES["back"], made["back"], enough // 4),
         Floor("replays", made["replays"], enough),
         Floor("crashes", made["crashes"], enough // 8),
     )
@@ -148,6 +154,8 @@ def _verdict(seed: int, world: World, faults: int, lived_s: float) -> Verdict:
         frames=judge.frames,
         faults=faults,
         crashes=world.crashes,
+        sent=world.held.sent,
+        back=world.held.back,
     )
 
 
@@ -188,6 +196,8 @@ async def _writing(world: World) -> None:
         for _ in range(world.dice.randrange(1, 4)):
             await world.client.do_something()
             world.check()
+        await world.agent.do_something()
+        world.check()
         await trio.sleep(world.dice.random() * 8)  # virtual time: the mock clock jumps
 
 

@@ -27,6 +27,7 @@ from deskwire.engine.audit.refusals import RefusedCalls
 from deskwire.engine.cluster.bus import NoBus
 from deskwire.engine.cluster.cluster import Alone
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
+from deskwire.engine.conversations.held.sender import HeldSender
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.sealing import Sealing
@@ -78,7 +79,7 @@ from tests.support.streaming import KEY, trio_ms
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-SECRET: Final = "the installation's secret"
+SECRET: Final = "the secret of this installation, 32 bytes"
 _CONNECTION: Final[ContextVar[Link]] = ContextVar("connection")
 _STOP_S: Final = 5.1
 """Within this the streams have ended after a stop."""
@@ -147,6 +148,7 @@ class Server:
         self.directory: ActorRegistry | None = None
         self.services: Services | None = None
         self._waits: WorkflowTimers | None = None
+        self._held: HeldSender | None = None
         self._nursery: trio.Nursery | None = None
 
     def _open(self, path: Path) -> Disk:
@@ -192,12 +194,14 @@ class Server:
             wrappers=(TicketFollower(),),
         )
         self._waits = WorkflowTimers(self.disk, trio_ms, self.directory)
+        self._held = HeldSender(self.disk, trio_ms, self.directory)
         services = self._services(actors, self.directory, links)
         retention = self._retention(self.directory)
         actors.start_soon(retention.run, config.retention_interval_s)
         await services.merges.resume()
         await services.erasures.resume()
         actors.start_soon(self._waits.run)
+        actors.start_soon(self._held.run)
         self.services = services
         self._serve_with(services)
         self.up = True
@@ -312,8 +316,14 @@ class Server:
         self.dispatcher.commit_nowait(commit.deliveries, commit.erased, commit.rewritten)
         for finding in self.over_bounds():
             self._world.judge.wrong(finding)
+        self._wake(commit)
+
+    def _wake(self, commit: Commit) -> None:
+        """Wake the timers for which a commit has made something due."""
         if self._waits is not None and commit.runs_due:
             self._waits.look_again()
+        if self._held is not None and commit.held_due:
+            self._held.look_again()
 
     # Its parts
 

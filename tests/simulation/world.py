@@ -20,9 +20,11 @@ from deskwire.engine.webhooks.retry.breaker import Breaker
 from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.simulation.disk import Disk, End, new_disk
+from tests.simulation.held import HeldMessages
 from tests.simulation.judge import Judge
 from tests.simulation.ledger import MARK, Ledger
 from tests.simulation.network import Link
+from tests.simulation.peers.agent import Agent, found_agent
 from tests.simulation.peers.client import Client
 from tests.simulation.peers.consumer import Consumer, Kind, Pongs
 from tests.simulation.peers.internet import Internet, Sockets
@@ -70,6 +72,7 @@ class World:
         self.ledger = Ledger(
             self.judge.wrong, trio.current_time, self.config.event_window_s, self.config.idempotency_s
         )
+        self.held = HeldMessages(self.judge.wrong, trio_ms)
         self.mail = Mail(self.judge.wrong, self.ledger, self.config.delivery_log_s, self._breaker)
         self.internet = Internet(dice, self._receive, self._posting)
         trio.socket.set_custom_socket_factory(Sockets(self.internet))
@@ -99,10 +102,16 @@ class World:
         for receiver in self.internet.receivers[1:]:
             receiver.delays = MARK.format(dice.randrange(_DELAYED))  # of one event, for good
         self.client = Client(self)
+        self.agent = Agent(self)
 
     def _found(self) -> Project:
+        def found(tx: Any) -> Project:
+            project = found_project(tx)
+            found_agent(tx, project.organisation)
+            return project
+
         with closing(Disk(self._path, self.dice, lambda *_: None, lambda _: None)) as disk:
-            return disk.at_once(found_project)
+            return disk.at_once(found)
 
     # What the judges hear
 
@@ -111,6 +120,7 @@ class World:
         self.judge.committed(commit)
         self.ledger.committed(commit)
         self.mail.committed(commit, connection)
+        self.held.committed(commit, connection)
         seated = {channel for (channel,) in connection.execute("SELECT channel FROM consumers")}
         for channel in sorted(self._seated - seated):
             self.judge.forgotten(channel)
@@ -169,6 +179,7 @@ class World:
         )  # first: the server knows from its start of what it had stored and told nobody
         (self.judge.stopped if stopped else self.judge.crashed)(trio.current_time())
         await self.start()
+        self.held.forgive()
 
     def audit(self, *, recover: bool = False, settled: bool = False) -> None:
         """Look into the database."""
@@ -177,13 +188,19 @@ class World:
                 self.committed(self.ledger.recovered(connection), connection)
             self.ledger.audit(connection, settled=settled)
             self.mail.audit(connection, settled=settled)
+            self.held.audit(connection, settled=settled)
 
     def check(self) -> None:
         """Look whether anything is too big, or too late."""
         if self.server is not None and self.server.disk.full:
             self.disk_failed()  # while what came of deliveries can't be stored, no others take their place in memory
         if self.server is not None and self.server.up:
-            for finding in (*self.server.over_bounds(), *self.mail.overdue(), *self.judge.overdue()):
+            for finding in (
+                *self.server.over_bounds(),
+                *self.mail.overdue(),
+                *self.held.overdue(),
+                *self.judge.overdue(),
+            ):
                 self.judge.wrong(finding)
 
     def disk_failed(self) -> None:
@@ -191,6 +208,7 @@ class World:
         self.judge.disk_refused()
         self.judge.forgive()
         self.mail.forgive()
+        self.held.forgive()
 
     def end(self) -> None:
         """End the life: acts of its tasks while they are cancelled are not judged."""
@@ -251,10 +269,10 @@ class World:
     def _receive(self, take: Callable[[Link], Awaitable[None]], link: Link) -> None:
         self.later(take, link)
 
-    def _posting(self, receiver: Receiver, data: bytes) -> None:
+    def _posting(self, receiver: Receiver, link: Link, data: bytes) -> None:
         if self._dying:
             return  # a killed process sends nothing, and its tasks are only cancelled
-        self.mail.posting(receiver, data)
+        self.mail.posting(receiver, link, data)
 
     def _arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:
         delivery, attempt = headers["service-delivery-id"], headers["service-attempt"]

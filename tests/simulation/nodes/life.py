@@ -112,6 +112,7 @@ def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
         Floor("requests", world.client.requests, 20),
         Floor("events", world.ledger.events, 10),
         Floor("posts", world.mail.posts, 10),
+        Floor("held messages sent", world.held.sent, 1),
         Floor("events read along", world.order.reads, 20),
     )
     return Verdict([*world.judge.problems, *map(str, errors)], world.judge.trace, floors)
@@ -144,5 +145,7 @@ async def _live(world: NodesWorld) -> None:
 async def _writing(world: NodesWorld) -> None:
     while True:
         await world.client.do_something()
+        if world.dice.random() < 0.2:
+            await world.agent.do_something()
         world.check()
         await trio.sleep(world.dice.random() * 2)  # virtual time: the mock clock jumps

@@ -136,8 +136,7 @@ class Node(Server):
         if commit.advances or commit.erased:
             self.follower.commit_nowait(commit)
             self.deliveries.commit_nowait(commit)
-        if self._waits is not None and commit.runs_due:
-            self._waits.look_again()
+        self._wake(commit)
 
     async def _begin(self, actors: trio.Nursery) -> None:
         await actors.start(self.beat.run)
@@ -145,6 +144,8 @@ class Node(Server):
         actors.start_soon(self.follower.run)
         actors.start_soon(self.couriers.run)
         await super()._begin(actors)
+        assert self._held is not None
+        self._held.expect_others()
         actors.start_soon(self._read_along)
 
     async def _read_along(self) -> None:

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import trio
 
 from deskwire.engine.core.counters import Commits, Room
+from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief
 from deskwire.engine.core.tasks.oneshot import OneShot
@@ -60,6 +61,7 @@ class Way:
         """The jobs that no commit has taken yet."""
         return self._jobs
 
+    identity: Final = DatabaseIdentity()  # the expected one
     scrubbing = False
     scrub_delay = 0.0
 

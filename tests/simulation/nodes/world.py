@@ -14,6 +14,7 @@ import trio
 
 from deskwire.engine.ports import Commit
 from deskwire.storage.sqlite.database import connect_reader
+from tests.simulation.network import Link
 from tests.simulation.nodes.bus import Wires
 from tests.simulation.nodes.node import NODES, Node, open_or_stopped
 from tests.simulation.nodes.order import Order
@@ -36,6 +37,8 @@ class NodesWorld(World):
         super().__init__(directory, dice, nursery)
         self.client.redacts = False  # the modelled log has no notes of what was rewritten
         self.client.merges = False  # nor has it a way to hold contacts
+        for receiver in self.internet.receivers:
+            receiver.delays = ""  # what waits for that takes longer than a life goes on after its last fault
         self.database = Database(self._path, dice, self.committed)
         self.wires = Wires(dice, self.later, dice.choice((0.0, 0.3, 1.0)))
         self.order = Order(self.judge.wrong)
@@ -50,10 +53,10 @@ class NodesWorld(World):
             self.mail.ended()  # what it had under way comes again
         self._lives = lives
 
-    def _posting(self, receiver: Receiver, data: bytes) -> None:
+    def _posting(self, receiver: Receiver, link: Link, data: bytes) -> None:
         if data.startswith(b"POST "):
             self._check_not_recorded(data)
-        super()._posting(receiver, data)
+        super()._posting(receiver, link, data)
 
     def _check_not_recorded(self, data: bytes) -> None:
         """A delivery that was recorded as delivered for some time is sent by nobody any more."""
@@ -107,6 +110,7 @@ class NodesWorld(World):
         with closing(connect_reader(self._path)) as connection:
             self.ledger.audit(connection, settled=settled)
             self.mail.audit(connection, settled=settled)
+            self.held.audit(connection, settled=settled)
 
     def check(self) -> None:
         """Look whether anything is too big."""

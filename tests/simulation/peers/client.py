@@ -129,16 +129,22 @@ class Client:
     # One call
 
     async def _call(self, method: str, path: str, body: dict[str, Any], key: str | None) -> Asked | None:
-        """What comes of one call; None if nobody can tell."""
+        headers = {"Authorization": f"Bearer {SERVER_KEY}"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        return await self.call(method, path, body, headers)
+
+    async def call(
+        self, method: str, path: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> Asked | None:
+        """Return what comes of one call, None if that can't be known: the request or its answer got lost."""
         dice, world = self._dice, self._world
         await trio.sleep(dice.random() * _LATENCY_S)  # virtual time: the mock clock jumps
         chance = dice.random() if world.flaky else 1.0
         if world.server is None or not world.server.up or chance < 0.05:
             return None
         self.requests += 1
-        headers = {"Authorization": f"Bearer {SERVER_KEY}", "Content-Type": "application/json"}
-        if key is not None:
-            headers["Idempotency-Key"] = key
+        headers = {**headers, "Content-Type": "application/json"}
         asked = world.server.ask(method, f"/v3{path}", headers, orjson.dumps(body) if body else b"")
         with trio.move_on_after(dice.random() * _LATENCY_S if chance < 0.12 else PATIENCE_S):
             await asked.over.wait()

@@ -38,14 +38,14 @@ class Internet:
 
     Args:
         serve: runs a receiver's side of a connection in a nursery.
-        posting: told of the bytes of each write to a receiver, before they are on their way.
+        posting: called with the bytes of each write on a receiver's connection, before they are on their way.
     """
 
     def __init__(
         self,
         dice: random.Random,
         serve: Callable[[Callable[[Link], Awaitable[None]], Link], None],
-        posting: Callable[[Receiver, bytes], None],
+        posting: Callable[[Receiver, Link, bytes], None],
     ) -> None:
         self.receivers: list[Receiver] = []
         self._dice = dice
@@ -77,7 +77,7 @@ class Internet:
             await trio.sleep_forever()
         self._dialled += 1
         link = Link(self._dialled, _CAPACITY, self._dice.random() * _LATENCY_S)
-        link.client.sending = lambda data: self._posting(receiver, data)
+        link.client.sending = lambda data: self._posting(receiver, link, data)
         self._links = [(to, each) for to, each in self._links if not each.client.closed]
         self._links.append((receiver, link))
         self._serve(receiver.take, link)

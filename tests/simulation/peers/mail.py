@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import Final
+from weakref import WeakSet
 
 import orjson
 import trio
@@ -21,6 +22,7 @@ from deskwire.engine.events.types import matches
 from deskwire.engine.ports import Commit
 from deskwire.engine.webhooks.retry.breaker import Breaker
 from tests.simulation.ledger import Ledger, gone
+from tests.simulation.network import Link
 from tests.simulation.peers.receiver import Receiver
 
 PROMPT_S: Final = 8.0
@@ -52,6 +54,9 @@ _CAUGHT_UP_S: Final = 86_400.0
 """Deliveries missed within this time are sent once their receiver is well, also to an endpoint that has nothing else to send."""
 
 _ROWS: Final = "SELECT endpoint, event, status, reason, id FROM deliveries"
+_PENDING: Final = (
+    "SELECT endpoint, event, lane, id FROM deliveries WHERE status = 'pending' ORDER BY position"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,10 @@ class Mail:
         self._lane: dict[str, int | None] = {}
         self._taken: set[str] = set()
         self._attempts: dict[str, int] = {}
+        self._kept: WeakSet[Link] = WeakSet()
+        """Connections on which something was posted."""
+        self._sent_on: dict[str, tuple[Link, bool]] = {}
+        """The connection of each delivery's last post, and whether something was posted on it before."""
         self._alone: dict[str, int] = {}
         """Deliveries that were asked to come later by themselves, which hold up no other; with `_took` at that time."""
         self._took: Counter[int] = Counter()
@@ -154,6 +163,7 @@ class Mail:
             "SELECT endpoint, event, id FROM deliveries WHERE event >= ?", (first,)
         ).fetchall()
         self._to.update({row[2]: self._endpoints[row[0]] for row in rows if row[0] in self._endpoints})
+        self._again |= {delivery.id for delivery in commit.deliveries if delivery.redelivery}
         for delivery in commit.deliveries:  # redeliveries are of earlier events
             if delivery.endpoint in self._endpoints:
                 self._to[delivery.id] = self._endpoints[delivery.endpoint]
@@ -168,9 +178,12 @@ class Mail:
         for delivery in commit.deliveries:
             endpoint = self._endpoints.get(delivery.endpoint)
             self._made_at[delivery.id] = delivery.position
-            if delivery.redelivery:
-                self._again.add(delivery.id)
-            elif endpoint is not None and endpoint.url in healthy and endpoint.status == "enabled":
+            if (
+                not delivery.redelivery
+                and endpoint is not None
+                and endpoint.url in healthy
+                and endpoint.status == "enabled"
+            ):
                 self._due[delivery.id] = _Due(endpoint.url, delivery.ordering_key, now)
 
     def forgive(self) -> None:
@@ -192,8 +205,8 @@ class Mail:
 
     # What is sent, and arrives
 
-    def posting(self, receiver: Receiver, data: bytes) -> None:
-        """The server begins to write these bytes to a receiver."""
+    def posting(self, receiver: Receiver, link: Link, data: bytes) -> None:
+        """The server begins to write these bytes on a connection to a receiver."""
         if not data.startswith(b"POST "):
             return
         head, _, body = data.partition(b"\r\n\r\n")
@@ -202,6 +215,9 @@ class Mail:
         envelope, delivery = orjson.loads(body), headers["service-delivery-id"]
         attempt, event_id = int(headers["service-attempt"]), envelope["id"]
         self.posts += 1
+        stale = self._was_stale(delivery)
+        self._sent_on[delivery] = (link, link in self._kept)
+        self._kept.add(link)
         if due := self._due.pop(delivery, None):
             waited = trio.current_time() - due.published_at
             if waited > PROMPT_S:
@@ -212,7 +228,7 @@ class Mail:
             return  # what is under way is cut off, and begins again
         breaker = self._breaker(rowid)
         probe = breaker is not None and not breaker.closed
-        last = self._attempts.get(delivery, 0) - (delivery in self._repeatable)
+        last = self._attempts.get(delivery, 0) - (stale or delivery in self._repeatable)
         if not last < attempt <= _ATTEMPTS:
             self._wrong(f"{delivery} has attempt {attempt} after {last}")
         self._attempts[delivery] = attempt
@@ -227,6 +243,11 @@ class Mail:
                 held_upto = None if breaker is None else breaker.held_upto
                 held = self._made_at.get(delivery, 0) <= (held_upto or 0)
                 self._check_order(receiver, delivery, (rowid, lane, held), envelope["sequence"])
+
+    def _was_stale(self, delivery: str) -> bool:
+        """Return whether the delivery's last post was made on a kept connection that has ended: that was no attempt."""
+        link, kept = self._sent_on.get(delivery, (None, False))
+        return kept and link is not None and link.client.readable
 
     def _check_erased(self, delivery: str, lane: int) -> None:
         if self._erased.get(lane, float("inf")) < trio.current_time() - _UNDER_WAY_S:
@@ -273,19 +294,27 @@ class Mail:
             row = rows.get((rowid, event))
             if row is None and rowid in endpoints and at > kept_from and lane not in erased:
                 self._wrong(f"the delivery of event {event} to {endpoints[rowid].url} is lost")
-        for (rowid, event), (status, reason, delivery) in rows.items():
+        for status, reason, delivery in rows.values():
             if status == "delivered" and delivery not in self._taken:
                 self._wrong(f"{delivery} is said to be delivered, and nobody has taken it")
             if status in ("dropped", "skipped") and not reason:
                 self._wrong(f"{delivery} is {status} for no reason")
-            if settled and status == "pending" and not self._has_to_wait(delivery, rowid):
-                self._wrong(f"{delivery} of event {event} to endpoint {rowid} is pending still")
         if settled:
+            self._audit_pending(connection)
             for (delivery,) in connection.execute(_OWED):
                 self._wrong(f"{delivery} was dropped in an outage, and not sent once more after it")
             since = (trio.current_time() - _CAUGHT_UP_S) * 1000
             for (delivery,) in connection.execute(_MISSED, (since,)):
                 self._wrong(f"{delivery} was missed, and its quiet endpoint was not probed with it")
+
+    def _audit_pending(self, connection: sqlite3.Connection) -> None:
+        """Nothing is pending, except a delivery whose receiver may mean itself, and later ones of its conversation."""
+        held_up: set[tuple[int, int | None]] = set()
+        for rowid, event, lane, delivery in connection.execute(_PENDING):
+            if self._has_to_wait(delivery, rowid):
+                held_up.add((rowid, lane))
+            elif lane is None or (rowid, lane) not in held_up:
+                self._wrong(f"{delivery} of event {event} to endpoint {rowid} is pending still")
 
     def _has_to_wait(self, delivery: str, rowid: int) -> bool:
         """Return whether the receiver may as well mean itself: it has asked for a pause, and taken hardly anything else since."""

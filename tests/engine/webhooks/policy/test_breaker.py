@@ -139,3 +139,11 @@ def test_a_circuit_that_was_never_open_has_held_nothing() -> None:
 def test_what_is_stored_is_where_it_begins(held_upto: int | None) -> None:
     breaker = Breaker(OPEN, succeeded_at=NOW - 5, held_upto=held_upto)
     assert (breaker.succeeded_at, breaker.held_upto, breaker.unsaved) == (NOW - 5, held_upto, None)
+
+
+def test_the_circuit_that_was_stored_last_is_known_while_it_changes() -> None:
+    breaker = Breaker(OPEN)
+    breaker.succeeded(began=NOW, ended=NOW)
+    assert (breaker.stored, breaker.circuit) == (OPEN, CLOSED)
+    breaker.saved(CLOSED, None)
+    assert breaker.stored == CLOSED

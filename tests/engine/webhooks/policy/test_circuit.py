@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit, Rule
+from deskwire.engine.webhooks.retry.circuit import CLOSED, DEFAULT_RULE, SECRET_LOST, Circuit, Rule
 
 NOW = 1_790_000_000_000
 RULE = Rule(failures=20, failing_s=60.0)
@@ -203,3 +203,32 @@ def test_it_is_open_only_behind_enough_failures_over_enough_time_and_never_longe
             assert circuit.failing_since == since
         else:
             assert (circuit.failed_attempts, circuit.failing_since, circuit.reason) == (0, None, None)
+
+
+def test_the_rule_of_an_endpoint_is_twenty_failures_in_a_minute_unless_set() -> None:
+    """Contract 6.4.3."""
+    assert Rule(failures=20, failing_s=60.0) == DEFAULT_RULE
+
+
+def test_a_new_circuit_has_no_failures_and_no_probes() -> None:
+    assert (CLOSED.failed_attempts, CLOSED.failing_since, CLOSED.probes) == (0, None, 0)
+
+
+def test_a_circuit_opens_again_without_the_probes_of_an_earlier_outage() -> None:
+    """A stored circuit may have counted probes and be closed."""
+    reopened = failing(replace(CLOSED, probes=7), 20)
+    assert (reopened.probes, probe_at(reopened)) == (0, OPENED_AT + 10_000)
+
+
+def test_a_circuit_opens_for_a_lost_secret_and_probes_in_ten_seconds() -> None:
+    opened = CLOSED.unsigned(NOW)
+    assert (opened.state(NOW), opened.reason) == ("open", SECRET_LOST)
+    assert (opened.failing_since, opened.probes, opened.probe_at) == (NOW, 0, NOW + 10_000)
+    again = replace(OPENED, probes=3).unsigned(OPENED_AT)
+    assert (again.failing_since, again.probes, again.probe_at) == (NOW, 0, OPENED_AT + 10_000)
+
+
+def test_a_pause_in_the_past_is_kept_as_it_was_asked_for() -> None:
+    """A clock that stands at the epoch pauses for nothing."""
+    assert CLOSED.asked_to_pause(-1).paused_until == 0
+    assert CLOSED.asked_to_pause(0).paused_until == 0

@@ -211,3 +211,61 @@ def test_a_retry_counts_the_attempt_unless_it_repeats_it() -> None:
 
 def test_no_retry_is_planned_further_ahead_than_all_delays_and_the_longest_pause() -> None:
     assert SCHEDULE.ahead_max_ms == 24_000 + 180_000
+
+
+def test_a_counted_attempt_does_not_hold_up_its_conversation() -> None:
+    counted = Retry(START, START, None)
+    paused, alone = replace(counted, repeats=True), replace(counted, repeats=True, own_wait=True)
+    assert (counted.own_wait, counted.holds_up, replace(counted, own_wait=True).holds_up) == (
+        False,
+        False,
+        False,
+    )
+    assert (paused.holds_up, alone.holds_up) == (True, False)
+
+
+def test_jitter_makes_a_pause_that_was_asked_for_longer_and_never_shorter() -> None:
+    for fraction, wait_ms in ((0.0, 60_000), (0.5, 66_000), (1.0, 72_000)):
+        again = SCHEDULE.after_pause_asked(failed(2, wait_ms=60_000), Planned(), fraction)
+        assert again.due_at == START + 100 + wait_ms
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "due_ms"), [(1_000, 2_000), (5_000, 5_100), (20_000, 20_100), (60_000, 20_100)]
+)
+def test_an_event_refused_by_itself_waits_as_asked_for_the_time_of_all_attempts_at_most(
+    asked_ms: int, due_ms: int
+) -> None:
+    """The attempt counts, so the last one is not later than twenty seconds after each that failed."""
+    retry = SCHEDULE.after_refusal(failed(1, wait_ms=asked_ms), Planned(), 0.5, None)
+    assert retry == Retry(START + due_ms, START, START + 100)
+
+
+def test_an_event_refused_by_itself_ends_with_its_last_attempt() -> None:
+    plan = Planned(START, START - 20_000, START - 19_900)
+    ended = SCHEDULE.after_refusal(failed(4, wait_ms=5_000), plan, 0.5, START)
+    assert ended == Ended("dropped", "4 attempts failed; the last: status 500", missed=False)
+
+
+@pytest.mark.parametrize(
+    ("wait_ms", "pause_ms", "due_ms"),
+    [
+        (None, 1_000, 2_000),
+        (None, 50_000, 50_000),
+        (None, 0, 3_000),
+        (30_000, 1_000, 33_000),
+        (30_000, 40_000, 40_000),
+    ],
+)
+def test_the_next_probe_of_a_quiet_endpoint_keeps_plan_pause_and_request(
+    wait_ms: int | None, pause_ms: int, due_ms: int
+) -> None:
+    """The latest of the plan, the pause between probes, and the end of the pause that the receiver has asked for."""
+    took = 100 if due_ms == 2_000 else 3_000
+    retry = SCHEDULE.after_quiet_probe(failed(1, took=took, wait_ms=wait_ms), Planned(), 0.5, None, pause_ms)
+    assert retry == Retry(START + due_ms, START, START + took)
+
+
+def test_a_probe_of_a_quiet_endpoint_that_used_up_the_attempts_ends() -> None:
+    ended = SCHEDULE.after_quiet_probe(failed(4), Planned(START, START, START), 0.5, None, 10_000)
+    assert ended == Ended("dropped", "4 attempts failed; the last: status 500", missed=True)

@@ -6,6 +6,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.engine.webhooks.retry.pressure import Answer, BackPressure
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
 from tests.support.sockets.receivers import delivery
 
@@ -92,3 +93,95 @@ def test_a_pause_that_no_rate_limit_has_asked_for_narrows_nothing() -> None:
     answered(breaker, 1, BUSY)
     assert breaker.circuit.paused(NOW + 1_000)
     assert breaker.room == Breaker(CLOSED).room > 100
+
+
+class Refusing(BackPressure):
+    """Back-pressure that gives a fixed answer to each refusal, and notes the calls."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+        self.keys: list[int | str] = []
+        self.forgotten: list[str] = []
+
+    def refused(self, delivery_id: str, key: int | str, refusals: int, **_: int) -> Answer:
+        self.keys.append(key)
+        return self.answer
+
+    def forget(self, delivery_id: str) -> None:
+        self.forgotten.append(delivery_id)
+
+
+def refusing(answer: Answer) -> tuple[Breaker, Refusing]:
+    breaker = Breaker(CLOSED)
+    breaker.pressure = pressure = Refusing(answer)
+    return breaker, pressure
+
+
+def test_a_success_beside_the_refusal_that_paused_the_endpoint_ends_the_pause() -> None:
+    breaker = Breaker(CLOSED)
+    answered(breaker, 1, BUSY)
+    assert breaker.gate(NOW + 200) == "hold"
+    answered(breaker, 2, replace(GOOD, at=NOW + 50))
+    assert (breaker.circuit.paused_until, breaker.gate(NOW + 200)) == (None, "go")
+
+
+def test_the_end_of_a_pause_gives_all_places_back() -> None:
+    breaker = limited()
+    breaker.end_pause()
+    assert (breaker.circuit.paused_until, breaker.room) == (None, Breaker(CLOSED).room)
+
+
+def quiet(attempt: Attempt, breaker: Breaker) -> Retry | Ended:
+    plan = delivery(1, due_at=NOW)
+    return verdict(
+        attempt, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=False, quiet_pause_ms=50_000
+    )
+
+
+def test_a_failed_probe_of_a_quiet_endpoint_does_not_count_for_its_circuit() -> None:
+    timeout = replace(FAILED, status=None, error="timeout")
+    for attempt in (FAILED, BUSY, timeout):
+        breaker = Breaker(CLOSED)
+        assert quiet(attempt, breaker) == Retry(NOW + 50_000, NOW, NOW + 100)
+        assert breaker.circuit == CLOSED
+
+
+def test_a_probe_of_a_quiet_endpoint_that_this_machine_could_not_make_is_repeated() -> None:
+    breaker, lacking = Breaker(CLOSED), replace(BUSY, status=None, error="no free descriptor")
+    assert quiet(lacking, breaker) == Retry(NOW + 30_100, NOW + 30_100, None, repeats=True)
+    assert breaker.circuit.paused_until == NOW + 30_100
+
+
+def test_a_refusal_that_counts_uses_up_an_attempt_and_keeps_its_refusals() -> None:
+    breaker, pressure = refusing(Answer(3, True, 0, alone=True))
+    assert judged(BUSY, breaker) == Retry(NOW + 20_100, NOW, NOW + 100, refusals=3)
+    assert pressure.forgotten == []
+
+
+def test_a_refusal_that_ends_a_delivery_is_missed_unless_others_succeeded_meanwhile() -> None:
+    for proven in (False, True):
+        breaker, pressure = refusing(Answer(3, True, 0, proven=proven, alone=True))
+        ended = judged(replace(BUSY, number=4), breaker)
+        assert ended == Ended("dropped", "4 attempts failed; the last: status 503", missed=not proven)
+        assert pressure.forgotten == [delivery(1).id]
+    breaker, pressure = refusing(Answer(3, True, 0, alone=True))
+    plan = delivery(1, due_at=NOW)
+    ended = verdict(
+        replace(BUSY, number=4), plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=NOW + 200, probe=False
+    )
+    assert ended == Ended("dropped", "4 attempts failed; the last: status 503", missed=False)
+
+
+def test_back_pressure_forgets_a_delivery_when_its_last_attempt_failed_and_not_before() -> None:
+    for number, forgotten in ((1, []), (4, [delivery(1).id])):
+        breaker, pressure = refusing(Answer(1, False, 0))
+        judged(replace(FAILED, number=number), breaker)
+        assert pressure.forgotten == forgotten
+
+
+def test_back_pressure_knows_a_delivery_by_its_conversation_or_else_by_its_own_id() -> None:
+    breaker, pressure = refusing(Answer(1, False, 0))
+    for plan in (delivery(1, 7), delivery(2, None)):
+        verdict(BUSY, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=False)
+    assert pressure.keys == [7, delivery(2).id]

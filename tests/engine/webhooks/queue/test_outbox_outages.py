@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.outbox import END, Outbox
 from tests.engine.webhooks.queue.boxes import (
@@ -16,6 +18,7 @@ from tests.engine.webhooks.queue.boxes import (
     outbox_of,
     read,
     released,
+    repeated,
     retry,
     take,
 )
@@ -271,3 +274,16 @@ def test_no_part_holds_more_than_its_memory() -> None:
         outbox.end_batch(batch, rows, 0, more=True)
         assert outbox.held <= 6
     assert outbox.held >= 4
+
+
+@pytest.mark.parametrize(("memory", "waiting"), [(3, 1), (8, 5), (100, 50), (500, 300)])
+def test_held_conversations_are_sent_beside_one_that_waits_after_a_refusal(memory: int, waiting: int) -> None:
+    """A receiver that delays one event for good must get the others, however many wait for it in its conversation."""
+    outbox = released(1_000, memory=memory)
+    assert [read(outbox).part, read(outbox).part] == ["live", "redeliveries"]
+    rows = [delivery(position) for position in range(1, waiting + 1)]
+    read(outbox, *rows, more=True)
+    assert take(outbox) == [1]
+    outbox.repeat(repeated(rows[0], due_at=1_000), 0)
+    assert read(outbox, delivery(900, 8)).part == "held"
+    assert take(outbox) == [900]

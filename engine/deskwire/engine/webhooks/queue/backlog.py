@@ -18,7 +18,7 @@ from deskwire.engine.webhooks.queue.pace import Pace
 Kind = Literal["redeliveries", "missed", "held"]
 
 _ROOM: Final = 500
-"""Bound on the deliveries in memory; a batch is read when a quarter is left."""
+"""Bound on the deliveries in memory."""
 
 _MADE_AT_ONCE: Final = 100
 """Redeliveries of missed ones that one commit makes; a few milliseconds of the writer's time."""
@@ -90,8 +90,13 @@ class Backlog:
 
     @property
     def wants_rows(self) -> bool:
-        """Return whether there is a batch to read now, and room for it."""
-        return len(self.ordered.held) <= self._room // 4 and self._wants() is not None
+        """Return whether there is a batch to read now, and room for it.
+
+        Room for three quarters of the deliveries makes a query worth it; for an eighth, when nothing is ready to start.
+        """
+        # Deliveries that wait for a postponed one stay in memory, and must not keep other conversations out of it.
+        needed = self._room - self._room // 4 if self.ordered else max(1, self._room // 8)
+        return self.room >= needed and self._wants() is not None
 
     def begin_batch(self) -> Kind | None:
         """Return the kind of batch to read now, None if there is none or no room for one.

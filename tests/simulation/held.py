@@ -1,0 +1,197 @@
+"""Held messages, held against what is committed: each is sent once when it is due, or taken back, never both and never neither.
+
+It hears each commit when it is made, with the rows of held messages and drafts that are there after it, and each answer
+when the agent has it; after every restart, and at the end, it looks into the database itself.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.ports import Commit
+
+HELD: Final = "held-{:06d}-"
+"""Begins the text of a held message; no such text begins another one."""
+PROMPT_S: Final = 8.0
+"""A message is sent this much after its time at the latest, but for crashes and disks."""
+
+_TEXTS: Final = re.compile(r"held-\d{6}-")
+_WAITING: Final = (
+    "SELECT h.id, h.text, h.send_at, h.problem, c.id FROM held_messages h "
+    "JOIN conversations c ON c.rowid = h.conversation"
+)
+_SENT: Final = "SELECT id, text FROM messages WHERE text GLOB 'held-*'"
+_DRAFTS: Final = "SELECT text FROM drafts"
+
+
+@dataclass(slots=True)
+class Held:
+    """A message that was stored as held.
+
+    Args:
+        send_at: when it is to be sent (ms).
+    """
+
+    text: str
+    send_at: int
+    conversation: str
+
+
+@dataclass(slots=True)
+class _Stored:
+    """The held messages, the sent ones and the words of drafts in a database."""
+
+    waiting: dict[str, Held] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    drafts: Counter[str] = field(default_factory=Counter)
+    conversations: set[str] = field(default_factory=set)
+
+
+class HeldMessages:
+    """Hears of commits and answers.
+
+    Args:
+        wrong: called with each broken promise.
+        clock: the server's time, in milliseconds.
+    """
+
+    def __init__(self, wrong: Callable[[str], None], clock: Callable[[], int]) -> None:
+        self.sent = 0
+        self.back = 0
+        self._wrong = wrong
+        self._clock = clock
+        self._known: dict[str, Held] = {}
+        self._stored = _Stored()
+        self._acknowledged: set[str] = set()
+        self._hurried: set[str] = set()
+        self._taken_back: set[str] = set()
+        self._sent: Counter[str] = Counter()
+        self._well_since_ms = -inf
+
+    # What the agent hears
+
+    def held(self, message_id: str) -> None:
+        """A message was acknowledged as held."""
+        self._acknowledged.add(message_id)
+        if message_id not in self._known:
+            self._wrong(f"{message_id} was acknowledged as held, and is not stored")
+
+    def hurried(self, message_id: str) -> None:
+        """A request is about to ask for it to be sent at once."""
+        self._hurried.add(message_id)
+
+    def taken_back(self, message_id: str, draft: str) -> None:
+        """It was acknowledged as taken back, with the words of the draft that it is in."""
+        self._taken_back.add(message_id)
+        if self._sent[message_id]:
+            self._wrong(f"{message_id} was acknowledged as taken back, and was sent")
+        if self._known[message_id].text not in draft:
+            self._wrong(f"{message_id} was acknowledged as taken back, and its draft lacks it")
+
+    def said_sent(self, message_id: str) -> None:
+        """An answer says that it was sent."""
+        if not self._sent[message_id]:
+            self._wrong(f"{message_id} is said to be sent, and was not")
+
+    # What is committed
+
+    def committed(self, commit: Commit, connection: sqlite3.Connection) -> None:
+        """A commit is on the disk."""
+        before, self._stored = self._stored, _stored(connection)
+        for message_id, held in self._stored.waiting.items():
+            self._known.setdefault(message_id, held)
+        sent = self._hear(commit)
+        for message_id in before.waiting.keys() - self._stored.waiting.keys():
+            self._ended(message_id, sent=message_id in sent)
+
+    def _hear(self, commit: Commit) -> set[str]:
+        """Take note of the held messages that a commit has sent; return their ids."""
+        found = set[str]()
+        for event in commit.events:
+            if event.type != "message.created":
+                continue
+            message: dict[str, Any] = orjson.loads(event.body)["data"]["message"]
+            if _TEXTS.match(message["text"] or "") and not event.internal:
+                found.add(message["id"])
+                self._send(message["id"], message["text"])
+        return found
+
+    def _send(self, message_id: str, text: str) -> None:
+        self.sent += 1
+        self._sent[message_id] += 1
+        known = self._known.get(message_id)
+        if known is None or known.text != text:
+            self._wrong(f"{message_id} was sent, and was never held like that")
+            return
+        if self._sent[message_id] > 1:
+            self._wrong(f"{message_id} was sent {self._sent[message_id]} times")
+        if message_id in self._taken_back:
+            self._wrong(f"{message_id} was sent though it had been taken back")
+        if message_id in self._stored.waiting:
+            self._wrong(f"{message_id} was sent, and is held still")
+        if message_id not in self._hurried and self._clock() < known.send_at:
+            self._wrong(f"{message_id} was sent {known.send_at - self._clock()} ms before its time")
+
+    def _ended(self, message_id: str, *, sent: bool) -> None:
+        """Look at what has become of a message that is held no longer."""
+        known, stored = self._known[message_id], self._stored
+        drafted = stored.drafts[known.text]
+        self.back += bool(drafted)
+        if known.conversation not in stored.conversations:
+            return  # it goes with its conversation
+        if sent + drafted != 1:
+            self._wrong(f"{message_id} is held no longer: sent {int(sent)} times, in {drafted} drafts")
+
+    # What is due
+
+    def forgive(self) -> None:
+        """Promptness can't be asked of messages that are due: the server restarts, or its disk fails."""
+        self._well_since_ms = self._clock()
+
+    def overdue(self) -> list[str]:
+        """Return the messages that were not sent in time."""
+        late = self._clock() - PROMPT_S * 1000
+        return [
+            f"{message_id} was to be sent at {held.send_at} ms"
+            for message_id, held in self._stored.waiting.items()
+            if message_id not in self._stored.refused and max(held.send_at, self._well_since_ms) < late
+        ]
+
+    # What the database says
+
+    def audit(self, connection: sqlite3.Connection, *, settled: bool) -> None:
+        """Look where each message is; once all is `settled`, none is held."""
+        stored = _stored(connection)
+        messages = Counter(message_id for message_id, _ in connection.execute(_SENT))
+        for message_id, held in self._known.items():
+            if held.conversation not in stored.conversations:
+                continue
+            there = (messages[message_id], int(message_id in stored.waiting), stored.drafts[held.text])
+            if sum(there) != 1:
+                self._wrong(f"{message_id} is sent, held and in drafts {there} times")
+            if self._sent[message_id] and not messages[message_id]:
+                self._wrong(f"{message_id} was sent, and is not there")
+            if message_id in self._taken_back and not stored.drafts[held.text]:
+                self._wrong(f"{message_id} was acknowledged as taken back, and is no draft")
+        if settled and (left := stored.waiting.keys() - stored.refused.keys()):
+            self._wrong(f"{sorted(left)} are held still")
+
+
+def _stored(connection: sqlite3.Connection) -> _Stored:
+    stored = _Stored()
+    for message_id, text, send_at, problem, conversation in connection.execute(_WAITING):
+        stored.waiting[message_id] = Held(text, send_at, conversation)
+        if problem is not None:
+            stored.refused[message_id] = problem
+    for (text,) in connection.execute(_DRAFTS):
+        stored.drafts.update(_TEXTS.findall(text))
+    stored.conversations = {each for (each,) in connection.execute("SELECT id FROM conversations")}
+    return stored
