@@ -9,14 +9,13 @@ python -m tests.repository.prose --lower      lower the ceilings to the counts
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from tests.repository.ceilings import git, lower, read
 from tests.repository.prose_patterns import matches
 from tests.repository.prose_texts import Kind, texts
 from tests.support.root import ROOT
@@ -97,7 +96,7 @@ def hits(file: str, source: str) -> Iterator[Hit]:
 
 def files_below(paths: Sequence[str] = ()) -> list[str]:
     """Return the names of the repository's files, also of new ones that are not ignored."""
-    listed = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths)
+    listed = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths)
     return sorted({name for name in listed.split("\0") if name and (ROOT / name).is_file()})
 
 
@@ -110,52 +109,16 @@ def hits_below(paths: Sequence[str] = ()) -> list[Hit]:
     )
 
 
-def ceilings() -> dict[str, int]:
-    """Return the most matches that each room may have."""
-    return _ceilings((ROOT / CEILINGS).read_text())
-
-
-def _ceilings(text: str) -> dict[str, int]:
-    found = json.loads(text)
-    return {str(room): int(ceiling) for room, ceiling in found.items()}
-
-
 def counts(found: Iterable[Hit]) -> Counter[str]:
     """Return the number of matches in each room."""
     return Counter(hit.room for hit in found)
 
 
-def too_many(found: Sequence[Hit], limits: Mapping[str, int]) -> dict[str, int]:
-    """Return the rooms with more matches than their ceiling, with the excess; a room without a ceiling may have none."""
-    return {
-        room: count - limits.get(room, 0)
-        for room, count in counts(found).items()
-        if count > limits.get(room, 0)
-    }
-
-
-def too_high(found: Sequence[Hit], limits: Mapping[str, int]) -> dict[str, int]:
-    """Return the ceilings that stand above the count by more than three and more than a fiftieth, with the count."""
-    now = counts(found)
-    return {room: now[room] for room, limit in limits.items() if limit - now[room] > max(3, limit // 50)}
-
-
-def raised(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return the ceilings that are higher than before."""
-    return {room: limit for room, limit in after.items() if room in before and limit > before[room]}
-
-
-def committed_ceilings() -> list[dict[str, int]]:
-    """Return the ceilings of the last two commits that changed them, newest first; fewer in a shallow clone."""
-    listed = _git("log", "-2", "--first-parent", "--format=%H", "--", CEILINGS).split()
-    return [_ceilings(_git("show", f"{commit}:{CEILINGS}")) for commit in listed]
-
-
 def new_hits(found: Iterable[Hit]) -> list[Hit]:
     """Return the matches on lines that were written after the commit that last changed the ceilings."""
-    commit = _git("log", "-1", "--format=%H", "--", CEILINGS).strip()
-    written = written_lines(_git("diff", "--no-color", "--no-ext-diff", "-U0", commit)) if commit else {}
-    untracked = {*_git("ls-files", "-z", "--others", "--exclude-standard").split("\0")}
+    commit = git("log", "-1", "--format=%H", "--", CEILINGS).strip()
+    written = written_lines(git("diff", "--no-color", "--no-ext-diff", "-U0", commit)) if commit else {}
+    untracked = {*git("ls-files", "-z", "--others", "--exclude-standard").split("\0")}
     return [hit for hit in found if hit.file in untracked or hit.line in written.get(hit.file, ())]
 
 
@@ -172,15 +135,6 @@ def written_lines(difference: str) -> dict[str, set[int]]:
     return written
 
 
-def lower() -> dict[str, int]:
-    """Write the ceilings that can fall, and those of new rooms; return the ceilings that fell, with their new values."""
-    now, limits = counts(hits_below()), ceilings() if (ROOT / CEILINGS).exists() else {}
-    fallen = {room: now[room] for room, limit in limits.items() if now[room] < limit}
-    written = {room: min(limits.get(room, now[room]), now[room]) for room in {*now, *limits}}
-    (ROOT / CEILINGS).write_text(json.dumps(written, indent=2, sort_keys=True) + "\n")
-    return fallen
-
-
 def _sentences() -> Counter[str]:
     """Return the number of sentences and clauses in each room."""
     found: Counter[str] = Counter()
@@ -193,18 +147,13 @@ def _sentences() -> Counter[str]:
 
 
 def _table() -> Iterator[str]:
-    now, limits, sentences = counts(hits_below()), ceilings(), _sentences()
+    now, limits, sentences = counts(hits_below()), read(CEILINGS), _sentences()
     yield f"{'room':42} {'matches':>8} {'ceiling':>8} {'in 1,000 sentences':>19}"
     for room in sorted({*now, *limits}):
         rate = round(1000 * now[room] / sentences[room]) if sentences[room] else 0
         yield f"{room:42} {now[room]:8} {limits.get(room, 0):8} {rate:19}"
     rate = round(1000 * now.total() / sentences.total())
     yield f"{'all':42} {now.total():8} {sum(limits.values()):8} {rate:19}"
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -220,7 +169,8 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.lower:
         print(
-            "\n".join(f"{room}: {count}" for room, count in lower().items()) or "No ceiling can be lowered."
+            "\n".join(f"{room}: {count}" for room, count in lower(CEILINGS, counts(hits_below())).items())
+            or "No ceiling can be lowered."
         )
     elif chosen.new or chosen.paths:
         found = hits_below(chosen.paths)
