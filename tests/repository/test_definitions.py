@@ -14,9 +14,11 @@ from deskwire.commands.deliveries import command as deliveries_command
 from deskwire.engine.surveys.definition import QuestionType
 from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.webhooks.delivery import DeliveryStatus
+from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX
 from deskwire.engine.workflows.definition import ACTION_TYPES
 from deskwire.engine.workflows.validation.shape import _MEMBERS
 from tests.repository.definitions import Values, incomplete, modules, written_twice
+from tests.support.root import ROOT
 
 APART: Final[dict[Values, str]] = {
     frozenset(
@@ -88,3 +90,10 @@ def test_a_planted_value_is_missed_in_tables_of_its_own_and_of_other_modules() -
         'SPREAD: Mapping[Any, int] = {"a": 1, **REST}\nOTHER: Mapping[str, int] = {"a": 1}\n',
     )
     assert incomplete(trees) == {"engine/deskwire/two.py: THEIRS": frozenset({"new"})}
+
+
+def test_the_guide_names_the_bound_of_a_projects_endpoints() -> None:
+    number = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")[
+        ENDPOINTS_MAX
+    ]
+    assert f"A project has at most {number}." in (ROOT / "docs/guide/webhooks.md").read_text()
