@@ -1,4 +1,4 @@
-"""What clients of an installation that fails ask of its API, and how they look at what is there in the end."""
+"""The API calls of clients of an installation that crashes, and their reads of the final state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def request_of(ask: Ask, chance: random.Random) -> tuple[str, str, Any]:
 
 
 def note(ask: Ask, answer: httpx.Response | None) -> None:
-    """Keep in the ledger how it has ended; None: nobody can say."""
+    """Record the outcome in the ledger; with None it is unknown."""
     if answer is None:
         ask.outcome = "unknown"
     elif answer.status_code == httpx.codes.OK:

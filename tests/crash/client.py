@@ -20,7 +20,7 @@ _KNOCK_S: Final = 0.05
 _KEYED: Final = 0.5
 """Share of creations and messages that have an Idempotency-Key."""
 _AGAIN: Final = 0.1
-"""Share of those that are sent once more although they were answered."""
+"""The share of answered requests that are sent again."""
 _KINDS: Final[dict[Kind, float]] = {
     "message": 0.75,
     "patch": 0.1,
@@ -35,7 +35,7 @@ class Client:
     """One client with a conversation of its own at a time, until told to stop.
 
     Args:
-        name: what its marks begin with.
+        name: the beginning of its marks.
         stopping: whether to ask for nothing new.
     """
 

@@ -1,7 +1,7 @@
-"""A disk that forgets: what a tree of files can be after the power went, made from the calls that were recorded.
+"""A disk that forgets: the states of a file tree after a loss of power, derived from the recorded calls.
 
 As little is taken for granted as POSIX does. A file's bytes are safe once the file was synced, a name once its folder
-was; syncing a file says nothing about its name. What was not synced may be there, or not, or in part: writes are torn
+was; syncing a file says nothing about its name. Unsynced data may be there, or not, or in part: writes are torn
 into sectors that survive or not one by one, in any order. Names in one folder survive in their order, as journals keep
 it; a rename within a folder is one change, one between two folders a change of each.
 """
@@ -58,7 +58,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a loss of power spares of what was not synced.
+    """The unsynced data that a loss of power spares.
 
     Args:
         sector: the bytes that survive together.
@@ -86,7 +86,7 @@ def torn(chance: random.Random) -> Loss:
 
 
 class Disk:
-    """The tree below `root`: what is there at first is on the disk."""
+    """The tree below `root`; its initial files are on the disk."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)

@@ -42,7 +42,7 @@ async def hold_one(
     path = f"/conversations/{conversation}/messages"
     answer = await http.post(path, json={"text": text, "holdSeconds": 1})
     if answer.status_code == httpx.codes.CONFLICT:
-        return  # a hundred wait, as their sender was away
+        return  # a hundred wait, because the sender was down
     assert answer.status_code == httpx.codes.OK, answer.text
     ledger.held.add(text)
     if back:

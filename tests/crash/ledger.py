@@ -1,4 +1,4 @@
-"""What clients have asked for and how it ended: plain records, for the verdict to judge."""
+"""The requests of clients and their outcomes: plain records, for the verdict to judge."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Ask:
     """One request that should change something.
 
     Args:
-        mark: what its event shows of it: a contact's user id, a message's text, or a title. Of a close or reopen, nothing.
+        mark: its trace in the event: a contact's user id, a message's text, or a title; empty for a close or reopen.
         key: its `Idempotency-Key`; with one it is sent until it is answered, without one only once.
         conversation: id of the conversation; of a creation once that is known.
         answer: the acknowledgement's bytes.
         detail: why it was refused.
-        replays: answers to the same request sent once more.
-        client: who has asked, which asks for the next thing only once this one is settled.
+        replays: answers to repetitions of the same request.
+        client: the client that sent it, which sends the next request only once this one is settled.
         sent_at, settled_at: when it was first sent and when it was settled, in seconds of one steady clock.
     """
 
@@ -51,7 +51,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is there in the end.
+    """The final state.
 
     Args:
         events: the feed's envelopes, read in one go after the last restart.

@@ -60,7 +60,7 @@ _DEATH_S: Final = 20.0
 """How long every other kill waits for the consumer to have died before it."""
 _FOLLOW_S: Final = 0.1
 _FAILING: Final = 20
-"""One in so many deliveries is refused the first time."""
+"""The number of deliveries of which one is refused the first time."""
 _SETTINGS: Final = {
     "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
     "DESKWIRE_WEBHOOK_RETRY_AFTER_S": "0.2,0.5,2",
@@ -241,7 +241,7 @@ class _Run:
             await trio.sleep(_FOLLOW_S)  # reads again what has come since
 
     def _history(self, secret: str, found: Found) -> History:
-        """What the demo's checks of the three channels take."""
+        """Return the arguments of the demo's checks of the three channels."""
         channels = {name: journal.arrivals for name, journal in self._journals.items()}
         return History(self._name, (), channels, secret, found.states, exact=False)
 
@@ -281,7 +281,7 @@ def _refuses_some(delivery: Delivery) -> int:
 
 
 def _broken(data: Path) -> list[str]:
-    """What `deskwire check` says of a copy of the directory, as the crash has left it."""
+    """Return the output of `deskwire check` for a copy of the directory after the crash."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "data"
         shutil.copytree(data, copy, ignore=shutil.ignore_patterns("*.sock"))

@@ -1,4 +1,4 @@
-"""Power that goes at any moment: what the process has told anybody by then is there when it comes back.
+"""Losses of power at any moment: everything that the process has acknowledged or sent by then is there after its restart.
 
 One run of the real service is recorded; the disk is then made as it could be after a loss at each of many moments,
 and looked at. `make powerloss CUTS=1000` or `python -m tests.crash.powerloss --cuts 1000 --seed 7`.
@@ -132,7 +132,7 @@ class Told:
 
 
 def with_their_messages(passing: set[str], ops: Sequence[Op]) -> set[str]:
-    """What was deleted, and the messages in those conversations."""
+    """Return the deleted conversations, and the messages in them."""
     said = b"".join(op.data for op in ops if op.kind == "N")
     parts = ((message.decode(), of.decode()) for message, of in _PART.findall(said))
     return passing | {message for message, of in parts if of in passing}
@@ -166,7 +166,7 @@ def moments(
 def losses(
     disk: Disk, ops: Sequence[Op], passing: set[str], cuts: int, chance: random.Random, scratch: Path
 ) -> Iterator[str]:
-    """What is wrong after a loss, for `cuts` moments of the record."""
+    """Yield the faults after a loss, for `cuts` moments of the record."""
     told = Told()
     for moment in moments(disk, ops, cuts, chance, scratch):
         for op in moment.since:
@@ -182,7 +182,7 @@ def _words(loss: Loss) -> str:
 
 
 def objections(data: Path, told: Told) -> Iterator[str]:
-    """What is wrong with a data directory, for all that anybody was told."""
+    """Yield the faults of a data directory, given everything that clients and receivers got."""
     if not (data / FILE_NAME).exists():
         if told.there or told.credentials:
             yield "the database is gone"

@@ -42,7 +42,7 @@ class Op:
         kind: C(reate), D(irectory made), W(rite), T(runcate), S(ync), R(ename), U(nlink), or N(ews sent out).
         inode: the file's or folder's.
         at: the offset of a write, the size behind a truncation.
-        data: what was written or sent, or the path; of a renaming both, with a zero between them.
+        data: the bytes that were written or sent, or the path; of a renaming both, with a zero between them.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class Shim:
         self._map[:] = _CONTROL.pack(round(self._clock_s * 1e9), self._write_errno, self._sync_errno)
 
     def ops(self) -> Iterator[Op]:
-        """What was recorded."""
+        """Return the recorded operations."""
         data = memoryview(self._log.read_bytes())
         at = 0
         while at + _HEAD.size <= len(data):

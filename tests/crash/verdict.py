@@ -1,4 +1,4 @@
-"""What clients were told, held against what is there after the crashes. Each check yields sentences; none is good news."""
+"""The responses that clients got, compared with the state after the crashes. Each check yields sentences; none means success."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def _replays(ledger: Ledger) -> Iterator[str]:
 
 
 def _in_the_order_of_answers(ledger: Ledger, events: list[dict[str, Any]]) -> Iterator[str]:
-    """A client waits for each answer, so what it asks for behind one has a higher number.
+    """A client waits for each answer, so its later requests have higher numbers.
 
-    What was never answered may still be under way then, on a node that is stopped.
+    A request without an answer may still be under way then, on a node that is stopped.
     """
     place = {mark: number for number, event in enumerate(events) if (mark := mark_of(event)) is not None}
     last: dict[tuple[str, str], Ask] = {}
@@ -135,7 +135,7 @@ def _messages(events: list[dict[str, Any]], listed: dict[str, list[dict[str, Any
 
 
 def _followed(found: Found) -> Iterator[str]:
-    """What the feed has shown once it shows for ever: the same bytes at the same place."""
+    """The feed always shows an event again as it did first: the same bytes at the same place."""
     if found.followed != found.events:
         same = sum(1 for _ in _common(found.followed, found.events))
         yield (

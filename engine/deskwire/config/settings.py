@@ -45,10 +45,9 @@ from deskwire.config.parsers import (
     web_origin,
     words,
 )
-from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm
+from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm, UserClaim
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S
 
-UserClaim: TypeAlias = Literal["sub", "email"]
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 

@@ -10,10 +10,10 @@ from typing import Final
 import structlog
 
 from deskwire.engine.core.clock import iso, wall_clock
+from deskwire.engine.core.http1 import METHODS
 from deskwire.logs.writer import ROOM
 
 _REQUESTS: Final = "deskwire.http"
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _ROOM: Final = ROOM // 2
 """The characters of lines that may wait when one about a request is added: if lines must be dropped, these go first."""
 
@@ -43,7 +43,7 @@ def tell_request(method: str, route: str | None, status: int, seconds: float, re
     """
     ms = round(seconds * 1000, 1)
     write = _Direct.write
-    if write is None or method not in _METHODS:
+    if write is None or method not in METHODS:
         _requests.info(
             "http.request", method=method, route=route, status=status, ms=ms, request_id=request_id
         )

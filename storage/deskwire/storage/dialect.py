@@ -111,6 +111,11 @@ def differing(*, sqlite: str, postgres: str) -> Statement:
     return {SQLITE: sqlite, POSTGRES: postgres}
 
 
+def literals(*names: str) -> str:
+    """Return names of the code, such as kinds and statuses, as a list of literals for `IN`."""
+    return ", ".join(f"'{name}'" for name in names)
+
+
 def postgres_json(column: str) -> str:
     """Return bytes of JSON as PostgreSQL reads them: it refuses an escaped U+0000, for which there is a blank then."""
     return rf"CAST(replace(convert_from({column}, 'UTF8'), '\u0000', '\u0020') AS json)"

@@ -1,4 +1,4 @@
-"""SIGKILL while messages are redacted, and while a contact is merged: what was answered holds, the rest is whole or goes on."""
+"""SIGKILL while messages are redacted, and while a contact is merged: acknowledged work holds, the rest is complete or continues."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Redacting:
                 await done(http, "POST", path, text="behind it")
 
     async def redact(self, words: list[str], enough: int) -> None:
-        """Redact or delete these, four at once, and kill the service in the middle of what is behind the first answers."""
+        """Redact or delete these, four at once, and kill the service in the middle of the calls after the first answers."""
         came, waiting = trio.Event(), iter(words)
 
         async def one_by_one() -> None:
@@ -103,10 +103,10 @@ class Redacting:
             await done(http, "POST", f"{path}/redact", ranges=[{"start": 6, "end": 6 + len(word)}])
         else:
             answer = await http.delete(path)
-            assert answer.status_code in (200, 404), answer.text  # 404: it had happened, and nobody was told
+            assert answer.status_code in (200, 404), answer.text  # 404: it was done without a response
 
     async def is_whole(self, http: httpx.AsyncClient, word: str) -> bool:
-        """Whether the message is gone; whatever shows it says the same. Raises AssertionError otherwise."""
+        """Return whether the message is gone. Raises AssertionError if two of the views of it differ."""
         said = self.words[word]
         path = f"/s2s/conversations/{said['conversationId']}"
         shown = await everything(http, f"{path}/messages")
@@ -148,7 +148,7 @@ async def test_what_was_redacted_is_nowhere_after_a_kill_and_the_rest_is_there_o
 
 
 async def erased(server: Server, words: set[str]) -> None:
-    """Return once none of the words is in any file: what a kill cut short is overwritten by the next life."""
+    """Return once no file has one of the words: the next start finishes an overwrite that a kill interrupted."""
     marks = [word.encode() for word in words]
     with trio.move_on_after(30):
         while holding(server.directory / "data", *marks):  # noqa: ASYNC110  # a file rings no bell
@@ -213,13 +213,13 @@ class Merging:
         return await everything(http, f"/s2s/contacts/{user}/conversations")
 
     async def check(self) -> None:
-        """All of it is the user's, each thing was told once, and nothing of the visitor is left."""
+        """All of it is the user's, each change has one event, and nothing of the visitor is left."""
         async with backend(self.server) as http:
             query = {"types": "contact.merged,contact.updated,conversation.updated", "limit": "200"}
             with trio.fail_after(60):
                 told = await http.get("/s2s/events", params=query)
                 while "contact.merged" not in told.text:
-                    await trio.sleep(LOOK_S)  # looks again: it goes on by itself
+                    await trio.sleep(LOOK_S)  # polls: the merge continues without a call
                     told = await http.get("/s2s/events", params=query)
             events = told.json()["items"]
             kinds = [event["type"] for event in events]
@@ -235,7 +235,7 @@ class Merging:
             assert {name: each["sequence"] - 1 for name, each in found.items()} == self.conversations
             gone = await http.get("/s2s/contacts/visitor")
             assert (gone.status_code, gone.json()["code"]) == (404, "contact_merged")
-            await done(http, "POST", "/s2s/contacts/user/merge", **{"from": "visitor"})  # asked once more
+            await done(http, "POST", "/s2s/contacts/user/merge", **{"from": "visitor"})  # repeated
             again = (await http.get("/s2s/events", params={**query, "after": events[-1]["id"]})).json()[
                 "items"
             ]

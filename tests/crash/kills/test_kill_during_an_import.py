@@ -68,7 +68,7 @@ def stored(directory: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def wanted(records: Sequence[dict[str, Any]]) -> dict[str, list[tuple[Any, ...]]]:
-    """What has to be stored of these records."""
+    """Return the rows that have to be stored for these records."""
     found: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for record in records:
         if record["type"] == "message":

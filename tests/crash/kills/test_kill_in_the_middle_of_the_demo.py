@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of a replay: what was acknowledged is there, and every channel goes on without a gap."""
+"""SIGKILL in the middle of a replay: all acknowledged work is there, and every channel continues without a gap."""
 
 from __future__ import annotations
 

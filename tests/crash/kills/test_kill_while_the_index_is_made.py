@@ -1,4 +1,4 @@
-"""SIGKILL while the search index takes in an import, and while it forgets: it finds what is there, and no byte of what is not."""
+"""SIGKILL while the search index adds an import, and while it erases: it finds all stored texts, and keeps no byte of erased ones."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ IDS = [each["id"] for each in EVENTS]
 
 
 def made(events: list[dict[str, Any]]) -> Found:
-    """What is there if nothing has gone wrong."""
+    """Return the final state if nothing has gone wrong."""
     bodies = [orjson.dumps(each) for each in events]
     return Found(
         events=bodies,
@@ -54,7 +54,7 @@ def made(events: list[dict[str, Any]]) -> Found:
 
 
 def asked() -> Ledger:
-    """What was asked, all of it acknowledged, the first message under a key and replayed."""
+    """Return the requests, all acknowledged, the first message with a key and replayed."""
     first = orjson.dumps(message(0))
     return Ledger(
         [

@@ -1,4 +1,4 @@
-"""A process that has no file descriptor left: who does nothing makes room, all others are served, and nothing is lost."""
+"""A process without a free file descriptor closes idle connections, serves all others, and loses nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMIT = 64
 LIMITED = ("sh", "-c", f'ulimit -n {LIMIT} && exec "$@"', "sh")
 CROWD = 100
 FEW = 8
-"""Of the crowd, or of what the service opens now and then."""
+"""Descriptors of the crowd, or of files that the service opens now and then."""
 PATIENCE_S = 60.0
 
 

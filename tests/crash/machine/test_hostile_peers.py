@@ -1,4 +1,4 @@
-"""Peers that take memory and give nothing: the real process stays within bounds, and serves the others meanwhile."""
+"""Peers that take memory and give nothing: the real process stays within bounds, and still serves the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COPIES = 8
 MIB = 1 << 20
 SETTINGS = {"DESKWIRE_ARGON2_MEMORY_KIB": "8192", "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0"}
 SLACK = 48 * MIB
-"""What a process takes for other reasons: threads, caches, the ring of the log, and what the allocator keeps."""
+"""Memory that a process takes for other reasons: threads, caches, the ring of the log, and free blocks of the allocator."""
 
 
 def resident(server: Server) -> int:

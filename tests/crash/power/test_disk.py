@@ -35,7 +35,7 @@ class Process:
         self.disk.apply(Op("R", 0, 0, f"{self._root}/{old}\0{self._root}/{new}".encode()))
 
     def left(self, loss: Loss) -> dict[str, bytes]:
-        """What is there after the loss, by path."""
+        """Return the files after the loss, by path."""
         self._losses += 1
         target = self._root.with_name(f"left-{self._losses}")
         self.disk.survivors(target, loss)

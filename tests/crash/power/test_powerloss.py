@@ -36,7 +36,7 @@ PLANT_CUTS = 100
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """A recorded run of the service, killed once in the middle; takes seconds, as it is one under load."""
+    """A recorded run of the service, killed once in the middle; takes seconds, because it is under load."""
     return recorded(tmp_path_factory.mktemp("run"), 1)
 
 

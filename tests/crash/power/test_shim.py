@@ -1,4 +1,4 @@
-"""The recorder sees everything that a process can send, by whatever call."""
+"""The recorder sees all data that a process can send, with every system call."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
 
 def _texts(call: str) -> bytes:
-    """Return the literals of a script's call, joined: what it sends."""
+    """Return the literals of a script's call, joined: the bytes that it sends."""
     return "".join(re.findall(r'"(answer, [^"]*|by [^"]*)"', call)).encode()
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deskwire.commands.convert.parts import Amendment, Gone, Post
+from deskwire.commands.convert.parts import Amendment, Post
 from deskwire.engine.core.values import replace
+from deskwire.engine.events.extensions import Gone
 
 
 def amended(post: Post, amendments: Sequence[Amendment]) -> Post | Gone:

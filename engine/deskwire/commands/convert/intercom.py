@@ -38,6 +38,7 @@ from deskwire.commands.convert.parts import (
 )
 from deskwire.commands.convert.tally import Note, Tally
 from deskwire.commands.convert.text import plain
+from deskwire.engine.contacts.contact import IDENTITY
 
 _STATUS: Final = {"closed": "CLOSED", "snoozed": "PENDING"}
 _ROLES: Final[Mapping[str, Role]] = {
@@ -128,7 +129,7 @@ def _person(
         return
     role = role or _ROLES.get(str(record.get("type") or record.get("object")))
     if record.get("deleted") is True:
-        nothing = dict.fromkeys(("name", "email", "phone", "avatar"))
+        nothing = dict.fromkeys(IDENTITY)
         yield Person(_key(role, key), role, version=FINAL, gone=True, **nothing)
         return
     fields = identity(record, _IDENTITY, whole=whole)

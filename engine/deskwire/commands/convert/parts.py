@@ -11,10 +11,12 @@ from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from deskwire.engine.conversations.conversation import AuthorType
+from deskwire.engine.conversations.conversation import AuthorType, Status
+from deskwire.engine.events.extensions import Gone
 
 Role = AuthorType
-Gone = Literal["deleted", "redacted"]
+Redacted = Literal["text", "attachment", "hidden"]
+"""The part of a post that was redacted; `hidden` if the post became internal."""
 
 FINAL: Final = (1 << 63) - 1
 """The version of a record that nothing can follow, such as a deletion without a time."""
@@ -91,7 +93,7 @@ class Thread(Struct, frozen=True):
     key: str
     id: str
     contact: str
-    status: Literal["OPEN", "PENDING", "CLOSED"]
+    status: Status
     created_at: int
     updated_at: int | None = None
     closed_at: int | None = None
@@ -163,7 +165,7 @@ class Amendment(Struct, frozen=True):
     key: str
     thread: str
     post: str
-    what: Literal["text", "attachment", "hidden"]
+    what: Redacted
     at: int | None = None
     attachment: str | None = None
 

@@ -30,7 +30,6 @@ from deskwire.commands.convert.parts import (
     FINAL,
     Amendment,
     Deletion,
-    Gone,
     Known,
     Label,
     Link,
@@ -42,6 +41,7 @@ from deskwire.commands.convert.parts import (
     ThreadRating,
 )
 from deskwire.engine.core.values import replace
+from deskwire.engine.events.extensions import Gone
 
 _CACHE_KIB: Final = 32 * 1024
 _PEOPLE_AT_HAND: Final = 4096

@@ -12,7 +12,7 @@ ticket. Redactions and changes of privacy come as events that name a comment; a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from deskwire.commands.convert.fields import (
     filled,
@@ -37,11 +37,13 @@ from deskwire.commands.convert.parts import (
     Person,
     Post,
     Rating,
+    Redacted,
     Role,
     Thread,
 )
 from deskwire.commands.convert.tally import Note, Tally
 from deskwire.commands.convert.text import plain
+from deskwire.engine.contacts.contact import IDENTITY
 
 _STATUS: Final = {"solved": "CLOSED", "closed": "CLOSED", "pending": "PENDING", "hold": "PENDING"}
 _SCORES: Final = {"good": 10, "good_with_comment": 10, "bad": 0, "bad_with_comment": 0}
@@ -114,7 +116,7 @@ def _person(record: Mapping[str, Any], version: int | None, *, whole: bool) -> I
         return
     role = _ROLES.get(str(record.get("role")))
     if record.get("permanently_deleted") is True:
-        nothing = dict.fromkeys(("name", "email", "phone", "avatar"))
+        nothing = dict.fromkeys(IDENTITY)
         yield Person(key, role, version=FINAL, gone=True, **nothing)
         return
     fields = identity(record, _IDENTITY, whole=whole)
@@ -262,9 +264,7 @@ def _event(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
             yield Amendment(key, ticket, comment, what, at, text(each.get("attachment_id")))
 
 
-def _amended(
-    kinds: tuple[object, object], event: Mapping[str, Any]
-) -> Literal["text", "attachment", "hidden"] | None:
+def _amended(kinds: tuple[object, object], event: Mapping[str, Any]) -> Redacted | None:
     """Return what of a comment an event has changed."""
     if "CommentRedactionEvent" in kinds:
         return "text"

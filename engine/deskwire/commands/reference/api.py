@@ -14,7 +14,7 @@ from deskwire.commands.reference.openapi.document import document
 from deskwire.commands.reference.tables import markdown_table, plain
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.input.validation import Query
-from deskwire.http.api.routing import BASE, Route
+from deskwire.http.api.routing import BASE, AccessKind, Route
 
 INTRODUCTION: Final = f"""\
 # API
@@ -26,7 +26,7 @@ and responses; [errors](errors.md) has the meaning of each error code. Fields an
 are refused.
 """
 
-CREDENTIALS: Final = {
+CREDENTIALS: Final[Mapping[AccessKind, str]] = {
     "none": "none",
     "visitor": "a browser's session, or none",
     "server_key": "server key",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, get_args
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.profile import Profile, whole_view
@@ -12,6 +12,7 @@ from deskwire.engine.conversations.conversation import Author, Conversation, Mes
 from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import (
+    Gone,
     contact_changed,
     contact_merged,
     conversations_imported,
@@ -78,7 +79,7 @@ def _drafts() -> Iterator[Draft]:
     yield response_deleted(_SURVEY.id, _RESPONSE.id)
     yield survey_deleted(_SURVEY.id)
     yield _note()
-    for what in ("redacted", "deleted"):
+    for what in get_args(Gone):
         yield message_gone(what, _CONVERSATION.id, "msg_01KZ00000000000000000000M1", _NOON, _ACTOR)
     known = whole_view(_CONTACT, Profile({"plan": "pro"}, ("vip",)))
     yield contact_changed(known, ["tags"], _ACTOR)

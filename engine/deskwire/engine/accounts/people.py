@@ -131,9 +131,13 @@ class ServerKey(Struct, frozen=True):
     created_at: int = 0
 
 
+AssigneeType = Literal["user", "team"]
+ASSIGNEE_TYPES: Final[tuple[AssigneeType, ...]] = get_args(AssigneeType)
+
+
 class Assignee(Struct, frozen=True):
     """The user or team that looks after a conversation; `name` as it was when assigned."""
 
-    type: Literal["user", "team"]
+    type: AssigneeType
     id: str
     name: str

@@ -27,7 +27,7 @@ _PASSING: Final = 32
 _PACE_S: Final = 0.05
 """Time between two batches of a reader that keeps up: a busy project costs each of its readers that many turns, not more."""
 
-Bye = Literal["shutdown", "too_many_streams"] | Lost
+Bye = Literal["shutdown", Lost, "too_many_streams"]
 """The reason for which a stream is ended."""
 
 

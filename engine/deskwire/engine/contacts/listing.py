@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.profile import Profile
+from deskwire.engine.core.sorting import Order
 from deskwire.engine.definitions.attributes import AttributeIs
 
 SortKey = Literal["made", "created", "updated"]
-Order = Literal["asc", "desc"]
 
 
 class ContactFilter(Struct, frozen=True):

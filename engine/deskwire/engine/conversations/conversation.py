@@ -12,7 +12,10 @@ from deskwire.engine.core.errors import NotFound
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.run import Run
 
-Status = Literal["OPEN", "PENDING", "CLOSED"]
+Unclosed = Literal["OPEN", "PENDING"]
+UNCLOSED: Final[tuple[Unclosed, ...]] = get_args(Unclosed)
+"""The statuses of conversations that still have to be worked on."""
+Status = Literal[Unclosed, "CLOSED"]
 AuthorType = Literal["contact", "agent", "bot", "system"]
 AUTHOR_TYPES: Final[tuple[AuthorType, ...]] = get_args(AuthorType)
 """All author types; SQLite stores their places here in `message_times`, so a new one goes last."""

@@ -10,7 +10,7 @@ from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.agent_view import NOTHING_BESIDE, mine_view
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.conversation import UNCLOSED, Conversation
 from deskwire.engine.conversations.emit import agent_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Sort
 from deskwire.engine.conversations.ports import ConversationReader
@@ -45,9 +45,6 @@ def inbox_views(
 BOUND: Final = 1_000
 """The number up to which conversations are counted."""
 
-OPEN: Final = ("OPEN", "PENDING")
-"""The statuses of conversations that still have to be worked on."""
-
 
 def counters(reader: InboxReader, project: Project, user: User) -> dict[str, Any]:
     """Return how many conversations the lists of a user's inbox have, each counted up to BOUND."""
@@ -56,18 +53,18 @@ def counters(reader: InboxReader, project: Project, user: User) -> dict[str, Any
         asked = ConversationFilter(**{"archived": False, "snoozed": False, **wanted})
         return reader.count_conversations(project.rowid, asked, sort, BOUND)
 
-    mine: dict[str, Any] = {"assignees": (user.id,), "statuses": OPEN}
+    mine: dict[str, Any] = {"assignees": (user.id,), "statuses": UNCLOSED}
     teams = reader.teams_of(project.rowid, user.rowid)
     return {
         "mine": count(**mine),
         "mineWaiting": count(Sort("waiting"), **mine),
         "unread": count(**mine, unread=True, user=user.rowid),
-        "unassigned": count(assignees=(None,), statuses=OPEN),
+        "unassigned": count(assignees=(None,), statuses=UNCLOSED),
         "waiting": count(Sort("waiting")),
         "open": count(statuses=("OPEN",)),
         "pending": count(statuses=("PENDING",)),
         "snoozed": count(snoozed=True),
-        "teams": {team: count(assignees=(team,), statuses=OPEN) for team in teams},
+        "teams": {team: count(assignees=(team,), statuses=UNCLOSED) for team in teams},
         "bound": BOUND,
         "asOf": reader.newest_event_id(project.rowid) or NO_EVENT,
     }

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, Status
+from deskwire.engine.core.sorting import Order
 from deskwire.engine.definitions.attributes import AttributeIs
 
 SortKey = Literal["activity", "waiting", "created", "updated"]
-Order = Literal["asc", "desc"]
 
 
 class ConversationFilter(Struct, frozen=True):

@@ -23,6 +23,9 @@ ALIKE: Final = {
 }  # fmt: skip
 """Characters that have no decomposition, and what people type for them."""
 
+BLANKS: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
+"""The Unicode categories of characters that show nothing: controls, marks without width, ends of lines, and blanks."""
+
 _ELONGATIONS: Final = "\u0640\u07fa"
 """Tatweel and its N'Ko sister: they make a word longer, and mean nothing."""
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0\u17b4\u17b5\u2800"

@@ -21,6 +21,9 @@ _PHRASES: Final = {
 }
 """The phrases that Python 3.13 writes as RFC 9110 does; here they are the same with every version of Python."""
 
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""The methods of requests that are logged and counted by their names."""
+
 Header = tuple[bytes, bytes]
 """A header of a response: its name in small letters, and its value."""
 

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from deskwire.engine.core.folding import BLANKS
+
 MARK: Final = "\ufeff"
 """The byte order mark that spreadsheets need to read UTF-8."""
 
@@ -14,7 +16,6 @@ _FORMULA: Final = ("=", "+", "-", "@")
 """The beginnings of texts that a spreadsheet takes for formulas (OWASP, CSV injection), full-width ones after NFKC."""
 _LINE: Final = ("\t", "\r", "\n")
 """What some spreadsheets skip in front of a formula, or begin a new cell or row with."""
-_BLANKS: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
 _QUOTED: Final = re.compile(r'[",;\t\r\n|]|^\s|\s$')
 """What is put within quotes: every character at which a spreadsheet of some country splits a row, and blanks at the ends.
 
@@ -34,7 +35,7 @@ def safe(text: str) -> str:
 
 
 def _is_blank(character: str) -> bool:
-    return unicodedata.category(character) in _BLANKS or "\ufe00" <= character <= "\ufe0f"
+    return unicodedata.category(character) in BLANKS or "\ufe00" <= character <= "\ufe0f"
 
 
 def lines_of(rows: Iterable[Sequence[str]]) -> str:

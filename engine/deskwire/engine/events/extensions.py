@@ -9,10 +9,10 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.events.internal import Actor, actor_view
 from deskwire.engine.events.types import Draft
 
+Gone = Literal["redacted", "deleted"]
 
-def message_gone(
-    what: Literal["redacted", "deleted"], conversation_id: str, message_id: str, at: int, actor: Actor
-) -> Draft:
+
+def message_gone(what: Gone, conversation_id: str, message_id: str, at: int, actor: Actor) -> Draft:
     """Return the event of a message of which something is no more, `at` this time (ms). It says nothing of what it held."""
     data = {
         "conversationId": conversation_id,

@@ -20,6 +20,10 @@ from deskwire.engine.core.ids import ulid_value
 API_VERSION: Final = "2026-11-01"
 
 
+Audience = Literal["all", "agents", "named"]
+Level = Literal[0, 1, 2]
+
+
 class Kind(Struct, frozen=True):
     """The properties of every event of one type.
 
@@ -37,17 +41,17 @@ class Kind(Struct, frozen=True):
     numbered: bool = True
     opt_in: bool = False
     directed: bool = False
-    audience: Literal["all", "agents", "named"] = "all"
+    audience: Audience = "all"
     extension: bool = False
     confidential: bool = False
 
     @property
-    def level(self) -> Literal[0, 1, 2]:
+    def level(self) -> Level:
         """The number that rows of the log have in `internal`: 0 for everybody, 1 for agents, 2 for those who name it alone."""
         return _LEVELS[self.audience]
 
 
-_LEVELS: Final[Mapping[str, Literal[0, 1, 2]]] = {"all": 0, "agents": 1, "named": 2}
+_LEVELS: Final[Mapping[Audience, Level]] = {"all": 0, "agents": 1, "named": 2}
 
 
 REGISTRY: Final[Mapping[str, Kind]] = {

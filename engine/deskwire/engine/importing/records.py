@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 from msgspec import Struct, field
 
+from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
 from deskwire.engine.core.errors import Problem
 
@@ -86,7 +87,7 @@ class ConversationRecord(NamedTuple):
     closed_at: int | None = None
     archived: bool = False
     unread: bool = False
-    assignee: tuple[Literal["user", "team"], str] | None = None
+    assignee: tuple[AssigneeType, str] | None = None
     rating: int | None = None
     rated_at: int | None = None
     rating_comment: str | None = None

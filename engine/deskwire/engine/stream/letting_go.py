@@ -23,7 +23,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel, named_channel
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.lease_news import LeaseNews
-from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction, Wish
+from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction, Wish, WishType
 from deskwire.engine.stream.subscription import Loss, Subscription
 from deskwire.engine.stream.tenure import Tenure
 
@@ -244,7 +244,7 @@ class LettingGo:
             subscription.lost(loss)
 
 
-_LOSS: Final[Mapping[str, Loss]] = {"take": "superseded", "end": "ended", "forget": "lapsed"}
+_LOSS: Final[Mapping[WishType, Loss]] = {"take": "superseded", "end": "ended", "forget": "lapsed"}
 
 
 def free(row: StreamConsumer, dropped_at: int) -> StreamConsumer:

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from deskwire.engine.events.ports import EventReader
 
+WishType = Literal["take", "end", "forget"]
+
 
 class Wish(Struct, frozen=True):
     """The thing that another node asks of the node that holds a channel.
@@ -20,7 +22,7 @@ class Wish(Struct, frozen=True):
         at: when, in milliseconds; an old one is nobody's any more.
     """
 
-    what: Literal["take", "end", "forget"]
+    what: WishType
     node: str = ""
     incarnation: int = 0
     consumer_id: str = ""

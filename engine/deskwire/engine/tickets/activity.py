@@ -12,6 +12,7 @@ from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.tickets.ticket import Change
 
 Action = Literal["created", "changed"]
+ActorType = Literal["user", "machine", "system"]
 
 
 class By(Struct, frozen=True):
@@ -21,7 +22,7 @@ class By(Struct, frozen=True):
     name: str | None = None
 
     @property
-    def type(self) -> Literal["user", "machine", "system"]:
+    def type(self) -> ActorType:
         """The kind of actor, which the id tells."""
         if self.user_id is None:
             return "system"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 from msgspec import Struct
 
@@ -11,12 +11,14 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.sorting import Order
 from deskwire.engine.tickets.activity import Activity
 from deskwire.engine.tickets.ticket import Priority, Status, Ticket
 from deskwire.engine.webhooks.publish import PublishTransaction
 
 SortKey = Literal["createdAt", "updatedAt", "priority", "lastActivity"]
-Order = Literal["asc", "desc"]
+SORT_KEYS: Final[tuple[SortKey, ...]] = get_args(SortKey)
+"""All sort keys; cursors hold their places here, so a new one goes last."""
 
 NOBODY: Final = "none"
 """The assignee of a filter for tickets that neither a user nor a team has."""

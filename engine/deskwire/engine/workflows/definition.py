@@ -10,6 +10,8 @@ from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
+from deskwire.engine.accounts.people import AssigneeType
+
 Trigger = Literal["conversation.created", "manual"]
 TRIGGERS: Final[tuple[Trigger, ...]] = get_args(Trigger)
 
@@ -82,7 +84,7 @@ class Give(Struct, frozen=True):
     """`assign`: gives the conversation to a user or team, by id."""
 
     id: int
-    type: Literal["user", "team"]
+    type: AssigneeType
     assignee_id: str
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -13,6 +13,8 @@ from deskwire.engine.workflows.workflow import Workflow
 
 VERSIONS_KEPT: Final = 100
 """Versions of a workflow that are kept although nothing runs them any more, the newest."""
+
+RunState = Literal["waiting", "ended", "stopped"]
 
 Outcome = Ending | Stop
 """How a run ended: why it could not go on, else its end."""
@@ -91,7 +93,7 @@ def waiting_view(run: WaitingRun, steps: Steps) -> dict[str, Any]:
 
 def ended_view(run: EndedRun, steps: Steps) -> dict[str, Any]:
     """Return a run that has ended as the API shows it."""
-    over = run.outcome in ("completed", "handed_off")
+    over = run.outcome in get_args(Ending)
     return {
         "conversationId": run.conversation_id,
         "state": "ended" if over else "stopped",
@@ -106,7 +108,7 @@ def ended_view(run: EndedRun, steps: Steps) -> dict[str, Any]:
 
 def figures_view(waiting: Sequence[Waiting], outcomes: Mapping[Outcome, int], steps: Steps) -> dict[str, Any]:
     """Return how many runs wait where, and how many have ended how, as the API shows it."""
-    stops: Sequence[Stop] = ("assignee_gone", "attributes_full", "step_limit")
+    stops: Sequence[Stop] = sorted(get_args(Stop))
     return {
         "waiting": [
             {

@@ -66,6 +66,20 @@ WHOLE: Final = "body_limit_bytes"
 """
 
 
+AccessKind = Literal[
+    "none",
+    "visitor",
+    "server_key",
+    "dashboard",
+    "either",
+    "metrics",
+    "user",
+    "organisation",
+    "project",
+]
+"""The credentials that a route takes."""
+
+
 class Access(Struct, frozen=True):
     """The credential that a route asks for, and the permission.
 
@@ -80,17 +94,7 @@ class Access(Struct, frozen=True):
     `also`: permissions that are needed beside `permission`, because a call reaches what these are about (ADR 70).
     """
 
-    kind: Literal[
-        "none",
-        "visitor",
-        "server_key",
-        "dashboard",
-        "either",
-        "metrics",
-        "user",
-        "organisation",
-        "project",
-    ]
+    kind: AccessKind
     permission: str | None = None
     by_parameter: bool = False
     machines: bool = False

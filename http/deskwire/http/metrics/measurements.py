@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from deskwire.engine.core.counters import Commits, Histogram, Room
 from deskwire.engine.core.database_identity import DatabaseIdentity
+from deskwire.engine.core.http1 import METHODS
 from deskwire.engine.privacy.retention import Pruned
 from deskwire.engine.search.indexer import Progress
 from deskwire.engine.webhooks.dispatcher import Dispatcher
@@ -20,7 +21,6 @@ from deskwire.http.server.connections import Connections
 if TYPE_CHECKING:
     from deskwire.http.metrics.nodes import NodeMeasurements
 
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _STALL_S: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _TURN_S: Final = 0.25
 
@@ -38,7 +38,7 @@ class Requests:
 
     def note(self, method: str, route: str | None, status: int, seconds: float) -> None:
         """Count a response; `route` is the rule of the URL map that took the request."""
-        if route is None and method not in _METHODS:
+        if route is None and method not in METHODS:
             method = "other"
         key = (method, route, status)
         self.responses[key] = self.responses.get(key, 0) + 1

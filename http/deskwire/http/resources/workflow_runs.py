@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
@@ -12,6 +12,7 @@ from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.workflows.ports import WorkflowReader
 from deskwire.engine.workflows.runs import (
     EndedRun,
+    RunState,
     Steps,
     Version,
     WaitingRun,
@@ -45,7 +46,7 @@ _VERSIONS_MAX: Final = 1 << 31
 class RunList(Paged):
     """The filter of a list of runs, and its page. `ended` has those that could not go on, too; `stopped` only those."""
 
-    state: Literal["waiting", "ended", "stopped"] = "waiting"
+    state: RunState = "waiting"
 
 
 class SimulationBody(Body):

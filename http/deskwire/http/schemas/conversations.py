@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.conversations.activity import Action
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
 from deskwire.engine.events.internal import ActorType
@@ -62,7 +63,7 @@ class ConversationContact(Shape):
 class Assignee(Shape):
     """The user or team that a conversation is assigned to, with their name at that time."""
 
-    type: Literal["user", "team"]
+    type: AssigneeType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])]
     name: Annotated[str, Field(examples=["Grace Hopper"])]
 

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 from deskwire.engine.conversations.conversation import Closer, Reason, Status
 from deskwire.engine.events.types import API_VERSION, CATALOG, STORED, Kind
+from deskwire.engine.workflows.run import Ending
 from deskwire.http.schemas.base import (
     ConversationId,
     EndpointId,
@@ -91,7 +92,7 @@ class WorkflowData(ConversationData):
     """The workflow that ended, the reason, and the conversation."""
 
     workflow_id: WorkflowId
-    reason: Literal["completed", "handed_off"]
+    reason: Ending
 
 
 class ContactData(Shape):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Union
+from typing import Annotated, Any, Final, Union
 
 from pydantic import ConfigDict, Field, RootModel
 
@@ -23,7 +23,7 @@ from deskwire.http.schemas.base import (
 from deskwire.http.schemas.events import ENVELOPES as EVENTS
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.surveys import SurveyResponse, VersionNumber
-from deskwire.http.schemas.webhooks import Waiting
+from deskwire.http.schemas.webhooks import EndpointStatus, Waiting
 
 
 class AnsweredSurvey(Shape):
@@ -89,7 +89,7 @@ class EndpointHealth(Shape):
     id: EndpointId
     url: Url
     description: Annotated[str, Field(examples=["The CRM"])] | None
-    status: Literal["enabled", "disabled"]
+    status: EndpointStatus
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
     circuit: State
     circuit_reason: (

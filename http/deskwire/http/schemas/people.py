@@ -26,6 +26,7 @@ from deskwire.http.schemas.base import (
     TokenId,
     UserId,
 )
+from deskwire.http.schemas.webhooks import EndpointStatus
 
 
 class AccessToken(Shape):
@@ -244,7 +245,7 @@ class EndpointSummary(Shape):
     healthy: bool
     health_code: Unhealthy | None
     health_reason: Annotated[str, Field(examples=["3 deliveries of the last 24 hours did not arrive"])] | None
-    status: Literal["enabled", "disabled"]
+    status: EndpointStatus
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
     circuit: State
     circuit_reason: Annotated[str, Field(examples=["20 attempts in a row failed"])] | None

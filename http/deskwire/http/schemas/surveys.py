@@ -8,8 +8,10 @@ from pydantic import Field
 
 from deskwire.engine.surveys.definition import QuestionType
 from deskwire.engine.surveys.figures import Bucket
+from deskwire.engine.surveys.insights.alerts import Severity
 from deskwire.engine.surveys.insights.comments import Sentiment
 from deskwire.engine.surveys.insights.insights import Source
+from deskwire.engine.surveys.insights.progress import RefreshStatus
 from deskwire.engine.surveys.survey import Status
 from deskwire.http.schemas.base import Count, Moment, ResponseId, Shape, SurveyId
 from deskwire.http.schemas.conversations import BackendUserId
@@ -170,7 +172,7 @@ class Alert(Shape):
     """An alert about a survey."""
 
     id: Annotated[str, Field(examples=["score-fell"])]
-    severity: Literal["info", "warning", "critical"]
+    severity: Severity
     message: Annotated[str, Field(examples=["The score has fallen by a point."])]
     created_at: Moment
 
@@ -202,7 +204,7 @@ class Score(Shape):
 class Refresh(Shape):
     """The state of a refresh of insights, running or ended. `progress` goes from 0 to 1."""
 
-    status: Literal["running", "done", "failed"]
+    status: RefreshStatus
     progress: Annotated[float, Field(ge=0, le=1, examples=[1.0])]
     started_at: Moment
     ended_at: Moment | None

@@ -26,6 +26,9 @@ from deskwire.http.schemas.base import (
 
 EventType = Annotated[str, Field(examples=["message.created"])]
 
+EndpointStatus = Literal["enabled", "disabled"]
+"""The status of an endpoint that is not removed."""
+
 
 class LastDelivery(Shape):
     """The result of the newest delivery that ended."""
@@ -56,7 +59,7 @@ class WebhookEndpoint(Shape):
     old_secret_until: Annotated[
         Moment | None, Field(description="The time until which the replaced secret also signs.")
     ]
-    status: Literal["enabled", "disabled"]
+    status: EndpointStatus
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
     description: Annotated[str, Field(examples=["The CRM"])] | None
     created_at: Moment

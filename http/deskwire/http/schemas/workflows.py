@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.workflows.definition import FieldType, Trigger
 from deskwire.engine.workflows.run import Ending, Stop
+from deskwire.engine.workflows.runs import RunState
 from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.schemas.base import ConversationId, Count, Moment, Shape, WorkflowId
 from deskwire.http.schemas.conversations import Assignee
@@ -88,7 +90,7 @@ class WaitAction(Shape):
 class Recipient(Shape):
     """A user or team, by id."""
 
-    type: Literal["user", "team"]
+    type: AssigneeType
     id: Annotated[str, Field(min_length=1, max_length=64, examples=["usr_01KZ0000000000000000AGENT1"])]
 
 
@@ -176,11 +178,14 @@ class Workflow(WorkflowSummary):
     flows: list[WorkflowFlow]
 
 
+WaitingAction = Literal["buttons", "form"]
+
+
 class WorkflowStep(Shape):
     """A workflow step that waits for the contact."""
 
     workflow_id: WorkflowId
-    step_type: Literal["buttons", "form"]
+    step_type: WaitingAction
     action_flow_id: PartId
     action_id: ActionId
     action: Annotated[ShownButtons | FormAction, Field(discriminator="type")]
@@ -223,7 +228,7 @@ class WorkflowRun(WorkflowPlace):
     """
 
     conversation_id: ConversationId
-    state: Literal["waiting", "ended", "stopped"]
+    state: RunState
     since: Moment | None
     due_at: Moment | None
     reason: Ending | None
@@ -312,7 +317,7 @@ class SimulationEnd(Shape):
 class ShownStep(Shape):
     """The step at which a try-out waits for an answer, as the contact would see it."""
 
-    step_type: Literal["buttons", "form"]
+    step_type: WaitingAction
     action_flow_id: PartId
     action_id: ActionId
     action: Annotated[ShownButtons | FormAction, Field(discriminator="type")]

@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from deskwire.engine.accounts.people import AssigneeType
+from deskwire.engine.conversations.conversation import Status
+from deskwire.engine.conversations.drafts.draft import Mode
 from deskwire.http.schemas.base import (
     ConversationId,
     Count,
@@ -28,7 +31,7 @@ class Draft(Shape):
     `baseSequence` is the sequence of the conversation that you had seen, if that was sent.
     """
 
-    mode: Literal["reply", "note"]
+    mode: Mode
     text: DraftText
     attachments: list[Attachment]
     version: Version
@@ -62,14 +65,14 @@ class SavedDraft(Shape):
 class HeldAssignee(Shape):
     """The user or team that the conversation is assigned to with the message."""
 
-    type: Literal["user", "team"]
+    type: AssigneeType
     id: UserId | TeamId
 
 
 class HeldThen(Shape):
     """The changes that follow the message in the same commit, as they were sent."""
 
-    status: Literal["OPEN", "PENDING", "CLOSED"] | None = None
+    status: Status | None = None
     close: bool | None = None
     assignee: HeldAssignee | None = None
     snoozed_until: Annotated[str, Field(examples=["2026-11-02T08:00:00.000Z"])] | None = None

@@ -16,7 +16,7 @@ from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
-from deskwire.storage.dialect import Dialect, Statement, differing, either, postgres_json
+from deskwire.storage.dialect import Dialect, Statement, differing, either, literals, postgres_json
 from deskwire.storage.refolding import TAGGED
 from deskwire.storage.tables.conversations.attributes import ATTRIBUTES_DIFFER
 from deskwire.storage.tables.events.feeds import ADDED
@@ -71,12 +71,8 @@ _AUDITED: Final = " UNION ALL ".join(
 )
 
 
-def _listed(*names: str) -> str:
-    return ", ".join(f"'{name}'" for name in names)
-
-
-_LEVEL: Final = f"CASE WHEN type IN ({_listed(*AGENTS, ERASURE)}) THEN 1 WHEN type IN ({_listed(*CATALOG)}) THEN 0 ELSE 2 END"
-_UNDELIVERED: Final = _listed(
+_LEVEL: Final = f"CASE WHEN type IN ({literals(*AGENTS, ERASURE)}) THEN 1 WHEN type IN ({literals(*CATALOG)}) THEN 0 ELSE 2 END"
+_UNDELIVERED: Final = literals(
     *(name for name in REGISTRY if name not in CATALOG and name not in EXTENSIONS), ERASURE
 )
 _SETTLED_MS: Final = 3_600_000

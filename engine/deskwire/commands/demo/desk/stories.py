@@ -11,9 +11,9 @@ import orjson
 from msgspec import Struct
 
 from deskwire.commands.demo.desk.people import CUSTOMERS, Customer
+from deskwire.engine.conversations.conversation import Status
 
 Speaker = Literal["customer", "agent", "note"]
-Status = Literal["OPEN", "PENDING", "CLOSED"]
 
 CONVERSATIONS: Final = 152
 LIVE: Final = 40

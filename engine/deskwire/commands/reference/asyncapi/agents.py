@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import orjson
 
@@ -11,6 +11,7 @@ from deskwire.commands.reference.events import example_envelopes
 from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.commands.reference.openapi.samples import sample
 from deskwire.commands.reference.openapi.schemas import Schema
+from deskwire.engine.agents.stream import Bye
 from deskwire.engine.events.types import AGENTS, CATALOG, STORED
 from deskwire.http.schemas.agent_events import ENVELOPES as FOR_AGENTS
 from deskwire.http.schemas.events import ENVELOPES
@@ -69,7 +70,7 @@ _ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
             "properties": {
                 "reason": {
                     "type": "string",
-                    "enum": ["shutdown", "session_ended", "permission_lost", "too_many_streams"],
+                    "enum": [*get_args(Bye)],
                 },
                 "retryAfterMs": {"type": "integer"},
             },

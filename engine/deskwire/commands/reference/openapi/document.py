@@ -21,7 +21,7 @@ from deskwire.http.api.app import ROUTES
 from deskwire.http.api.cookies import PLAIN
 from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.output.static import Static
-from deskwire.http.api.routing import Media, Route
+from deskwire.http.api.routing import AccessKind, Media, Route
 from deskwire.http.schemas.conversations import MergedDocument, MovedOnDocument
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
@@ -81,7 +81,7 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
 
 _MACHINE: Final[dict[str, list[str]]] = {"machineCredential": []}
 _USER: Final[list[dict[str, list[str]]]] = [{"accessToken": []}, {"session": []}]
-_SECURITY: Final[Mapping[str, list[dict[str, list[str]]]]] = {
+_SECURITY: Final[Mapping[AccessKind, list[dict[str, list[str]]]]] = {
     "none": [],
     "server_key": [{"serverKey": []}],
     "either": [{"serverKey": []}, *_USER],

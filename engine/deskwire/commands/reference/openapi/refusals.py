@@ -13,7 +13,7 @@ from deskwire.commands.reference.openapi.parameters import path_parameters
 from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.engine.core.http1 import phrase
 from deskwire.http.api.problems import problem_type
-from deskwire.http.api.routing import BASE, Route
+from deskwire.http.api.routing import BASE, AccessKind, Route
 
 _KEY: Final = (
     "missing_credential",
@@ -43,7 +43,7 @@ _MACHINE: Final = (
 )
 _CALLERS: Final = frozenset({"server_key", "user", "organisation", "project", "dashboard", "either"})
 """Kinds of access for which a machine is known when it calls, though it may be refused."""
-_ACCESS: Final[Mapping[str, tuple[str, ...]]] = {
+_ACCESS: Final[Mapping[AccessKind, tuple[str, ...]]] = {
     "none": (),
     "visitor": ("cross_site_request",),
     "server_key": _KEY,

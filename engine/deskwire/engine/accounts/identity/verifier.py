@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import jwt
 import structlog
@@ -18,6 +18,7 @@ from deskwire.engine.accounts.credentials import (
     checked_claims,
     expiry_of,
 )
+from deskwire.engine.accounts.identity.algorithms import UserClaim
 from deskwire.engine.accounts.identity.claims import reason_of
 from deskwire.engine.accounts.identity.keys import VerifyingKey
 from deskwire.engine.accounts.identity.sources import KeySource
@@ -45,7 +46,7 @@ class Provider(Struct, frozen=True):
     algorithms: frozenset[str]
     issuer: str | None = None
     audience: str | None = None
-    user_claim: Literal["sub", "email"] = "sub"
+    user_claim: UserClaim = "sub"
 
     async def identity(self, token: str, algorithm: str, kid: str | None) -> Identity:
         """Return the identity that the token proves. Raises Unauthenticated, or Unavailable while there are no keys."""

@@ -11,7 +11,7 @@ Rules (ADR 53):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -138,7 +138,7 @@ def draft_view(draft: Draft, show: Shown) -> dict[str, Any]:
 
 def drafts_view(drafts: Mapping[Mode, Draft], show: Shown) -> dict[str, Any]:
     """Return the two drafts of a conversation, null for one that there is not."""
-    modes: tuple[Mode, ...] = ("reply", "note")
+    modes: tuple[Mode, ...] = get_args(Mode)
     return {mode: draft_view(drafts[mode], show) if mode in drafts else None for mode in modes}
 
 

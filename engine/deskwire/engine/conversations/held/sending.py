@@ -11,7 +11,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import PERMISSIONS, Assignee, Project
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Assign, Close, Patch, PostMessage, Reply
-from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.conversations.conversation import UNCLOSED, Author
 from deskwire.engine.conversations.held.held import (
     ATTACHMENT_GONE,
     HeldMessage,
@@ -81,7 +81,7 @@ def following(
     if "assignee" in then:
         found.append(Assign(_assignee(reader, project, then["assignee"])))
     changes: dict[str, Any] = {}
-    if then.get("status") in ("OPEN", "PENDING"):
+    if then.get("status") in UNCLOSED:
         changes["status"] = then["status"]
     if "snoozedUntil" in then:
         until = None if then["snoozedUntil"] is None else milliseconds(then["snoozedUntil"])

@@ -6,13 +6,16 @@ The last 7 days are compared with the 28 days before them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.surveys.insights.comments import Comment
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import drop_threshold, score_of, scoring_of
 from deskwire.engine.surveys.insights.themes import Theme
+
+Severity = Literal["info", "warning", "critical"]
+"""The severity of an alert; alerts that are made here are `warning` or `critical`, those of a backend any."""
 
 DAY_MS: Final = 86_400_000
 RECENT_DAYS: Final = 7
@@ -88,4 +91,5 @@ def _before(age: int) -> bool:
 
 
 def _alert(alert_id: str, times: float, message: str) -> dict[str, Any]:
-    return {"id": alert_id, "severity": "critical" if times >= SEVERE else "warning", "message": message}
+    severity: Severity = "critical" if times >= SEVERE else "warning"
+    return {"id": alert_id, "severity": severity, "message": message}

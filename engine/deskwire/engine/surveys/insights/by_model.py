@@ -6,7 +6,7 @@ The model is never trusted: mentions must be comments that it was shown, quotes 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import orjson
 
@@ -22,7 +22,6 @@ BATCHES_MAX: Final = 3
 _COMMENT_MAX: Final = 500
 _TITLE_MAX: Final = 80
 _SUMMARY_MAX: Final = 4_000
-_SENTIMENTS: Final = ("positive", "neutral", "negative")
 _SIGN: Final[Mapping[Sentiment, int]] = {"positive": 1, "neutral": 0, "negative": -1}
 
 _FIND: Final = (
@@ -43,7 +42,7 @@ _THEMES_SCHEMA: Final[Mapping[str, Any]] = {
                 "type": "object",
                 "properties": {
                     "title": {"type": "string"},
-                    "sentiment": {"type": "string", "enum": list(_SENTIMENTS)},
+                    "sentiment": {"type": "string", "enum": [*get_args(Sentiment)]},
                     "mentions": {"type": "array", "items": {"type": "integer"}},
                 },
                 "required": ["title", "sentiment", "mentions"],

@@ -10,6 +10,8 @@ from msgspec import Struct
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.surveys.insights.insights import Source
 
+RefreshStatus = Literal["running", "done", "failed"]
+
 
 class Refresh(Struct, frozen=True):
     """A refresh that is running, done or failed. Times are in milliseconds.
@@ -22,7 +24,7 @@ class Refresh(Struct, frozen=True):
         source: of the themes.
     """
 
-    status: Literal["running", "done", "failed"]
+    status: RefreshStatus
     started_at: int
     progress: float = 0.0
     ended_at: int | None = None

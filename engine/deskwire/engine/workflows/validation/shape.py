@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from deskwire.engine.accounts.people import ASSIGNEE_TYPES
 from deskwire.engine.definitions.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, size_of
 from deskwire.engine.definitions.checks import (
     Errors,
@@ -200,8 +201,10 @@ def _assign(value: Mapping[str, Any], path: str) -> Errors:
             yield wrong_type(here, "an object with the type user or team and an id")
         return
     yield from members(assignee, here, ("type", "id"))
-    if "type" in assignee and assignee["type"] not in ("user", "team"):
-        yield broken("unknown_type", f"{here}/type", "The types of assignees are user, team.")
+    if "type" in assignee and assignee["type"] not in ASSIGNEE_TYPES:
+        yield broken(
+            "unknown_type", f"{here}/type", f"The types of assignees are {', '.join(ASSIGNEE_TYPES)}."
+        )
     if "id" in assignee:
         yield from text(assignee["id"], f"{here}/id", ID_MAX)
 

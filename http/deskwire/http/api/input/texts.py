@@ -14,18 +14,17 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from deskwire.engine.core.errors import PROBLEMS_MAX, Problem
+from deskwire.engine.core.folding import BLANKS
 from deskwire.engine.core.nul import CODE, NUL, SENTENCE, places_of_nul
 from deskwire.http.api.input.decoding import escaped
 
 _ESCAPED_NUL: Final = b"\\u0000"
 """U+0000 as it stands in JSON, where no text has it in any other way (RFC 8259 7)."""
-_BLANKS: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
-"""Categories of what shows nothing: blanks, ends of lines, controls, and marks such as the zero-width space."""
 
 
 def is_blank(text: str) -> bool:
     """Return whether a text has characters, and none of them shows anything."""
-    return bool(text) and all(unicodedata.category(character) in _BLANKS for character in text)
+    return bool(text) and all(unicodedata.category(character) in BLANKS for character in text)
 
 
 def _showing(text: str) -> str:

@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from deskwire.engine.contacts.listing import NEWEST_FIRST, ContactFilter, Listed, Order, Place, Sort
+from deskwire.engine.contacts.listing import NEWEST_FIRST, ContactFilter, Listed, Place, Sort
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.contacts.profile import FILTERED_MAX, whole_view
 from deskwire.engine.contacts.words import terms_of
+from deskwire.engine.core.sorting import Order
 from deskwire.engine.definitions.attributes import KEY_MAX, attribute_is
 from deskwire.engine.events.as_of import as_of
 from deskwire.engine.events.ports import EventReader

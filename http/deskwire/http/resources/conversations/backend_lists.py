@@ -15,11 +15,11 @@ from deskwire.engine.conversations.listing import (
     ConversationFilter,
     FoundConversations,
     Listed,
-    Order,
     Place,
     Sort,
 )
 from deskwire.engine.core.errors import BadRequest, Problem
+from deskwire.engine.core.sorting import Order
 from deskwire.engine.core.store import Inline
 from deskwire.engine.definitions.attributes import AttributeIs, attribute_is
 from deskwire.engine.events.as_of import as_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 from pydantic import Field
 
@@ -43,7 +43,7 @@ _VERSION_MAX: Final = 1 << 53
 """Versions are exact in JavaScript."""
 _BRIEF_MAX: Final = 20_000
 """Characters up to which a merge takes well below a millisecond."""
-_MODES: Final[dict[str, Mode]] = {"reply": "reply", "note": "note"}
+_MODES: Final[dict[str, Mode]] = {mode: mode for mode in get_args(Mode)}
 
 
 class DraftBody(Body):

@@ -8,18 +8,18 @@ from typing import Annotated, Any, Final, Literal, Protocol, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.conversations.conversation import Status
+from deskwire.engine.conversations.conversation import UNCLOSED, Status
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
 from deskwire.engine.conversations.listing import (
     NEWEST_FIRST,
     ConversationFilter,
     Listed,
-    Order,
     Place,
     Sort,
 )
 from deskwire.engine.conversations.tags import normal_tag
+from deskwire.engine.core.sorting import Order
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
 from deskwire.http.api.pagination import Paged, bad_cursor, list_number, page
@@ -34,7 +34,6 @@ View = Literal["agent"]
 """What a conversation is shown with: with `agent`, all that agents see of it."""
 
 _STATUSES: Final = get_args(Status)
-_OPEN: Final[tuple[Status, ...]] = ("OPEN", "PENDING")
 _TAGS_MAX: Final = 10
 """Tags that one list may be filtered by."""
 
@@ -176,7 +175,7 @@ def _filter(reader: ListReader, call: Call[Any, ConversationLists]) -> Conversat
     awake = not sought and (query.sort == "waiting" or any(each is not None for each in work))
     return ConversationFilter(
         contact=contact,
-        statuses=_OPEN if query.unread and query.status is None else query.status,
+        statuses=UNCLOSED if query.unread and query.status is None else query.status,
         archived=query.archived if sought or query.archived is not None else False,
         assignees=_assignees(call),
         tags=query.tag,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from deskwire.engine.accounts.assignees import user_to_assign
-from deskwire.engine.accounts.people import Assignee, Project
+from deskwire.engine.accounts.people import Assignee, AssigneeType, Project
 from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.audit.naming import Recording
 from deskwire.engine.audit.trail import Deed
@@ -296,8 +296,8 @@ async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: 
     """
     if given is None or given.type is None or given.id is None:
         return None
-    find = _user_to_assign if given.type == "user" else _team_to_assign
-    name, problem = await call.services.store.read(Inline(find(call.project, given.id, f"{pointer}/id")))
+    find = _TO_ASSIGN[given.type](call.project, given.id, f"{pointer}/id")
+    name, problem = await call.services.store.read(Inline(find))
     if name is None:
         assert problem is not None
         raise Invalid(problem)
@@ -324,6 +324,12 @@ def _team_to_assign(project: Project, team_id: str, pointer: str) -> Callable[[R
         return (None, unknown) if name is None else (name, None)
 
     return find
+
+
+_TO_ASSIGN: Final[Mapping[AssigneeType, Callable[[Project, str, str], Callable[[Reader], Named]]]] = {
+    "user": _user_to_assign,
+    "team": _team_to_assign,
+}
 
 
 async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:

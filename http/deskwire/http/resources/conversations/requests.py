@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
-from deskwire.engine.conversations.conversation import Status
+from deskwire.engine.conversations.conversation import Status, Unclosed
 from deskwire.engine.conversations.tags import TAGS_MAX
+from deskwire.engine.core.sorting import Order
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
@@ -52,7 +54,7 @@ class Identity(Body):
 class AssigneeRef(Body):
     """A user or team, by id."""
 
-    type: Literal["user", "team"]
+    type: AssigneeType
     id: Annotated[str, Field(min_length=1, max_length=40)]
 
 
@@ -91,7 +93,7 @@ class ConversationPatch(Body):
     """The fields to change. `attributes` are merged, and a null in them removes a key. Only `title` can be set to null."""
 
     title: Title | None = None
-    status: Literal["OPEN", "PENDING"] | None = None
+    status: Unclosed | None = None
     attributes: Attributes | None = None
     archived: bool | None = None
     visible: bool | None = None
@@ -158,7 +160,7 @@ class MessageList(Query):
 class ThreadList(MessageList):
     """The part of a thread to list: oldest first, or with `order=desc` newest first. `cursor` continues where a page ended."""
 
-    order: Literal["asc", "desc"] = "asc"
+    order: Order = "asc"
 
 
 class SequenceList(Query):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
-from deskwire.engine.conversations.conversation import AUTHOR_TYPES, AuthorType, Closer, Status
+from deskwire.engine.conversations.conversation import AUTHOR_TYPES, UNCLOSED, AuthorType, Closer, Status
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
 from deskwire.engine.core.nul import NUL
@@ -266,7 +266,7 @@ def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
 
 def _problems_of_conversation(body: ImportedConversation) -> list[Problem]:
     problems: list[Problem] = []
-    if body.status in ("OPEN", "PENDING"):
+    if body.status in UNCLOSED:
         message = "Only a conversation with the status CLOSED has this field."
         fields = {"closedBy": body.closed_by, "closedAt": body.closed_at}
         problems += (

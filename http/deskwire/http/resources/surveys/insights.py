@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
@@ -11,6 +11,8 @@ from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.definitions.checks import escaped
 from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.insights.alerts import Severity
+from deskwire.engine.surveys.insights.comments import Sentiment
 from deskwire.engine.surveys.insights.insights import Insights, insights_view
 from deskwire.engine.surveys.insights.progress import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
@@ -47,7 +49,7 @@ class ThemeBody(Body):
 
     id: Id
     title: Title
-    sentiment: Literal["positive", "neutral", "negative"]
+    sentiment: Sentiment
     count: Count
     counts_by_version: Annotated[dict[str, Count], Field(max_length=100, default_factory=dict), few(100)]
     quotes: Annotated[
@@ -77,7 +79,7 @@ class AlertBody(Body):
     """An alert about the survey. `createdAt` defaults to the present time."""
 
     id: Id
-    severity: Literal["info", "warning", "critical"]
+    severity: Severity
     message: Annotated[str, Field(min_length=1, max_length=2_000), SHOWING]
     created_at: Annotated[str, Field(max_length=40), AfterValidator(_normal)] | None = None
 

@@ -10,7 +10,8 @@ from pydantic_core import PydanticCustomError
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
-from deskwire.engine.tickets.ports import Order, SortKey
+from deskwire.engine.core.sorting import Order
+from deskwire.engine.tickets.ports import SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Flag, given_fields, unique

@@ -12,7 +12,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.tickets.activity import Activity, By, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
-from deskwire.engine.tickets.ports import Place, Sort, TicketFilter, TicketLooks, TicketReader
+from deskwire.engine.tickets.ports import SORT_KEYS, Place, Sort, TicketFilter, TicketLooks, TicketReader
 from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import Ticket, ticket_tag, ticket_view
 from deskwire.http.api.calls import Answer, Call, Tagged
@@ -48,11 +48,7 @@ _ONE: Final = "/tickets/<ticket_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("tickets.manage")
 _REFERENCES: Final = ("processing_user", "processing_team", "conversation_id", "contact_id")
-_SORTS: Final = tuple(
-    Sort(key, order)
-    for key in ("createdAt", "updatedAt", "priority", "lastActivity")
-    for order in ("desc", "asc")
-)
+_SORTS: Final = tuple(Sort(key, order) for key in SORT_KEYS for order in ("desc", "asc"))
 """The orders of a list. Their indexes are the first part of a cursor, so new ones go to the end."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import trio
 from pydantic import Field
@@ -75,7 +75,7 @@ class EndpointPatch(Body):
     url: Url | None = None
     events: Types | None = None
     description: Description | None = None
-    status: Literal["enabled", "disabled"] | None = None
+    status: shapes.EndpointStatus | None = None
     catch_up: CatchUp | None = None
     internal: Internal | None = None
 

@@ -6,13 +6,13 @@ are gone through in the order of the list, as a page is full soon.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
+from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort, SortKey
 from deskwire.engine.contacts.profile import found_by
 from deskwire.engine.contacts.words import NUMBER, address_word
 from deskwire.engine.conversations.tags import tag_key
@@ -28,8 +28,12 @@ _LAST: Final = chr(0x10FFFF)
 MANY: Final = 20_000
 """The rows from which on a condition is met by many."""
 
-_KEYS: Final = {"made": "k.rowid", "created": "k.created_at", "updated": "k.updated_at"}
-_WAYS: Final = {
+_KEYS: Final[Mapping[SortKey, str]] = {
+    "made": "k.rowid",
+    "created": "k.created_at",
+    "updated": "k.updated_at",
+}
+_WAYS: Final[Mapping[SortKey, str]] = {
     "made": "contacts_by_project",
     "created": "contacts_by_creation",
     "updated": "contacts_by_update",

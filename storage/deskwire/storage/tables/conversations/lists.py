@@ -11,7 +11,7 @@ SQLite sorts the conversations of one hour as it comes to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import merge
 from itertools import islice
@@ -23,6 +23,7 @@ from deskwire.engine.conversations.listing import (
     Listed,
     Place,
     Sort,
+    SortKey,
 )
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
@@ -43,7 +44,7 @@ from deskwire.storage.tables.conversations.ways import (
     ways_of,
 )
 
-_KEYS: Final = {
+_KEYS: Final[Mapping[SortKey, str]] = {
     "activity": "c.activity",
     "waiting": "c.waiting_since",
     "created": "c.created_at",

@@ -9,14 +9,14 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import orjson
 
-from deskwire.engine.conversations.conversation import AUTHOR_TYPES
+from deskwire.engine.conversations.conversation import AUTHOR_TYPES, UNCLOSED, Status
 from deskwire.engine.reports.period import DAY_MS
 from deskwire.engine.reports.ports import By, Key, Scope, Score, Tally, Timed, Written
-from deskwire.storage.dialect import POSTGRES, SQLITE, Statement, differing, either
+from deskwire.storage.dialect import POSTGRES, SQLITE, Statement, differing, either, literals
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.reports.groups import Grouping, Source, grouping, key_of
 
@@ -32,7 +32,7 @@ _MILESTONES: Final = "milestones m {} WHERE m.project = :project AND m.at >= :st
 _KNOWN: Final = "m.since IS NOT NULL AND (m.since <= m.at OR m.imported = 0)"
 """Milestones with a duration. One of an import that ends before it begins has none; here a clock was set back, and it is 0."""
 _CONVERSATIONS: Final = "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
-_OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ('OPEN', 'PENDING')"
+_OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ({literals(*UNCLOSED)})"
 _PLACES: Final = " ".join(f"WHEN '{author}' THEN {place}" for place, author in enumerate(AUTHOR_TYPES))
 AUTHOR: Final = f"CASE author_type {_PLACES} END"
 """The place of a message's author type in `AUTHOR_TYPES`; NULL, which no table takes, for a type that is not there."""
@@ -105,7 +105,7 @@ class ReportReads(Queries):
         group = grouping(_CONVERSATION, scope, by)
         sql = (
             f"SELECT {group.key} AS k, count(*) FROM {_CONVERSATIONS.format(group.joined)} "
-            "AND c.status IN ('OPEN', 'PENDING', 'CLOSED') AND c.created_at >= :start AND c.created_at < :end GROUP BY 1"
+            f"AND c.status IN ({literals(*get_args(Status))}) AND c.created_at >= :start AND c.created_at < :end GROUP BY 1"
         )
         rows = self.conn.execute(sql, _values(scope, group))
         return [Tally(key_of(key, by), "created", count) for key, count in rows if count]

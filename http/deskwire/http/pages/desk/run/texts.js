@@ -131,7 +131,7 @@ export const t = {
 
   audit: {
     at: "When", actor: "Who", action: "What", object: "To what", details: "Details", since: "Since", until: "Until", anybody: "Anybody", none: "Nothing is recorded yet", noneFound: "No record fits these filters",
-    actors: { server_key: "Server key", machine: "Machine credential", operator: "Operator", system: "Deskwire", anonymous: "Nobody signed in", user: "User" },
+    actors: { server_key: "Server key", machine: "Machine credential", operator: "Operator", system: "Deskwire", anonymous: "Nobody signed in", unknown: "Unknown", user: "User" },
   },
 
   rewrite: {
