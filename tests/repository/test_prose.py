@@ -267,7 +267,7 @@ def test_comments_and_texts_of_the_desk_are_rooms_of_their_own() -> None:
         ("docs/reference/api.md", "page", "pages: OpenAPI and events"),
         ("docs/reference/cli.md", "page", "pages: command line and settings"),
         ("README.md", "page", "pages: README and other first pages"),
-        ("docs/soak.md", "page", "pages: other pages"),
+        ("docs/testing.md", "page", "pages: other pages"),
         ("benchmarks/load.py", "comment", "comments: benchmarks and tools"),
         ("tests/conftest.py", "message", None),
         ("http/deskwire/http/pages/desk/vendor/preact.js", "comment", None),

@@ -76,7 +76,7 @@ class HeldMessages:
         self._sent: Counter[str] = Counter()
         self._well_since_ms = -inf
 
-    # What the agent hears
+    # Responses to the agent
 
     def held(self, message_id: str) -> None:
         """A message was acknowledged as held."""
@@ -101,7 +101,7 @@ class HeldMessages:
         if not self._sent[message_id]:
             self._wrong(f"{message_id} is said to be sent, and was not")
 
-    # What is committed
+    # Commits
 
     def committed(self, commit: Commit, connection: sqlite3.Connection) -> None:
         """A commit is on the disk."""
@@ -150,7 +150,7 @@ class HeldMessages:
         if sent + drafted != 1:
             self._wrong(f"{message_id} is held no longer: sent {int(sent)} times, in {drafted} drafts")
 
-    # What is due
+    # Due times
 
     def forgive(self) -> None:
         """Promptness can't be asked of messages that are due: the server restarts, or its disk fails."""
@@ -165,7 +165,7 @@ class HeldMessages:
             if message_id not in self._stored.refused and max(held.send_at, self._well_since_ms) < late
         ]
 
-    # What the database says
+    # Rows of the database
 
     def audit(self, connection: sqlite3.Connection, *, settled: bool) -> None:
         """Look where each message is; once all is `settled`, none is held."""

@@ -38,7 +38,9 @@ class NodesWorld(World):
         self.client.redacts = False  # the modelled log has no notes of what was rewritten
         self.client.merges = False  # nor has it a way to hold contacts
         for receiver in self.internet.receivers:
-            receiver.delays = ""  # what waits for that takes longer than a life goes on after its last fault
+            receiver.delays = (
+                ""  # deliveries that wait for it outlive the last fault by more than the rest of a life
+            )
         self.database = Database(self._path, dice, self.committed)
         self.wires = Wires(dice, self.later, dice.choice((0.0, 0.3, 1.0)))
         self.order = Order(self.judge.wrong)
