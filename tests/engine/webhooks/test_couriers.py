@@ -471,6 +471,29 @@ async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_n
         assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
 
 
+async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_courier(
+    nodes: Nodes, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    (a,) = await nodes.start("a")
+    receiver = await receivers(WORKING)
+    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
+    await trio.sleep(2)
+    a.way.delay_s = 0.3
+    _, b = await nodes.start("b")
+    while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
+        await trio.sleep(0.1)
+    leaving = [each for each in endpoints if not a.dispatcher.delivers_to(each.rowid)]
+    for endpoint in leaving:
+        a.couriers.change(endpoint)
+    await trio.sleep(5)
+    assert all(nodes.holder(each) is b for each in leaving)
+    assert not any(a.dispatcher.delivers_to(each.rowid) for each in leaving)
+    await nodes.send(1)
+    await receiver.wait(12)
+    await trio.sleep(3)
+    assert len(receiver.requests) == 12
+
+
 def test_most_endpoints_stay_where_they_are_when_a_node_goes() -> None:
     nodes = [Node(name, number) for number, name in enumerate("abcd")]
     before = {endpoint: best(endpoint, nodes) for endpoint in range(400)}
