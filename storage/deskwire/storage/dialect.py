@@ -17,16 +17,20 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
+from deskwire.engine.core.ids import day_of
+
 
 class Dialect(Struct, frozen=True, eq=False):
     """One of the two; a key of what `either` makes.
 
     Attributes:
         arrays: whether a value may be a list.
+        days: whether deliveries and their attempts have a column `day`, by which their tables are partitioned (ADR 104).
     """
 
     name: str
     arrays: bool
+    days: bool
 
     def text(self, template: str) -> str:
         """Return a statement with the names of fragments in braces as this database takes it."""
@@ -36,6 +40,25 @@ class Dialect(Struct, frozen=True, eq=False):
         """Return the value for `{numbers}` or `{texts}`; what has been asked with it may be remembered by it."""
         return tuple(values) if self.arrays else orjson.dumps(list(values)).decode()
 
+    def day_of(self, delivery_id: str) -> tuple[int, ...]:
+        """Return the values for `{of_day}` and `{of_day_or_none}`."""
+        return (day_of(delivery_id),) if self.days else ()
+
+    def placed(self, rows: Sequence[Sequence[int]]) -> tuple[Any, ...]:
+        """Return the values for `{placed}`: rows of `{keys}`."""
+        positions = self.listed([row[0] for row in rows])
+        return (positions, tuple(row[1] for row in rows)) if self.days else (positions,)
+
+    def among(self, column: str, rows: Sequence[Sequence[int]]) -> tuple[str, tuple[int, ...]]:
+        """Return the condition that a delivery is one of these rows of `{keys}`, and its values.
+
+        Args:
+            column: the column with the delivery's position.
+        """
+        positions, days = [row[0] for row in rows], sorted({row[1] for row in rows}) if self.days else []
+        condition = f"{column} IN ({_marks(positions)})"
+        return (f"{condition} AND day IN ({_marks(days)})" if days else condition), (*positions, *days)
+
     def paired(self, values: Sequence[tuple[int, str]]) -> tuple[Any, ...]:
         """Return the values for `{pairs}`."""
         if self.arrays:
@@ -43,8 +66,8 @@ class Dialect(Struct, frozen=True, eq=False):
         return (orjson.dumps(list(values)).decode(),)
 
 
-SQLITE: Final = Dialect("sqlite", arrays=False)
-POSTGRES: Final = Dialect("postgres", arrays=True)
+SQLITE: Final = Dialect("sqlite", arrays=False, days=False)
+POSTGRES: Final = Dialect("postgres", arrays=True, days=True)
 
 Statement = Mapping[Dialect, str]
 """A statement, or a part of one, in each dialect."""
@@ -74,6 +97,21 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "locking": _Of(""),
         # The events of a project, by the range of its positions.
         "of_project": "",
+        # Deliveries and attempts by position, and by the day that says in which partition they are: what a row is found by,
+        # the day alone, the condition that a delivery is of a day, one that tolerates rows of before there were days, that
+        # an attempt is of its delivery's day `d`, what is added to an INSERT, and rows `n` of keys, with their condition.
+        "key": "position",
+        "keys": "position",
+        "keys_of": _Of("{}.position"),
+        "day": _Of("0"),
+        "of_day": "",
+        "of_day_of": _Of(""),
+        "of_day_or_none": "",
+        "same_day": _Of(""),
+        "and_day": "",
+        "and_mark": "",
+        "placed": "json_each(?) n",
+        "in_place": "",
     },
     POSTGRES: {
         "numbers": "(SELECT unnest(CAST(? AS bigint[])) AS value)",
@@ -83,9 +121,25 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "and_then": "JOIN",
         "unindexed": "",
         "locking": _Of("FOR UPDATE OF {}"),
+        "key": "(position, day)",
+        "keys": "position, day",
+        "keys_of": _Of("{0}.position, {0}.day"),
+        "day": _Of("{}.day"),
+        "of_day": "AND day = ?",
+        "of_day_of": _Of("AND {}.day = ?"),
+        "of_day_or_none": "AND d.day IN (0, ?)",
+        "same_day": _Of("AND {}.day = d.day"),
+        "and_day": ", day",
+        "and_mark": ", ?",
+        "placed": "(SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS int[])) AS u (value, day)) n",
+        "in_place": "AND d.day = n.day",
         "of_project": "AND e.position >= CAST(:project AS bigint) << 40 AND e.position < (CAST(:project AS bigint) + 1) << 40",
     },
 }
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" for _ in values)
 
 
 @lru_cache(maxsize=1_024)

@@ -5,39 +5,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from deskwire.engine.core.ids import id_before
+from deskwire.engine.core.ids import day_of, id_before, is_id
 from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.postgres.dropping import (
     WITHOUT_EVENT,
     DayHeldUp,
+    DayInUse,
     DayNotOwned,
     days_of,
+    drop_deliveries_of,
     drop_events_of,
     save_pruned,
 )
-from deskwire.storage.postgres.schema.days import DAY_MS, EVENTS, TODAY
+from deskwire.storage.postgres.schema.days import ATTEMPTS, DAY_MS, DELIVERIES, EVENTS, TODAY
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import EventWrites
 from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
 
 _BISECTED: Final = """
 WITH RECURSIVE bisected (low, high) AS (
-    SELECT h.project << 40, h.{head} FROM project_heads h WHERE h.project = :project
+    SELECT {low}, {high} FROM project_heads h WHERE h.project = :project
     UNION ALL
     SELECT CASE WHEN e.id IS NULL OR e.id <= :id THEN b.middle ELSE b.low END,
         CASE WHEN e.id IS NULL OR e.id <= :id THEN b.high ELSE e.position - 1 END
     FROM (SELECT low, high, (low + high + 1) / 2 AS middle FROM bisected WHERE low < high) AS b LEFT JOIN LATERAL
-        (SELECT t.position, t.id FROM {table} t WHERE t.position <= b.middle AND t.position > CAST(:project AS bigint) << 40
+        (SELECT t.position, t.id FROM {table} t WHERE t.position <= b.middle AND t.position > CAST(:project AS bigint) << 40 {chosen}
         ORDER BY t.position DESC LIMIT 1) AS e ON true)
 SELECT low FROM bisected WHERE low >= high
 """
 """The position up to which nothing is newer than an id, as ids grow with positions: everything up to `low` is not newer,
 everything behind `high` is."""
-_EVENT: Final = _BISECTED.format(head="position", table="events")
-_DELIVERED_BEFORE: Final = _BISECTED.format(head="delivery", table="deliveries")
+_EVENT: Final = _BISECTED.format(low="h.project << 40", high="h.position", table="events", chosen="")
+_DATED: Final = (
+    "position > CAST(:project AS bigint) << 40 AND position < (CAST(:project AS bigint) + 1) << 40 AND day"
+)
+_DELIVERED_BEFORE: Final = _BISECTED.format(
+    low=f"greatest(h.project << 40, (SELECT max(position) FROM deliveries WHERE {_DATED} > 0 AND day < :day))",
+    high=f"least(h.delivery, (SELECT min(position) - 1 FROM deliveries WHERE {_DATED} > :day))",
+    table="deliveries",
+    chosen="AND t.day IN (0, :day)",
+)
+"""All of earlier days are older than the id, and all of later days newer; those without a day may be either."""
 _DELIVERY: Final = (
-    f"SELECT d.position FROM deliveries d WHERE d.id = :id AND d.position <= ({_DELIVERED_BEFORE}) "
-    "AND d.position > CAST(:project AS bigint) << 40 ORDER BY d.position DESC LIMIT 1"
+    "SELECT n.position FROM (SELECT d.position, d.id FROM deliveries d WHERE d.position <= ("
+    + _BISECTED.format(
+        low="h.project << 40", high="h.delivery", table="deliveries", chosen="AND t.day IN (0, :day)"
+    )
+    + ") AND d.position > CAST(:project AS bigint) << 40 AND d.day IN (0, :day) ORDER BY d.position DESC LIMIT 1) AS n WHERE n.id = :id"
 )
 _OLD: Final = """
 SELECT h.project, e.position, e.id, e.conversation IS NULL AND e.internal = 0 FROM project_heads h CROSS JOIN LATERAL
@@ -48,8 +62,8 @@ WHERE e.created_at < :older_than
 AND EXISTS (SELECT 1 FROM events n WHERE n.position > e.position AND n.position < (h.project + 1) << 40) LIMIT :limit
 """
 _OLD_DELIVERIES: Final = """
-SELECT d.position FROM project_heads h CROSS JOIN LATERAL
-    (SELECT v.position, v.created_at, v.status FROM deliveries v
+SELECT d.position, d.day FROM project_heads h CROSS JOIN LATERAL
+    (SELECT v.position, v.day, v.created_at, v.status FROM {partition} v
     WHERE v.position > h.project << 40 AND v.position < (h.project + 1) << 40
     ORDER BY v.position LIMIT :limit) AS d
 WHERE d.created_at < :older_than AND d.status <> 'pending' LIMIT :limit
@@ -83,11 +97,15 @@ class LogReads(Queries):
         return int(position)
 
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
-        row = self.conn.execute(_DELIVERY, {"project": project, "id": delivery_id}).fetchone()
+        if not is_id(delivery_id, "dlv"):
+            return None
+        values = {"project": project, "id": delivery_id, "day": day_of(delivery_id)}
+        row = self.conn.execute(_DELIVERY, values).fetchone()
         return None if row is None else int(row[0])
 
     def delivery_position_before(self, project: int, at: int) -> int:
-        values = {"project": project, "id": id_before("dlv", at)}
+        bound = id_before("dlv", at)
+        values = {"project": project, "id": bound, "day": day_of(bound)}
         row = self.conn.execute(_DELIVERED_BEFORE, values).fetchone()
         return project << 40 if row is None else int(row[0])
 
@@ -146,8 +164,38 @@ class LogWrites(EventWrites, DeliveryWrites):
         return len(rows)
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:
-        rows = self.conn.execute(_OLD_DELIVERIES, {"older_than": older_than, "limit": limit}).fetchall()
-        return self._delete([position for (position,) in rows])
+        """Drop the days that are over; if there is none, delete old rows of no day, and of days that can't be dropped yet."""
+        (today,) = self.conn.execute(TODAY).fetchone()
+        stored = days_of(self.conn, DELIVERIES)
+        past = sorted(day for day in {*stored, *days_of(self.conn, ATTEMPTS)} if day < today)
+        count, by_row = self._drop_delivery_days(
+            [day for day in past if (day + 1) * DAY_MS <= older_than], limit
+        )
+        if count:
+            return count
+        by_row += [day for day in stored if day >= today and day * DAY_MS < older_than]
+        names = [DELIVERIES.partition(day) for day in by_row if day in stored]
+        for partition in (DELIVERIES.undated, DELIVERIES.default, *names):
+            values = {"older_than": older_than, "limit": limit - count}
+            rows = self.conn.execute(_OLD_DELIVERIES.format(partition=partition), values).fetchall()
+            count += self._delete(rows)
+        return count
+
+    def _drop_delivery_days(self, days: Sequence[int], limit: int) -> tuple[int, list[int]]:
+        """Drop days, oldest first, up to some deliveries; return the number of these, and the days to delete by row."""
+        count, by_row = 0, []
+        for number, day in enumerate(days):
+            try:
+                count += drop_deliveries_of(self.conn, day, limit)
+            except DayInUse:
+                by_row.append(day)
+            except DayHeldUp:
+                break
+            except DayNotOwned:
+                return count, [*by_row, *days[number:]]
+            if count >= limit:
+                break
+        return count, by_row
 
     def _prune(self, partition: str, project: int, upto: int, older_than: int, at: int) -> None:
         self.conn.execute(

@@ -16,6 +16,7 @@ from deskwire.engine.conversations.agent_view import Beside
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
+from deskwire.engine.core.ids import day_of
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.tickets.ticket import Ticket
@@ -42,7 +43,9 @@ LOCKED: Final = "SELECT rowid FROM conversations WHERE rowid = ANY($1) ORDER BY 
 ROWIDS: Final = (
     "SELECT nextval(pg_get_serial_sequence(CAST($1 AS text), 'rowid')) FROM generate_series(1, 256)"
 )
-_PENDING: Final = "SELECT position FROM deliveries WHERE position = ? AND status = 'pending' FOR UPDATE"
+_PENDING: Final = (
+    "SELECT position FROM deliveries WHERE position = ? AND day = ? AND status = 'pending' FOR UPDATE"
+)
 _INTO: Final = re.compile(r"INSERT INTO (?P<table>\w+) \((?P<columns>[^)]*)\) VALUES \(")
 _INSERT_MESSAGE: Final = (
     "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
@@ -305,6 +308,9 @@ class BatchTransaction(PostgresTransaction):
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
         raise NeedsAlone  # it may drop a table
 
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        raise NeedsAlone  # it may, too
+
     def append_event(
         self,
         project: Project,
@@ -364,7 +370,7 @@ class BatchTransaction(PostgresTransaction):
             raise Wanted(*missing)
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
-        if not self._is_pending(planned.position):
+        if not self._is_pending(planned):
             return False
         with self.buffer.one_row():
             return super().record_retry(planned, attempt)
@@ -378,14 +384,14 @@ class BatchTransaction(PostgresTransaction):
         *,
         missed: bool = False,
     ) -> bool:
-        if not self._is_pending(delivery.position):
+        if not self._is_pending(delivery):
             return False
         self._laid.put(self._laid.ended, delivery.position, True)
         with self.buffer.one_row():
             return super().record_end(delivery, attempt, status, reason, missed=missed)
 
     def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
-        if not self._is_pending(delivery.position):
+        if not self._is_pending(delivery):
             return False
         self._laid.put(self._laid.ended, delivery.position, True)
         with self.buffer.one_row():
@@ -394,11 +400,12 @@ class BatchTransaction(PostgresTransaction):
     def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
         raise NeedsAlone
 
-    def _is_pending(self, position: int) -> bool:
-        if position in self._laid.ended:
+    def _is_pending(self, delivery: Delivery) -> bool:
+        if delivery.position in self._laid.ended:
             return False
         with self.buffer.untouched():
-            return self.conn.execute(_PENDING, (position,)).fetchone() is not None
+            key = delivery.position, day_of(delivery.id)
+            return self.conn.execute(_PENDING, key).fetchone() is not None
 
 
 @lru_cache(maxsize=256)

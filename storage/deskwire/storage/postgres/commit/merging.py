@@ -4,6 +4,9 @@
 `UPDATE t SET a = ? WHERE k = ?` becomes `UPDATE t SET a = m.p1 FROM unnest($1, $2) AS m (p1, p2) WHERE k = m.p2`. A query becomes
 one for each of the rows of its values. The types of the values are those that PostgreSQL has found in the statement for
 one.
+
+A statement for one that names a day, with `AND day = ?`, gets two more values when it is for many: the first and the last of
+their days. Unlike a column of the rows, these let PostgreSQL leave out the partitions of all other days before it begins.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ _MARK: Final = re.compile(r"\$(\d+)")
 _INSERT: Final = re.compile(
     r"(INSERT INTO \w+(?: \([^)]*\))?) VALUES \(([^()]*)\)( ON CONFLICT .*)?", re.DOTALL
 )
+_DAY: Final = re.compile(r"\bAND day = \$(\d+)")
+_NAMED_DAY: Final = re.compile(r"\bAND day = m\.p\d+")
 _UPDATE: Final = re.compile(
     r"(UPDATE \w+ SET (?:(?!\bFROM\b|\bWHERE\b).)*)( WHERE (?:(?!RETURNING).)*)", re.DOTALL
 )
@@ -36,12 +41,14 @@ class Shape(NamedTuple):
         tables: those that it names.
         many: the same statement for many rows, before their number is known; None if there is none.
         width: how many values it takes.
+        day: the place of the day among them.
     """
 
     reads: bool
     tables: frozenset[str]
     many: str | None
     width: int
+    day: int | None
 
 
 @lru_cache(maxsize=2_048)
@@ -52,7 +59,9 @@ def shape_of(text: str) -> Shape:
     reads = text.lstrip().startswith(("SELECT", "WITH")) and not re.search(
         r"\b(INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b", text
     )
-    return Shape(reads, tables, _many(text, width) if width else None, width)
+    day = _DAY.search(text)
+    many = _many(text, width) if width else None
+    return Shape(reads, tables, many, width, None if day is None else int(day[1]) - 1)
 
 
 def _many(text: str, width: int) -> str | None:
@@ -62,8 +71,13 @@ def _many(text: str, width: int) -> str | None:
         return f"{into} SELECT {_named(values)} FROM {rows}{conflict or ''}"
     if update := _UPDATE.fullmatch(text.strip()):
         changes, where = update.groups()
-        return f"{_named(changes)} FROM {rows}{_named(where)}"
+        return f"{_named(changes)} FROM {rows}{_within_days(_named(where), width)}"
     return None
+
+
+def _within_days(part: str, width: int) -> str:
+    """Add the bounds of the days, whose places are after those of the columns."""
+    return _NAMED_DAY.sub(rf"\g<0> AND day >= ${width + 1} AND day <= ${width + 2}", part)
 
 
 def _named(part: str) -> str:
@@ -77,11 +91,24 @@ def each_of(text: str, width: int) -> str:
     names = ", ".join(f"p{at + 1}" for at in range(width))
     return (
         f"SELECT m.number, r.* FROM unnest({marks}) WITH ORDINALITY AS m ({names}, number) "
-        f"CROSS JOIN LATERAL ({_named(text)}) r"
+        f"CROSS JOIN LATERAL ({_within_days(_named(text), width)}) r"
     )
 
 
-def with_columns(text: str, types: Sequence[int], rows: Sequence[Sequence[Any]]) -> Statement:
-    """Return the statement for many rows, with the columns of their values. Raises KeyError if a type is unknown."""
+def with_columns(
+    text: str, types: Sequence[int], rows: Sequence[Sequence[Any]], day: int | None = None
+) -> Statement:
+    """Return the statement for many rows, with the columns of their values. Raises KeyError if a type is unknown.
+
+    Args:
+        day: the place of the day among the values of a row, if the statement takes the bounds of the days.
+    """
     columns = [array_of(kind, column) for kind, column in zip(types, zip(*rows, strict=True), strict=True)]
-    return Statement(text, columns, [pq.Format.BINARY] * len(columns), [ARRAY_OF[kind] for kind in types])
+    forms, kinds = [pq.Format.BINARY] * len(columns), [ARRAY_OF[kind] for kind in types]
+    if day is None:
+        return Statement(text, columns, forms, kinds)
+    days = [row[day] for row in rows]
+    bounds = [b"%d" % min(days), b"%d" % max(days)]
+    return Statement(
+        text, [*columns, *bounds], [*forms, *[pq.Format.TEXT] * 2], [*kinds, types[day], types[day]]
+    )
