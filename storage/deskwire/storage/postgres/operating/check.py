@@ -102,12 +102,13 @@ def _missing_days(connection: psycopg.Connection[Any]) -> Iterator[str]:
 
 def _wrong_days(connection: psycopg.Connection[Any]) -> Iterator[Problem]:
     """Yield a problem for each pending delivery that is not of the day of its id, and each attempt of another day than its delivery."""
-    for delivery_id, day in connection.execute(_PENDING):
-        if day_of(delivery_id) != day:
-            yield Problem(
-                "delivery_day",
-                f"Delivery {delivery_id} is pending and stored under day {day}, where no result finds it.",
-            )
+    with connection.cursor("pending") as pending:
+        for delivery_id, day in pending.execute(_PENDING):
+            if day_of(delivery_id) != day:
+                yield Problem(
+                    "delivery_day",
+                    f"Delivery {delivery_id} is pending and stored under day {day}, where no result finds it.",
+                )
     for number, delivery_id in connection.execute(_STRAY):
         yield Problem(
             "attempt_day",

@@ -10,13 +10,17 @@ from typing import Any, Final
 
 import psycopg
 
-from deskwire.engine.core.ids import day_of
-from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, split
+from deskwire.engine.core.ids import day_of, id_before
+from deskwire.storage.postgres.schema.days import ATTEMPTS, DAY_MS, DELIVERIES, split
 
 _BATCH: Final = 5_000
 _UNDATED: Final = f"""
-SELECT d.position, d.id FROM endpoints e JOIN {DELIVERIES.undated} d ON d.endpoint = e.rowid AND d.status = 'pending' LIMIT %s
+SELECT d.position, d.id FROM endpoints e JOIN {DELIVERIES.undated} d ON d.endpoint = e.rowid AND d.status = 'pending'
+WHERE d.id >= %s LIMIT %s
 """
+_DATED: Final = id_before("dlv", DAY_MS)
+"""Ids that are smaller are of day 0, which is none."""
+
 _DATE_DELIVERIES: Final = """
 UPDATE deliveries SET day = m.day FROM unnest(%s::bigint[], %s::int[]) AS m (position, day)
 WHERE deliveries.day = 0 AND deliveries.position = m.position
@@ -39,7 +43,7 @@ def split_deliveries(connection: psycopg.Connection[Any]) -> None:
 
 def date_pending(connection: psycopg.Connection[Any]) -> None:
     """Move pending deliveries that have no day, with their attempts, to the partitions of the days of their ids."""
-    while rows := connection.execute(_UNDATED, (_BATCH,)).fetchall():
+    while rows := connection.execute(_UNDATED, (_DATED, _BATCH)).fetchall():
         values = [position for position, _ in rows], [day_of(delivery_id) for _, delivery_id in rows]
         with connection.transaction():
             connection.execute(_DATE_DELIVERIES, values)
