@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from deskwire.engine.core.ids import day_of
+from deskwire.engine.core.ids import DAY_MS, day_of
 
 
 class Dialect(Struct, frozen=True, eq=False):
@@ -44,6 +44,10 @@ class Dialect(Struct, frozen=True, eq=False):
         """Return the values for `{of_day}` and `{of_day_or_none}`."""
         return (day_of(delivery_id),) if self.days else ()
 
+    def key(self, position: int, day: int) -> tuple[int, ...]:
+        """Return the values for `{keys}` of one row."""
+        return (position, day) if self.days else (position,)
+
     def placed(self, rows: Sequence[Sequence[int]]) -> tuple[Any, ...]:
         """Return the values for `{placed}`: rows of `{keys}`."""
         positions = self.listed([row[0] for row in rows])
@@ -58,6 +62,13 @@ class Dialect(Struct, frozen=True, eq=False):
         positions, days = [row[0] for row in rows], sorted({row[1] for row in rows}) if self.days else []
         condition = f"{column} IN ({_marks(positions)})"
         return (f"{condition} AND day IN ({_marks(days)})" if days else condition), (*positions, *days)
+
+    def spanned(self, values: Sequence[tuple[int, str]], times: Sequence[int]) -> tuple[Any, ...]:
+        """Return the values for `{spans}`: ranges of positions, and the times (ms) at which they begin, with the end of the last."""
+        if not self.days:
+            return self.paired(values)
+        days = [time // DAY_MS for time in times]
+        return (*self.paired(values), tuple(days[:-1]), tuple(days[1:]))
 
     def paired(self, values: Sequence[tuple[int, str]]) -> tuple[Any, ...]:
         """Return the values for `{pairs}`."""
@@ -99,19 +110,22 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "of_project": "",
         # Deliveries and attempts by position, and by the day that says in which partition they are: what a row is found by,
         # the day alone, the condition that a delivery is of a day, one that tolerates rows of before there were days, that
-        # an attempt is of its delivery's day `d`, what is added to an INSERT, and rows `n` of keys, with their condition.
+        # an attempt is of its delivery's day `d`, what is added to an INSERT, and the deliveries `d` of a list of keys.
         "key": "position",
         "keys": "position",
         "keys_of": _Of("{}.position"),
         "day": _Of("0"),
         "of_day": "",
         "of_day_of": _Of(""),
+        "hidden": "?",
         "of_day_or_none": "",
         "same_day": _Of(""),
         "and_day": "",
         "and_mark": "",
-        "placed": "json_each(?) n",
-        "in_place": "",
+        "placed": "json_each(?) n CROSS JOIN deliveries d ON d.position = n.value",
+        # Ranges of positions as `{pairs}`, and the condition that a delivery `d` is of a day that one may have.
+        "spans": "(SELECT json_extract(value, '$[0]') AS number, json_extract(value, '$[1]') AS text FROM json_each(?))",
+        "in_span": "",
     },
     POSTGRES: {
         "numbers": "(SELECT unnest(CAST(? AS bigint[])) AS value)",
@@ -126,13 +140,20 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "keys_of": _Of("{0}.position, {0}.day"),
         "day": _Of("{}.day"),
         "of_day": "AND day = ?",
-        "of_day_of": _Of("AND {}.day = ?"),
-        "of_day_or_none": "AND d.day IN (0, ?)",
+        "of_day_of": _Of("AND {}.day = (SELECT CAST(? AS int))"),
+        # A value in a sub-select is hidden from the planner, which would otherwise plan each query again for the few partitions
+        # that the value leaves. That takes longer than having all of them ready (ADR 104).
+        "hidden": "(SELECT CAST(? AS bigint))",
+        "of_day_or_none": "AND d.day IN (0, (SELECT CAST(? AS int)))",
         "same_day": _Of("AND {}.day = d.day"),
         "and_day": ", day",
         "and_mark": ", ?",
-        "placed": "(SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS int[])) AS u (value, day)) n",
-        "in_place": "AND d.day = n.day",
+        # LIMIT makes it look up each row, in the one partition that it can be in.
+        "placed": "(SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS int[])) AS u (value, day)) n CROSS JOIN LATERAL "
+        "(SELECT * FROM deliveries x WHERE x.position = n.value AND x.day = n.day LIMIT 1) d",
+        "spans": "(SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS int[]), CAST(? AS int[])) "
+        "AS p (number, text, first, last))",
+        "in_span": "AND (d.day = 0 OR d.day BETWEEN p.first AND p.last)",
         "of_project": "AND e.position >= CAST(:project AS bigint) << 40 AND e.position < (CAST(:project AS bigint) + 1) << 40",
     },
 }

@@ -11,7 +11,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from deskwire.engine.core.ids import day_of, new_id
+from deskwire.engine.core.ids import DAY_MS, day_of, new_id
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
@@ -24,7 +24,7 @@ from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.operating.check import check
 from deskwire.storage.postgres.operating.days import add_days
 from deskwire.storage.postgres.schema import days
-from deskwire.storage.postgres.schema.days import ATTEMPTS, DAY_MS, DELIVERIES, DayTable, add_day
+from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, DayTable, add_day
 from tests.storage.postgres.test_batches import at_once
 from tests.support.builders import PROJECT, endpoint
 from tests.support.postgres import fresh_database, own_server, shared_server

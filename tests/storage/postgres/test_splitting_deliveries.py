@@ -8,12 +8,12 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from deskwire.engine.core.ids import day_of, new_id
+from deskwire.engine.core.ids import DAY_MS, day_of, new_id
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.migrations.list import MIGRATIONS
 from deskwire.storage.postgres.schema import delivery_days
-from deskwire.storage.postgres.schema.days import AHEAD, ATTEMPTS, DAY_MS, DELIVERIES, TODAY, DayTable
+from deskwire.storage.postgres.schema.days import AHEAD, ATTEMPTS, DELIVERIES, TODAY, DayTable
 from deskwire.storage.postgres.schema.delivery_days import split_deliveries
 from tests.storage.postgres.test_splitting import FILES, INDEXES, Cut, CutOff, fresh_copy
 from tests.support.postgres import fresh_database

@@ -57,12 +57,12 @@ _ANY: Final = (ALPHABET * 8).encode()
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 _TIME_MAX: Final = (1 << 48) - 1
 _PAIRS: Final = tuple(a + b for a in ALPHABET for b in ALPHABET)
-_DAY_MS: Final = 86_400_000
+DAY_MS: Final = 86_400_000
 _TIME_AT: Final = len("evt_")
 _BLOCK: Final = 8
 """Characters of an id that have its time in units of 1,024 ms, of which a day has exactly 84,375."""
 
-_BLOCKS: Final = _DAY_MS // 1_024
+_BLOCKS: Final = DAY_MS // 1_024
 _DIGITS: Final = str.maketrans("JKMNPQRSTVWXYZ", "IJKLMNOPQRSTUV")
 """From Crockford's digits to those that `int` reads."""
 

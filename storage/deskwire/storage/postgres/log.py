@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from deskwire.engine.core.ids import day_of, id_before, is_id
+from deskwire.engine.core.ids import DAY_MS, day_of, id_before, is_id
 from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.postgres.dropping import (
     WITHOUT_EVENT,
@@ -17,14 +17,14 @@ from deskwire.storage.postgres.dropping import (
     drop_events_of,
     save_pruned,
 )
-from deskwire.storage.postgres.schema.days import ATTEMPTS, DAY_MS, DELIVERIES, EVENTS, TODAY
+from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, EVENTS, TODAY
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import EventWrites
 from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
 
 _BISECTED: Final = """
 WITH RECURSIVE bisected (low, high) AS (
-    SELECT {low}, {high} FROM project_heads h WHERE h.project = :project
+    SELECT h.project << 40, {high} FROM project_heads h WHERE h.project = :project
     UNION ALL
     SELECT CASE WHEN e.id IS NULL OR e.id <= :id THEN b.middle ELSE b.low END,
         CASE WHEN e.id IS NULL OR e.id <= :id THEN b.high ELSE e.position - 1 END
@@ -35,23 +35,23 @@ SELECT low FROM bisected WHERE low >= high
 """
 """The position up to which nothing is newer than an id, as ids grow with positions: everything up to `low` is not newer,
 everything behind `high` is."""
-_EVENT: Final = _BISECTED.format(low="h.project << 40", high="h.position", table="events", chosen="")
-_DATED: Final = (
-    "position > CAST(:project AS bigint) << 40 AND position < (CAST(:project AS bigint) + 1) << 40 AND day"
-)
+_EVENT: Final = _BISECTED.format(high="h.position", table="events", chosen="")
+_OF_DAY: Final = "AND t.day IN (0, (SELECT CAST(:day AS int)))"
+"""Hidden from the planner; see `storage/dialect.py`."""
+
 _DELIVERED_BEFORE: Final = _BISECTED.format(
-    low=f"greatest(h.project << 40, (SELECT max(position) FROM deliveries WHERE {_DATED} > 0 AND day < :day))",
-    high=f"least(h.delivery, (SELECT min(position) - 1 FROM deliveries WHERE {_DATED} > :day))",
-    table="deliveries",
-    chosen="AND t.day IN (0, :day)",
+    high="least(h.delivery, (SELECT CAST(:end AS bigint)))", table="deliveries", chosen=_OF_DAY
 )
-"""All of earlier days are older than the id, and all of later days newer; those without a day may be either."""
+"""All of earlier days are older than the id, and all of later days newer, of which `end` is before the first."""
+
+_END_OF_DAY: Final = """
+SELECT min(position) - 1 FROM deliveries WHERE position > (SELECT CAST(:project AS bigint) << 40)
+AND position < (SELECT (CAST(:project AS bigint) + 1) << 40) AND day > (SELECT CAST(:day AS int))
+"""
 _DELIVERY: Final = (
     "SELECT n.position FROM (SELECT d.position, d.id FROM deliveries d WHERE d.position <= ("
-    + _BISECTED.format(
-        low="h.project << 40", high="h.delivery", table="deliveries", chosen="AND t.day IN (0, :day)"
-    )
-    + ") AND d.position > CAST(:project AS bigint) << 40 AND d.day IN (0, :day) ORDER BY d.position DESC LIMIT 1) AS n WHERE n.id = :id"
+    + _BISECTED.format(high="h.delivery", table="deliveries", chosen=_OF_DAY)
+    + ") AND d.position > CAST(:project AS bigint) << 40 AND d.day IN (0, (SELECT CAST(:day AS int))) ORDER BY d.position DESC LIMIT 1) AS n WHERE n.id = :id"
 )
 _OLD: Final = """
 SELECT h.project, e.position, e.id, e.conversation IS NULL AND e.internal = 0 FROM project_heads h CROSS JOIN LATERAL
@@ -104,8 +104,20 @@ class LogReads(Queries):
         return None if row is None else int(row[0])
 
     def delivery_position_before(self, project: int, at: int) -> int:
-        bound = id_before("dlv", at)
-        values = {"project": project, "id": bound, "day": day_of(bound)}
+        return self.delivery_positions_before(project, [at])[0]
+
+    def delivery_positions_before(self, project: int, times: Sequence[int]) -> list[int]:
+        bounds = [id_before("dlv", at) for at in times]
+        ends = {day: self._end_of_day(project, day) for day in dict.fromkeys(map(day_of, bounds))}
+        return [self._delivered_before(project, bound, ends[day_of(bound)]) for bound in bounds]
+
+    def _end_of_day(self, project: int, day: int) -> int | None:
+        """Return the position before the first delivery of a later day."""
+        (end,) = self.conn.execute(_END_OF_DAY, {"project": project, "day": day}).fetchone()
+        return None if end is None else int(end)
+
+    def _delivered_before(self, project: int, bound: str, end: int | None) -> int:
+        values = {"project": project, "id": bound, "day": day_of(bound), "end": end}
         row = self.conn.execute(_DELIVERED_BEFORE, values).fetchone()
         return project << 40 if row is None else int(row[0])
 

@@ -19,7 +19,6 @@ from psycopg import errors
 
 log: Final = structlog.get_logger(__name__)
 
-DAY_MS: Final = 86_400_000
 AHEAD: Final = 3
 """Days after today that get a partition before they begin."""
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import psycopg
 
-from deskwire.engine.core.ids import day_of, id_before
-from deskwire.storage.postgres.schema.days import ATTEMPTS, DAY_MS, DELIVERIES, split
+from deskwire.engine.core.ids import DAY_MS, day_of, id_before
+from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, split
 
 _BATCH: Final = 5_000
 _UNDATED: Final = f"""

@@ -84,8 +84,8 @@ _SKIP: Final = either(
     "(SELECT {keys} FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)"
 )
 _SOME: Final = either("SELECT {keys} FROM deliveries WHERE endpoint = ? LIMIT ?")
-_OF_LANE: Final = either("DELETE FROM deliveries WHERE lane = ? RETURNING {keys}")
-_EVENTS_OF_LANE: Final = either("SELECT event, {keys} FROM deliveries WHERE lane = ?")
+_OF_LANE: Final = either("DELETE FROM deliveries WHERE lane = {hidden} RETURNING {keys}")
+_EVENTS_OF_LANE: Final = either("SELECT event, {keys} FROM deliveries WHERE lane = {hidden}")
 _FORGET_ANSWER: Final = either("UPDATE attempts SET answer = ? WHERE delivery = ? {of_day}")
 _OF_TICKETS: Final = either(
     "DELETE FROM deliveries WHERE lane IN (SELECT :first + e.ticket FROM events e WHERE e.conversation = :subject "
@@ -97,7 +97,7 @@ _OF_TICKETS: Final = either(
 _PLACE: Final = either("SELECT {keys} FROM deliveries WHERE position = ?")
 _TO_REPEAT: Final = either(
     f"SELECT d.endpoint, d.lane, d.previous, {EVENT_COLUMNS} "
-    "FROM deliveries d JOIN events e ON e.position = d.event WHERE d.position = ? {of_day_of[d]}"
+    "FROM deliveries d JOIN events e ON e.position = d.event WHERE d.position = {hidden} {of_day_of[d]}"
 )
 _FAILED: Final = either(
     "SELECT {keys_of[d]} FROM deliveries d JOIN events e ON e.position = d.event "

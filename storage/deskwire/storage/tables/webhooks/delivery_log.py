@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, get_args
 
 import orjson
@@ -22,24 +22,23 @@ from deskwire.storage.tables.base import Queries
 _STATUSES: Final[Sequence[DeliveryStatus]] = get_args(DeliveryStatus)
 _RECORD: Final = (
     "d.position, d.id, w.id, d.event_id, d.type, c.id, d.sequence, d.status, d.reason, d.due_at, "
-    "CASE WHEN d.redelivery_of IS NOT NULL THEN (SELECT o.id FROM deliveries o WHERE o.position = d.redelivery_of) END, "
-    "CASE WHEN d.redelivered_as IS NOT NULL THEN (SELECT a.id FROM deliveries a WHERE a.position = d.redelivered_as) END, "
-    "d.created_at, d.ended_at, e.body, {day[d]}"
+    "d.redelivery_of, d.redelivered_as, d.created_at, d.ended_at, e.body, {day[d]}"
 )
-"""Of a delivery that repeats none and is not repeated, no partition is searched for another."""
+_OTHERS_AT: Final = -6
+_IDS: Final = either(
+    "SELECT d.position, d.id FROM {numbers} n {and_then} deliveries d ON d.position = n.value"
+)
+"""Of deliveries that others repeat, or that repeat others: few, and their days are unknown."""
 
 _JOINED: Final = (
     "JOIN endpoints w ON w.rowid = d.endpoint "
     "LEFT JOIN conversations c ON c.rowid = d.lane "
     "LEFT JOIN events e ON e.position = d.event AND c.rowid IS NULL"  # a deletion names its conversation itself
 )
-_LISTED: Final = either(
-    f"SELECT {_RECORD} FROM {{placed}} {{and_then}} deliveries d ON d.position = n.value {{in_place}} {_JOINED} "
-    "ORDER BY d.position DESC"
-)
+_LISTED: Final = either(f"SELECT {_RECORD} FROM {{placed}} {_JOINED} ORDER BY d.position DESC")
 _ONE: Final = either(
     f"SELECT {_RECORD} FROM deliveries d {_JOINED} "
-    "WHERE d.position = ? {of_day_or_none} AND w.project = ? AND w.status != 'removed'"
+    "WHERE d.position = {hidden} {of_day_or_none} AND w.project = ? AND w.status != 'removed'"
 )
 _LARGEST: Final = (1 << 63) - 1
 LOOKED_AT = 10_000
@@ -87,6 +86,10 @@ _CONDITIONS: Final = {
 
 class DeliveryPlaces(Queries):
     """Queries for the places of deliveries in the log, which each database finds in its own way."""
+
+    def delivery_positions_before(self, project: int, times: Sequence[int]) -> list[int]:
+        """Return `delivery_position_before` for each of these times (ms)."""
+        return [self.delivery_position_before(project, at) for at in times]
 
     @abstractmethod
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
@@ -182,7 +185,14 @@ class DeliveryLogReads(DeliveryPlaces):
     def _records(self, sql: str, arguments: Sequence[Any]) -> list[DeliveryRecord]:
         rows = self.conn.execute(sql, arguments).fetchall()
         attempts = self._attempts([(row[0], row[-1]) for row in rows])
-        return [_record_of(row, attempts) for row in rows]
+        ids = self._ids({each for row in rows for each in row[_OTHERS_AT:][:2] if each is not None})
+        return [_record_of(row, attempts, ids) for row in rows]
+
+    def _ids(self, positions: Collection[int]) -> Mapping[int, str]:
+        if not positions:
+            return {}
+        listed = self.dialect.listed(sorted(positions))
+        return dict(self.conn.execute(_IDS[self.dialect], (listed,)).fetchall())
 
     def _attempts(self, keys: Sequence[Sequence[int]]) -> Mapping[int, list[Attempt]]:
         if not keys:
@@ -216,7 +226,9 @@ def _values(wanted: DeliveryFilter) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _record_of(row: Sequence[Any], attempts: Mapping[int, list[Attempt]]) -> DeliveryRecord:
+def _record_of(
+    row: Sequence[Any], attempts: Mapping[int, list[Attempt]], ids: Mapping[int, str]
+) -> DeliveryRecord:
     position, delivery_id, endpoint, event_id, kind, conversation, sequence, status, reason, due_at, *rest = (
         row
     )
@@ -233,8 +245,8 @@ def _record_of(row: Sequence[Any], attempts: Mapping[int, list[Attempt]]) -> Del
         reason,
         attempts[position],
         due_at,
-        of,
-        again,
+        ids.get(of),
+        ids.get(again),
         created_at,
         ended_at,
     )
