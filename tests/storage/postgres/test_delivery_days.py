@@ -186,7 +186,7 @@ async def test_a_day_with_many_pending_deliveries_loses_the_others_by_row(
     postgres_url: str, today: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = today - 9
-    add(postgres_url, old)
+    add(postgres_url, old, old + 1)
     real = dropping._pending
     monkeypatch.setattr(dropping, "_pending", lambda conn, partition, _: real(conn, partition, 1))
     async with node(postgres_url) as here:
@@ -198,6 +198,10 @@ async def test_a_day_with_many_pending_deliveries_loses_the_others_by_row(
         assert await shelf.prune((old + 1) * DAY_MS) == 3
         assert [place for _, place, _ in placed(postgres_url)] == [DELIVERIES.partition(old)] * 2
         assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(0,)]
+        [later] = await shelf.put((old + 1) * DAY_MS)
+        await shelf.end(later)
+        assert await shelf.prune((old + 2) * DAY_MS) == 1, "the next day does not wait for this one"
+        assert DELIVERIES.partition(old + 1) not in partitions(postgres_url)
         assert await shelf.end(made[0])
         assert await shelf.prune((old + 1) * DAY_MS) == 1
         assert placed(postgres_url) == [(2, DELIVERIES.default, None)]

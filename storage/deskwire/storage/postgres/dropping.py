@@ -50,6 +50,7 @@ _PENDING: Final = """
 SELECT d.position FROM endpoints e JOIN {partition} d ON d.endpoint = e.rowid AND d.status = 'pending' LIMIT CAST(? AS bigint)
 """
 """By the endpoints, for which there is an index."""
+_LOCK_TIMEOUT: Final = "SELECT set_config('lock_timeout', ?, true)"
 _COLUMNS: Final = """
 SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
 WHERE attrelid = CAST(? AS regclass) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
@@ -88,23 +89,36 @@ def drop_events_of(conn: Connection, day: int, at: int) -> int:
     return count
 
 
-def drop_deliveries_of(conn: Connection, day: int, most: int) -> int:
-    """Drop a day's deliveries and their attempts in the transaction of `conn`; return the number of deliveries.
+def deliveries_of(conn: Connection, day: int, most: int) -> int:
+    """Return the number of rows of a day's partition, all of which it reads; 0 if there is none.
+
+    Raises DayInUse if more than `most` deliveries are pending.
+    """
+    if day not in days_of(conn, DELIVERIES):
+        return 0
+    _pending(conn, DELIVERIES.partition(day), most)
+    ((count,),) = conn.execute(f"SELECT count(*) FROM {DELIVERIES.partition(day)}").fetchall()
+    return int(count)
+
+
+def drop_deliveries_of(conn: Connection, day: int, rows: int, most: int) -> int:
+    """Drop a day's deliveries and their attempts in the transaction of `conn`; return the number of deliveries that are gone.
 
     Those that are pending are moved to the default partition, with their attempts.
 
     Args:
-        most: pending deliveries that are moved at most, because all others wait meanwhile.
+        rows: the deliveries that the day has, counted before, because all others wait from the first drop on.
+        most: pending deliveries that are moved at most, for the same reason.
 
     Raises DayHeldUp, DayNotOwned and DayInUse, with nothing changed.
     """
     tables = [table for table in (DELIVERIES, ATTEMPTS) if day in days_of(conn, table)]
-    count = 0
     with _whole_day(conn, tables, day):
         if len(tables) == 1:
             _drop_single(conn, tables[0], day)
+            count = 0
         else:
-            count = _drop_both(conn, day, most)
+            count = rows - _drop_both(conn, day, most)
     log.info("retention.day_dropped", partition=DELIVERIES.partition(day), rows=count)
     return count
 
@@ -113,9 +127,11 @@ def drop_deliveries_of(conn: Connection, day: int, most: int) -> int:
 def _whole_day(conn: Connection, tables: Sequence[DayTable], day: int) -> Iterator[None]:
     """Do all of what is within or nothing. Raises DayHeldUp, DayNotOwned and DayInUse."""
     partitions = [table.partition(day) for table in tables]
+    ((timeout,),) = conn.execute("SELECT current_setting('lock_timeout')").fetchall()
     conn.execute("SAVEPOINT whole_day")
     try:
         yield
+        conn.execute(_LOCK_TIMEOUT, (timeout,))
     except DayInUse:
         conn.execute("ROLLBACK TO SAVEPOINT whole_day")
         raise
@@ -133,16 +149,15 @@ def _whole_day(conn: Connection, tables: Sequence[DayTable], day: int) -> Iterat
 
 
 def _drop_both(conn: Connection, day: int, most: int) -> int:
+    """Drop a day's partitions of both tables; return the number of pending deliveries that were moved."""
     deliveries, attempts = DELIVERIES.partition(day), ATTEMPTS.partition(day)
-    pending = len(_pending(conn, deliveries, most))
-    ((count,),) = conn.execute(f"SELECT count(*) FROM {deliveries}").fetchall()
     _detach(conn, DELIVERIES, deliveries)  # in the order in which results are recorded
     _detach(conn, ATTEMPTS, attempts)
     moved = _pending(conn, deliveries, most)
     _move(conn, DELIVERIES, deliveries, "position", moved)
     _move(conn, ATTEMPTS, attempts, "delivery", moved)
     conn.execute(f"DROP TABLE {deliveries}, {attempts}")
-    return int(count) - pending
+    return len(moved)
 
 
 def _drop_single(conn: Connection, table: DayTable, day: int) -> None:
@@ -164,7 +179,7 @@ def _pending(conn: Connection, partition: str, most: int) -> list[int]:
 
 
 def _detach(conn: Connection, table: DayTable, partition: str) -> None:
-    conn.execute("SELECT set_config('lock_timeout', ?, true)", (f"{LOCK_TIMEOUT_MS}ms",))
+    conn.execute(_LOCK_TIMEOUT, (f"{LOCK_TIMEOUT_MS}ms",))
     conn.execute(f"ALTER TABLE {table.name} DETACH PARTITION {partition}")
 
 
@@ -180,7 +195,7 @@ def _move(conn: Connection, table: DayTable, detached: str, column: str, positio
 
 def _drop(conn: Connection, partition: str, day: int, at: int) -> int:
     last = _LAST.format(partition=partition)
-    conn.execute("SELECT set_config('lock_timeout', ?, true)", (f"{LOCK_TIMEOUT_MS}ms",))
+    conn.execute(_LOCK_TIMEOUT, (f"{LOCK_TIMEOUT_MS}ms",))
     newest = conn.execute(_NEWEST.format(partition=partition)).fetchall()
     conn.execute(_MOVE, (day, [position for (position,) in newest]))
     pruned = conn.execute(last).fetchall()

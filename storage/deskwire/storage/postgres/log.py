@@ -13,6 +13,7 @@ from deskwire.storage.postgres.dropping import (
     DayInUse,
     DayNotOwned,
     days_of,
+    deliveries_of,
     drop_deliveries_of,
     drop_events_of,
     save_pruned,
@@ -195,18 +196,24 @@ class LogWrites(EventWrites, DeliveryWrites):
 
     def _drop_delivery_days(self, days: Sequence[int], limit: int) -> tuple[int, list[int]]:
         """Drop days, oldest first, up to some deliveries; return the number of these, and the days to delete by row."""
+        sizes: dict[int, int] = {}
         count, by_row = 0, []
-        for number, day in enumerate(days):
+        for day in days:
             try:
-                count += drop_deliveries_of(self.conn, day, limit)
+                sizes[day] = deliveries_of(self.conn, day, limit)
+            except DayInUse:
+                by_row.append(day)
+            if sum(sizes.values()) >= limit:
+                break
+        for day, size in sizes.items():
+            try:
+                count += drop_deliveries_of(self.conn, day, size, limit)
             except DayInUse:
                 by_row.append(day)
             except DayHeldUp:
                 break
             except DayNotOwned:
-                return count, [*by_row, *days[number:]]
-            if count >= limit:
-                break
+                return count, [*by_row, *[each for each in days if each >= day]]
         return count, by_row
 
     def _prune(self, partition: str, project: int, upto: int, older_than: int, at: int) -> None:
