@@ -7,6 +7,7 @@ from typing import Final
 
 from deskwire.engine.core.ids import DAY_MS, day_of, id_before, is_id
 from deskwire.engine.webhooks.outcome import NOT_STORED
+from deskwire.storage.dialect import UNPLANNED
 from deskwire.storage.postgres.dropping import (
     WITHOUT_EVENT,
     DayHeldUp,
@@ -37,22 +38,24 @@ SELECT low FROM bisected WHERE low >= high
 """The position up to which nothing is newer than an id, as ids grow with positions: everything up to `low` is not newer,
 everything behind `high` is."""
 _EVENT: Final = _BISECTED.format(high="h.position", table="events", chosen="")
-_OF_DAY: Final = "AND t.day IN (0, (SELECT CAST(:day AS int)))"
-"""Hidden from the planner; see `storage/dialect.py`."""
+_DAY: Final = f"CAST(:day AS int){UNPLANNED}"
+_OF_DAY: Final = f"AND t.day IN (0, {_DAY})"
 
 _DELIVERED_BEFORE: Final = _BISECTED.format(
     high="least(h.delivery, (SELECT CAST(:end AS bigint)))", table="deliveries", chosen=_OF_DAY
 )
 """All of earlier days are older than the id, and all of later days newer, of which `end` is before the first."""
 
-_END_OF_DAY: Final = """
+_END_OF_DAY: Final = f"""
 SELECT min(position) - 1 FROM deliveries WHERE position > (SELECT CAST(:project AS bigint) << 40)
-AND position < (SELECT (CAST(:project AS bigint) + 1) << 40) AND day > (SELECT CAST(:day AS int))
+AND position < (SELECT (CAST(:project AS bigint) + 1) << 40) AND day > {_DAY}
 """
 _DELIVERY: Final = (
     "SELECT n.position FROM (SELECT d.position, d.id FROM deliveries d WHERE d.position <= ("
     + _BISECTED.format(high="h.delivery", table="deliveries", chosen=_OF_DAY)
-    + ") AND d.position > CAST(:project AS bigint) << 40 AND d.day IN (0, (SELECT CAST(:day AS int))) ORDER BY d.position DESC LIMIT 1) AS n WHERE n.id = :id"
+    + ") AND d.position > CAST(:project AS bigint) << 40 AND d.day IN (0, "
+    + _DAY
+    + ") ORDER BY d.position DESC LIMIT 1) AS n WHERE n.id = :id"
 )
 _OLD: Final = """
 SELECT h.project, e.position, e.id, e.conversation IS NULL AND e.internal = 0 FROM project_heads h CROSS JOIN LATERAL

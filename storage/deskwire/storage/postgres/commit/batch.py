@@ -22,6 +22,7 @@ from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.commit.buffer import Buffer, NeedsAlone, never_wait
 from deskwire.storage.postgres.commit.heads import VERSIONS, Head
 from deskwire.storage.postgres.commit.laid import Laid, Saved
@@ -43,8 +44,8 @@ LOCKED: Final = "SELECT rowid FROM conversations WHERE rowid = ANY($1) ORDER BY 
 ROWIDS: Final = (
     "SELECT nextval(pg_get_serial_sequence(CAST($1 AS text), 'rowid')) FROM generate_series(1, 256)"
 )
-_PENDING: Final = (
-    "SELECT position FROM deliveries WHERE position = ? AND day = ? AND status = 'pending' FOR UPDATE"
+_PENDING: Final = POSTGRES.text(
+    "SELECT position FROM deliveries WHERE position = ? {of_day} AND status = 'pending' FOR UPDATE"
 )
 _INTO: Final = re.compile(r"INSERT INTO (?P<table>\w+) \((?P<columns>[^)]*)\) VALUES \(")
 _INSERT_MESSAGE: Final = (

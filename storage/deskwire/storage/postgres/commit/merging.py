@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from psycopg import pq
 
+from deskwire.storage.dialect import UNPLANNED
 from deskwire.storage.postgres.driver.arrays import ARRAY_OF, array_of
 from deskwire.storage.postgres.driver.wire import Statement
 
@@ -25,8 +26,8 @@ _MARK: Final = re.compile(r"\$(\d+)")
 _INSERT: Final = re.compile(
     r"(INSERT INTO \w+(?: \([^)]*\))?) VALUES \(([^()]*)\)( ON CONFLICT .*)?", re.DOTALL
 )
-_DAY: Final = re.compile(r"\bAND day = \$(\d+)")
-_NAMED_DAY: Final = re.compile(r"\bAND day = m\.p\d+")
+_DAY: Final = re.compile(r"\bAND day = \$(\d+)" + re.escape(UNPLANNED))
+_NAMED_DAY: Final = re.compile(r"\bAND day = (m\.p\d+)" + re.escape(UNPLANNED))
 _UPDATE: Final = re.compile(
     r"(UPDATE \w+ SET (?:(?!\bFROM\b|\bWHERE\b).)*)( WHERE (?:(?!RETURNING).)*)", re.DOTALL
 )
@@ -77,7 +78,8 @@ def _many(text: str, width: int) -> str | None:
 
 def _within_days(part: str, width: int) -> str:
     """Add the bounds of the days, whose places are after those of the columns."""
-    return _NAMED_DAY.sub(rf"\g<0> AND day >= ${width + 1} AND day <= ${width + 2}", part)
+    first, last = (f"${width + at}{UNPLANNED}" for at in (1, 2))
+    return _NAMED_DAY.sub(rf"AND day = \1 AND day >= {first} AND day <= {last}", part)
 
 
 def _named(part: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from psycopg import pq
 
+from deskwire.storage.dialect import UNPLANNED
 from deskwire.storage.postgres.commit.batch import CLAIMED, LOCKED, Fetched
 from deskwire.storage.postgres.commit.buffer import Write
 from deskwire.storage.postgres.commit.heads import LOCK, LOCK_OF, Head, head_of
@@ -26,7 +27,10 @@ BEGIN: Final = Statement("BEGIN")
 COMMIT: Final = Statement("COMMIT")
 ROLLBACK: Final = Statement("ROLLBACK")
 _KEYED: Final = re.compile(
-    r"UPDATE .* WHERE \w+ = \$(\d+) ?(?: AND day = \$\d+)?(?: AND status = 'pending')?", re.DOTALL
+    r"UPDATE .* WHERE \w+ = \$(\d+) ?(?: AND day = \$\d+"
+    + re.escape(UNPLANNED)
+    + r")?(?: AND status = 'pending')?",
+    re.DOTALL,
 )
 """An UPDATE of one row by its key, which may be merged with others if none has the same key."""
 
