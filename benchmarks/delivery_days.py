@@ -44,6 +44,9 @@ _DAYS: Final = 30
 _KEPT: Final = (0, 7, 37)
 """Past days with a partition; there are four of today and to come, and two of no day."""
 
+_PAST_ROWS: Final = 60_000
+"""Deliveries of another project on the past days, so that PostgreSQL plans for partitions with rows."""
+
 _SPLIT: Final = "m0032_deliveries_by_day"
 _AS_BEFORE: Final = (
     "ALTER TABLE deliveries ADD COLUMN day integer NOT NULL DEFAULT 0",
@@ -57,7 +60,7 @@ _ANSWER: Final = b'{"received":true}'
 _FILL: Final = """
 INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, created_at, ended_at,
     event_id, type, sequence, day)
-SELECT (1 :: bigint << 40) + n, concat('dlv_', lpad(n::text, 26, '0')), 1, n, n / 10, NULL, 'delivered', 1, 0,
+SELECT (%(project)s :: bigint << 40) + n, concat('dlv_', lpad(n::text, 26, '0')), %(project)s, n, n / 10, NULL, 'delivered', 1, 0,
     %(first)s + (n - 1) / %(rows)s * 86400000 :: bigint, 1, concat('evt_', lpad(n::text, 26, '0')), 'message.created', n %% 10,
     CASE WHEN %(dated)s THEN (%(first)s / 86400000)::int + (n - 1)::int / %(rows)s ELSE 0 END
 FROM generate_series(%(begin)s :: bigint, %(end)s :: bigint) AS n
@@ -117,7 +120,7 @@ def _filled(server: PostgresServer, name: str, rows: int) -> str:
         for day in range(first, first + _DAYS) if name == "dropped" else ():
             for table in (DELIVERIES, ATTEMPTS):
                 add_day(connection, table, day)
-        values = {"first": first * DAY_MS, "rows": rows, "dated": name == "dropped"}
+        values = {"project": 1, "first": first * DAY_MS, "rows": rows, "dated": name == "dropped"}
         connection.execute(_FILL, {**values, "begin": 1, "end": _DAYS * rows})
         connection.execute(_ATTEMPTS, (_ANSWER,))
         connection.execute("VACUUM (ANALYZE) deliveries, attempts")
@@ -203,6 +206,10 @@ def _beside(server: PostgresServer, past: int) -> str:
                 add_day(connection, table, day)
         for statement in () if past else _AS_BEFORE:
             connection.execute(statement.encode())
+        each = _PAST_ROWS // (past or 1)
+        values = {"first": (today - past) * DAY_MS, "rows": each, "dated": past > 0}
+        connection.execute(_FILL, {**values, "project": 2, "begin": 1, "end": _PAST_ROWS // each * each})
+        connection.execute("VACUUM (ANALYZE)")
     return url
 
 

@@ -83,6 +83,11 @@ def erase_lane(tx: Any) -> None:
     tx.erase_deliveries(LANE)
 
 
+def end_one(delivery: Delivery, tx: Any) -> bool:
+    recorded: bool = tx.record_end(delivery, attempt(1, b"ok", 200), "delivered", None)
+    return recorded
+
+
 class Shelf:
     """A node with an endpoint, and its deliveries."""
 
@@ -370,6 +375,22 @@ def test_a_change_of_many_rows_looks_only_into_the_days_of_these(postgres_url: s
             assert DELIVERIES.partition(today - 1) not in plan
             assert DELIVERIES.default not in plan
             assert "Subplans Removed: 14" in plan
+
+
+async def test_a_day_that_was_empty_when_statements_were_planned_is_not_read_whole_for_each(
+    postgres_url: str, today: int
+) -> None:
+    execute(postgres_url, "VACUUM ANALYZE deliveries", "VACUUM ANALYZE attempts")
+    async with node(postgres_url) as here:
+        shelf = await Shelf.of(here)
+        for _ in range(3):
+            made = await shelf.put(*[today * DAY_MS] * 9)
+            results: list[Any] = [partial(end_one, each) for each in made]
+            assert all(await at_once(here, results))
+            assert all([await shelf.end(each) for each in await shelf.put(*[today * DAY_MS] * 9)])
+    partition = DELIVERIES.partition(today)  # its sessions have ended, so that their counts are known
+    [(scans,)] = rows(postgres_url, f"SELECT seq_scan FROM pg_stat_user_tables WHERE relname = '{partition}'")
+    assert scans < 5, "the VACUUM and the ANALYZE alone"
 
 
 async def test_deliveries_are_found_by_id_and_by_time_wherever_they_are(
