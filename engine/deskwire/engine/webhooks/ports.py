@@ -193,7 +193,7 @@ class DeliveryTransaction(DeliveryReader, Protocol):
         behind it. It is None once there is no further event.
         """
 
-    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+    def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
         """Read the rows that recording the results of these deliveries needs, in one exchange with the database.
 
         Without effect on the outcome, and in a store that has no exchanges.

@@ -363,9 +363,9 @@ class BatchTransaction(PostgresTransaction):
 
     # Results of deliveries
 
-    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+    def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
         # Without it each result wants a row of its own in turn: more rounds than a batch has, if there are many of them.
-        wanted = [key_of(GENERATION, (endpoint,)), *(key_of(_PENDING, (position,)) for position in positions)]
+        wanted = [key_of(GENERATION, (endpoint,)), *(key_of(_PENDING, _place(each)) for each in deliveries)]
         missing = [key for key in wanted if key not in self._fetched.rows]
         if missing:
             raise Wanted(*missing)
@@ -405,8 +405,12 @@ class BatchTransaction(PostgresTransaction):
         if delivery.position in self._laid.ended:
             return False
         with self.buffer.untouched():
-            key = delivery.position, day_of(delivery.id)
-            return self.conn.execute(_PENDING, key).fetchone() is not None
+            return self.conn.execute(_PENDING, _place(delivery)).fetchone() is not None
+
+
+def _place(delivery: Delivery) -> tuple[int, int]:
+    """Return the values of _PENDING."""
+    return delivery.position, day_of(delivery.id)
 
 
 @lru_cache(maxsize=256)

@@ -252,7 +252,7 @@ class DeliveryWrites(Changes):
                 self.conn.execute(_NOT_MISSED[self.dialect], key)
         return made
 
-    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+    def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
         pass  # only a batch on PostgreSQL reads in advance
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
