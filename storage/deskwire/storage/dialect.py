@@ -116,10 +116,9 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "locking": _Of(""),
         # The events of a project, by the range of its positions.
         "of_project": "",
-        # Deliveries and attempts by position, and by the day that says in which partition they are: what a row is found by,
+        # Deliveries and attempts by position, and by the day that says in which partition they are: the columns,
         # the day alone, the condition that a delivery is of a day, one that tolerates rows of before there were days, that
         # an attempt is of its delivery's day `d`, what is added to an INSERT, and the deliveries `d` of a list of keys.
-        "key": "position",
         "keys": "position",
         "keys_of": _Of("{}.position"),
         "day": _Of("0"),
@@ -143,7 +142,6 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "and_then": "JOIN",
         "unindexed": "",
         "locking": _Of("FOR UPDATE OF {}"),
-        "key": "(position, day)",
         "keys": "position, day",
         "keys_of": _Of("{0}.position, {0}.day"),
         "day": _Of("{}.day"),

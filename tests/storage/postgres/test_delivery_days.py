@@ -30,7 +30,7 @@ from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, DayTable
 from tests.storage.postgres.test_batches import at_once
 from tests.support.builders import PROJECT, endpoint
 from tests.support.postgres import fresh_database, own_server, shared_server
-from tests.support.postgres_nodes import NodeHere, node, rows
+from tests.support.postgres_nodes import NodeHere, node, rows, until_one_waits
 
 P: Final = PROJECT.rowid
 LANE: Final = 7
@@ -81,6 +81,12 @@ def deliver(whom: int, at: int, tx: Any) -> Delivery:
 
 def erase_lane(tx: Any) -> None:
     tx.erase_deliveries(LANE)
+
+
+def fail_one(number: int, delivery: Delivery, tx: Any) -> bool:
+    planned = replace(delivery, attempts=number, due_at=9, planned_from=1)
+    recorded: bool = tx.record_retry(planned, attempt(number))
+    return recorded
 
 
 def end_one(delivery: Delivery, tx: Any) -> bool:
@@ -345,6 +351,32 @@ async def test_results_of_several_days_are_recorded_in_one_batch_and_each_once(
         found = rows(postgres_url, "SELECT delivery, number, answer, day FROM attempts ORDER BY delivery")
         assert found == [(each.position, 1, b"ok", day_of(each.id)) for each in made]
         assert rows(postgres_url, "SELECT DISTINCT status FROM deliveries") == [("delivered",)]
+
+
+async def test_results_of_several_days_wait_for_one_that_another_node_records_and_are_all_kept(
+    postgres_url: str, today: int
+) -> None:
+    """PostgreSQL looks again at a row that it has waited for; where it chose partitions by a joined day, it lost the rows after it."""
+    add(postgres_url, today - 9, today - 1)
+    async with node(postgres_url) as here:
+        shelf = await Shelf.of(here)
+        times = [(today - back) * DAY_MS + number for number in range(2) for back in (9, 1, 0)]
+        made = await shelf.put(*sorted(times))
+        for number in range(8):  # so that plans for all values are in use
+            assert all(await at_once(here, [partial(fail_one, number + 1, each) for each in made]))
+        outcomes: list[Any] = []
+
+        async def record() -> None:
+            outcomes.extend(await at_once(here, [partial(end_one, each) for each in made]))
+
+        with psycopg.connect(postgres_url) as other:
+            positions = [each.position for each in made[1::2]]
+            other.execute("UPDATE deliveries SET status = 'skipped' WHERE position = ANY(%s)", (positions,))
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(record)
+                await until_one_waits(postgres_url)
+                other.commit()
+        assert outcomes == [True, False] * 3
 
 
 def test_a_change_of_many_rows_looks_only_into_the_days_of_these(postgres_url: str, today: int) -> None:

@@ -28,8 +28,8 @@ WHERE NOT EXISTS (SELECT 1 FROM events n WHERE n.position > l.position AND n.pos
 """
 _MOVE: Final = "UPDATE events SET day = 0 WHERE day = CAST(? AS int) AND position = ANY(CAST(? AS bigint[]))"
 WITHOUT_EVENT: Final = (
-    "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE (position, day) IN ("
-    "SELECT d.position, d.day FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
+    "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
+    "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
     "WHERE e.project = ? AND NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event AND v.day <> ?))"
 )
 """Ends a project's pending deliveries up to a position whose event is gone, or is of a day that is being dropped."""

@@ -5,8 +5,8 @@
 one for each of the rows of its values. The types of the values are those that PostgreSQL has found in the statement for
 one.
 
-A statement for one that names a day, with `AND day = ?`, gets two more values when it is for many: the first and the last of
-their days. Unlike a column of the rows, these let PostgreSQL leave out the partitions of all other days before it begins.
+A statement for one that names a day besides a key, with `AND day = ?`, names the first and the last of their days when it is for
+many. Unlike a column of the rows, these let PostgreSQL leave out the partitions of all other days before it begins.
 """
 
 from __future__ import annotations
@@ -77,9 +77,12 @@ def _many(text: str, width: int) -> str | None:
 
 
 def _within_days(part: str, width: int) -> str:
-    """Add the bounds of the days, whose places are after those of the columns."""
+    """Put the bounds of the days, whose places are after those of the columns, in place of each row's day.
+
+    A joined day may not choose partitions: of rows after one that FOR UPDATE has waited for, PostgreSQL then finds none.
+    """
     first, last = (f"${width + at}{UNPLANNED}" for at in (1, 2))
-    return _NAMED_DAY.sub(rf"AND day = \1 AND day >= {first} AND day <= {last}", part)
+    return _NAMED_DAY.sub(f"AND day >= {first} AND day <= {last}", part)
 
 
 def _named(part: str) -> str:

@@ -75,13 +75,13 @@ _NOT_MISSED: Final = either("UPDATE deliveries SET missed = NULL WHERE position 
 _MISSED: Final = either(
     "SELECT {keys}, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 AND event > ? ORDER BY event LIMIT 1"
 )
-_TOO_OLD: Final = either(
-    "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE created_at < ? AND {key} IN "
-    "(SELECT {keys} FROM deliveries WHERE endpoint = ? AND status = 'pending' ORDER BY position LIMIT ?)"
+_TOO_OLD: Final = (
+    "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE created_at < ? AND position IN "
+    "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' ORDER BY position LIMIT ?)"
 )
-_SKIP: Final = either(
-    "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE {key} IN "
-    "(SELECT {keys} FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)"
+_SKIP: Final = (
+    "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE position IN "
+    "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)"
 )
 _SOME: Final = either("SELECT {keys} FROM deliveries WHERE endpoint = ? LIMIT ?")
 _OF_LANE: Final = either("DELETE FROM deliveries WHERE lane = {hidden} RETURNING {keys}")
@@ -306,7 +306,7 @@ class DeliveryWrites(Changes):
 
     def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
         values = (reason, at, before, endpoint, limit)
-        return self.conn.execute(_TOO_OLD[self.dialect], values).rowcount
+        return self.conn.execute(_TOO_OLD, values).rowcount
 
     def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
         row = self.conn.execute(
@@ -372,7 +372,7 @@ class DeliveryWrites(Changes):
         )
 
     def _skip_pending(self, endpoint: int, reason: str, at: int, limit: int) -> int:
-        return self.conn.execute(_SKIP[self.dialect], (reason, at, endpoint, limit)).rowcount
+        return self.conn.execute(_SKIP, (reason, at, endpoint, limit)).rowcount
 
     def _delete_some(self, endpoint: int, limit: int) -> int:
         return self._delete(self.conn.execute(_SOME[self.dialect], (endpoint, limit)).fetchall())
