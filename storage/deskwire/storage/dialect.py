@@ -87,7 +87,7 @@ Statement = Mapping[Dialect, str]
 UNPLANNED: Final = " + 0 * pg_backend_pid()"
 """Hides the value of a day from PostgreSQL's planner, but not from the executor's start, because the function is stable.
 
-With the value in sight the planner plans a statement for each value again, as that leaves few partitions. Planning takes longer
+With the value in sight the planner plans a statement for each value again, because that leaves few partitions. Planning takes longer
 than all the rest of the statement (ADR 104).
 """
 

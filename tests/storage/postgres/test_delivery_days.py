@@ -1,4 +1,4 @@
-"""Deliveries and attempts partitioned by day: what retention drops, moves and leaves, and what finds the rows (ADR 104)."""
+"""Deliveries and attempts partitioned by day: rows that retention drops, moves and leaves, and statements that find them (ADR 104)."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def drop_deliveries_of(conn: Connection, day: int, rows: int, most: int) -> int:
 
 @contextmanager
 def _whole_day(conn: Connection, tables: Sequence[DayTable], day: int) -> Iterator[None]:
-    """Do all of what is within or nothing. Raises DayHeldUp, DayNotOwned and DayInUse."""
+    """Run the body as a whole or not at all. Raises DayHeldUp, DayNotOwned and DayInUse."""
     partitions = [table.partition(day) for table in tables]
     ((timeout,),) = conn.execute("SELECT current_setting('lock_timeout')").fetchall()
     conn.execute("SAVEPOINT whole_day")

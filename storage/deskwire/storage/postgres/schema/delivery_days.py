@@ -1,6 +1,6 @@
 """Deliveries and attempts by day: the split of both tables, and the days of deliveries that are still to be made (ADR 104).
 
-A pending delivery, and the attempts at it, always have the day of the delivery's id. So whoever records a result knows the
+A pending delivery, and the attempts at it, always have the day of the delivery's id. So a recorder of results knows the
 partition, and an attempt that is stored again meets the first one. Deliveries that had ended before the split have no day.
 """
 
