@@ -24,11 +24,12 @@ from benchmarks import processes
 from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
 from benchmarks.sharing import actors_of, begun_in, found_projects, keep_posting, opened, server_s
+from deskwire.engine.core.ids import DAY_MS
 from deskwire.engine.ports import SharedReader, Transaction
 from deskwire.engine.privacy.retention import BATCH
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.migrations.list import MIGRATIONS
-from deskwire.storage.postgres.schema.days import DAY_MS, EVENTS, TODAY, add_day
+from deskwire.storage.postgres.schema.days import EVENTS, TODAY, add_day
 from deskwire.storage.postgres.store import PostgresStore
 
 _DAYS: Final = 30

@@ -36,7 +36,7 @@ class Scale:
         searched: conversations in the database where searches are timed, of six messages each.
         histories: conversations in the databases of a large installation and of smaller ones, of ten messages each.
         indexed: conversations up to which the search index of these databases is made, which takes long, and searched.
-        day_rows: events of a day where the end of days is measured, of which there are 30.
+        day_rows: events, or deliveries, of a day where the end of days is measured, of which there are 30.
         kept: the folder where these databases are, and stay for the next run.
     """
 

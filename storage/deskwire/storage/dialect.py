@@ -17,16 +17,20 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
+from deskwire.engine.core.ids import DAY_MS, day_of
+
 
 class Dialect(Struct, frozen=True, eq=False):
     """One of the two; a key of what `either` makes.
 
     Attributes:
         arrays: whether a value may be a list.
+        days: whether deliveries and their attempts have a column `day`, by which their tables are partitioned (ADR 104).
     """
 
     name: str
     arrays: bool
+    days: bool
 
     def text(self, template: str) -> str:
         """Return a statement with the names of fragments in braces as this database takes it."""
@@ -36,6 +40,36 @@ class Dialect(Struct, frozen=True, eq=False):
         """Return the value for `{numbers}` or `{texts}`; what has been asked with it may be remembered by it."""
         return tuple(values) if self.arrays else orjson.dumps(list(values)).decode()
 
+    def day_of(self, delivery_id: str) -> tuple[int, ...]:
+        """Return the values for `{of_day}` and `{of_day_or_none}`."""
+        return (day_of(delivery_id),) if self.days else ()
+
+    def key(self, position: int, day: int) -> tuple[int, ...]:
+        """Return the values for `{keys}` of one row."""
+        return (position, day) if self.days else (position,)
+
+    def placed(self, rows: Sequence[Sequence[int]]) -> tuple[Any, ...]:
+        """Return the values for `{placed}`: rows of `{keys}`."""
+        positions = self.listed([row[0] for row in rows])
+        return (positions, tuple(row[1] for row in rows)) if self.days else (positions,)
+
+    def among(self, column: str, rows: Sequence[Sequence[int]]) -> tuple[str, tuple[int, ...]]:
+        """Return the condition that a delivery is one of these rows of `{keys}`, and its values.
+
+        Args:
+            column: the column with the delivery's position.
+        """
+        positions, days = [row[0] for row in rows], sorted({row[1] for row in rows}) if self.days else []
+        condition = f"{column} IN ({_marks(positions)})"
+        return (f"{condition} AND day IN ({_marks(days)})" if days else condition), (*positions, *days)
+
+    def spanned(self, values: Sequence[tuple[int, str]], times: Sequence[int]) -> tuple[Any, ...]:
+        """Return the values for `{spans}`: ranges of positions, and the times (ms) at which they begin, with the end of the last."""
+        if not self.days:
+            return self.paired(values)
+        days = [time // DAY_MS for time in times]
+        return (*self.paired(values), tuple(days[:-1]), tuple(days[1:]))
+
     def paired(self, values: Sequence[tuple[int, str]]) -> tuple[Any, ...]:
         """Return the values for `{pairs}`."""
         if self.arrays:
@@ -43,11 +77,19 @@ class Dialect(Struct, frozen=True, eq=False):
         return (orjson.dumps(list(values)).decode(),)
 
 
-SQLITE: Final = Dialect("sqlite", arrays=False)
-POSTGRES: Final = Dialect("postgres", arrays=True)
+SQLITE: Final = Dialect("sqlite", arrays=False, days=False)
+POSTGRES: Final = Dialect("postgres", arrays=True, days=True)
 
 Statement = Mapping[Dialect, str]
 """A statement, or a part of one, in each dialect."""
+
+
+UNPLANNED: Final = " + 0 * pg_backend_pid()"
+"""Hides the value of a day from PostgreSQL's planner, but not from the executor's start, because the function is stable.
+
+With the value in sight the planner plans a statement for each value again, because that leaves few partitions. Planning takes longer
+than all the rest of the statement (ADR 104).
+"""
 
 
 class _Of:
@@ -74,6 +116,23 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "locking": _Of(""),
         # The events of a project, by the range of its positions.
         "of_project": "",
+        # Deliveries and attempts by position, and by the day that says in which partition they are: the columns,
+        # the day alone, the condition that a delivery is of a day, one that tolerates rows of before there were days, that
+        # an attempt is of its delivery's day `d`, what is added to an INSERT, and the deliveries `d` of a list of keys.
+        "keys": "position",
+        "keys_of": _Of("{}.position"),
+        "day": _Of("0"),
+        "of_day": "",
+        "of_day_of": _Of(""),
+        "hidden": "?",
+        "of_day_or_none": "",
+        "same_day": _Of(""),
+        "and_day": "",
+        "and_mark": "",
+        "placed": "json_each(?) n CROSS JOIN deliveries d ON d.position = n.value",
+        # Ranges of positions as `{pairs}`, and the condition that a delivery `d` is of a day that one may have.
+        "spans": "(SELECT json_extract(value, '$[0]') AS number, json_extract(value, '$[1]') AS text FROM json_each(?))",
+        "in_span": "",
     },
     POSTGRES: {
         "numbers": "(SELECT unnest(CAST(? AS bigint[])) AS value)",
@@ -83,9 +142,30 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "and_then": "JOIN",
         "unindexed": "",
         "locking": _Of("FOR UPDATE OF {}"),
+        "keys": "position, day",
+        "keys_of": _Of("{0}.position, {0}.day"),
+        "day": _Of("{}.day"),
+        "of_day": f"AND day = ?{UNPLANNED}",
+        "of_day_of": _Of(f"AND {{}}.day = ?{UNPLANNED}"),
+        # A value in a sub-select is hidden from the planner, too.
+        "hidden": "(SELECT CAST(? AS bigint))",
+        "of_day_or_none": f"AND d.day IN (0, ?{UNPLANNED})",
+        "same_day": _Of("AND {}.day = d.day"),
+        "and_day": ", day",
+        "and_mark": ", ?",
+        # LIMIT makes it look up each row, in the one partition that it can be in.
+        "placed": "(SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS int[])) AS u (value, day)) n CROSS JOIN LATERAL "
+        "(SELECT * FROM deliveries x WHERE x.position = n.value AND x.day = n.day LIMIT 1) d",
+        "spans": "(SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS int[]), CAST(? AS int[])) "
+        "AS p (number, text, first, last))",
+        "in_span": "AND (d.day = 0 OR d.day BETWEEN p.first AND p.last)",
         "of_project": "AND e.position >= CAST(:project AS bigint) << 40 AND e.position < (CAST(:project AS bigint) + 1) << 40",
     },
 }
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" for _ in values)
 
 
 @lru_cache(maxsize=1_024)

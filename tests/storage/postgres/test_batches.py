@@ -341,7 +341,7 @@ async def test_an_attempt_that_is_recorded_while_its_conversation_is_erased_goes
         with psycopg.connect(postgres_url) as other:
             other.execute("UPDATE deliveries SET status = 'delivered'")
             other.execute(
-                "INSERT INTO attempts SELECT position, 1, 0, 0, 200, NULL, 'thanks, Ada' FROM deliveries"
+                "INSERT INTO attempts SELECT position, 1, 0, 0, 200, NULL, 'thanks, Ada', day FROM deliveries"
             )
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.actors.ask, PROJECT, conversation, Delete("manual"))

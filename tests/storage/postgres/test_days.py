@@ -15,7 +15,7 @@ from psycopg import errors
 from structlog.testing import capture_logs
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.ids import id_before, new_id
+from deskwire.engine.core.ids import DAY_MS, day_of, id_before, new_id
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.privacy.retention import BATCH
 from deskwire.storage.postgres import dropping
@@ -24,7 +24,7 @@ from deskwire.storage.postgres.operating.check import _missing_days, _row_counts
 from deskwire.storage.postgres.operating.days import add_days
 from deskwire.storage.postgres.operating.scrub import Vacuums
 from deskwire.storage.postgres.schema import days
-from deskwire.storage.postgres.schema.days import AHEAD, DAY_MS, EVENTS, add_day, day_of, free
+from deskwire.storage.postgres.schema.days import AHEAD, EVENTS, add_day, free
 from tests.storage.postgres.test_following import nodes, shown
 from tests.support.builders import OTHER_PROJECT, PROJECT, endpoint
 from tests.support.postgres import binaries, fresh_database, own_server, shared_server

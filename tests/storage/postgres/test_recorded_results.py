@@ -146,7 +146,7 @@ async def test_results_of_two_recorders_share_a_commit(postgres_url: str) -> Non
 
         async def record(part: Sequence[Delivery]) -> None:
             def job(tx: Transaction) -> list[bool]:
-                tx.prefetch_results(whom, [each.position for each in part])
+                tx.prefetch_results(whom, part)
                 return [tx.record_end(each, attempt, "delivered", None) for each in part]
 
             kept.extend(await here.store.write(Brief(job)))

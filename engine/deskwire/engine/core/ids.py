@@ -57,6 +57,15 @@ _ANY: Final = (ALPHABET * 8).encode()
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 _TIME_MAX: Final = (1 << 48) - 1
 _PAIRS: Final = tuple(a + b for a in ALPHABET for b in ALPHABET)
+DAY_MS: Final = 86_400_000
+_TIME_AT: Final = len("evt_")
+_BLOCK: Final = 8
+"""Characters of an id that have its time in units of 1,024 ms, of which a day has exactly 84,375."""
+
+_BLOCKS: Final = DAY_MS // 1_024
+_DIGITS: Final = str.maketrans("JKMNPQRSTVWXYZ", "IJKLMNOPQRSTUV")
+"""From Crockford's digits to those that `int` reads."""
+
 _SHAPE: Final = re.compile(r"[a-z]{3,4}_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
@@ -162,6 +171,16 @@ def _text(value: int) -> str:
 def _time(ms: int) -> str:
     p = _PAIRS
     return f"{p[ms >> 40 & 1023]}{p[ms >> 30 & 1023]}{p[ms >> 20 & 1023]}{p[ms >> 10 & 1023]}{p[ms & 1023]}"
+
+
+def day_of(identifier: str) -> int:
+    """Return the day on which an id of three letters was made: days since 1970-01-01 in UTC."""
+    return _day_of_block(identifier[_TIME_AT : _TIME_AT + _BLOCK])
+
+
+@lru_cache(maxsize=64)  # a commit makes many ids in one second
+def _day_of_block(digits: str) -> int:
+    return int(digits.translate(_DIGITS), 32) // _BLOCKS
 
 
 def id_time_ms(identifier: str) -> int:

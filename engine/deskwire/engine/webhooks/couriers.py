@@ -172,7 +172,7 @@ class Couriers:
         with trio.move_on_after(timeout_s):
             while True:
                 await self._dispatcher.first_result(delivery, _RESULT_S)
-                if not await self._store.read(Inline(lambda reader: reader.is_untried(delivery.position))):
+                if not await self._store.read(Inline(lambda reader: reader.is_untried(delivery))):
                     return
 
     def _tell_of_change(self) -> None:

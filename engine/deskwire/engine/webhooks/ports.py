@@ -86,8 +86,8 @@ class DeliveryReader(Protocol):
     def courier_generation(self, endpoint: int) -> int | None:
         """Return the generation of the lease on an endpoint's deliveries; None if there has been none."""
 
-    def is_untried(self, position: int) -> bool:
-        """Tell whether the delivery at this position waits for the result of its first attempt."""
+    def is_untried(self, delivery: Delivery) -> bool:
+        """Tell whether a delivery waits for the result of its first attempt."""
 
     def held_back(self, endpoint: int) -> HeldBack:
         """Return the numbers of the endpoint's deliveries that an outage keeps waiting."""
@@ -193,7 +193,7 @@ class DeliveryTransaction(DeliveryReader, Protocol):
         behind it. It is None once there is no further event.
         """
 
-    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+    def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
         """Read the rows that recording the results of these deliveries needs, in one exchange with the database.
 
         Without effect on the outcome, and in a store that has no exchanges.

@@ -180,11 +180,11 @@ class Recorder:
     ) -> Callable[[HealthTransaction], tuple[Sequence[bool], int | None]]:
         succeeded_at, release_upto = self._breaker.succeeded_at, self._breaker.release_upto
         endpoint, generation, before = self._endpoint, self._generation, self._breaker.stored
-        now, positions = self._clock(), [result.delivery.position for result in results]
+        now, deliveries = self._clock(), [result.delivery for result in results]
 
         def record(tx: HealthTransaction) -> tuple[Sequence[bool], int | None]:
             if generation is not None:
-                tx.prefetch_results(endpoint.rowid, positions)
+                tx.prefetch_results(endpoint.rowid, deliveries)
                 if tx.courier_generation(endpoint.rowid) != generation:
                     raise Superseded
             kept = [result.record(tx) for result in results]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 import structlog
@@ -11,7 +13,7 @@ from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.connection import Connection
 from deskwire.storage.postgres.commit.heads import LOCK
 from deskwire.storage.postgres.driver.refusals import LOCK_NOT_AVAILABLE, NOT_ALLOWED, DatabaseError
-from deskwire.storage.postgres.schema.days import EVENTS, LOCK_TIMEOUT_MS, DayTable
+from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, EVENTS, LOCK_TIMEOUT_MS, DayTable
 
 log: Final = structlog.get_logger(__name__)
 
@@ -40,7 +42,18 @@ _SAVE_PRUNED: Final = (
 _HOLDERS: Final = """
 SELECT DISTINCT a.pid || ' (' || coalesce(nullif(a.application_name, ''), a.backend_type) || ')'
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-WHERE l.relation IN (to_regclass(?), to_regclass(?)) AND l.granted AND l.pid <> pg_backend_pid() ORDER BY 1 LIMIT 3
+WHERE l.relation IN (SELECT to_regclass(unnest(CAST(? AS text[])))) AND l.granted AND l.pid <> pg_backend_pid() ORDER BY 1 LIMIT 3
+"""
+
+
+_PENDING: Final = """
+SELECT d.position FROM endpoints e JOIN {partition} d ON d.endpoint = e.rowid AND d.status = 'pending' LIMIT CAST(? AS bigint)
+"""
+"""By the endpoints, for which there is an index."""
+_LOCK_TIMEOUT: Final = "SELECT set_config('lock_timeout', ?, true)"
+_COLUMNS: Final = """
+SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
+WHERE attrelid = CAST(? AS regclass) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
 """
 
 
@@ -50,6 +63,10 @@ class DayHeldUp(Exception):
 
 class DayNotOwned(Exception):
     """The account may not drop the table, so rows of the day have to be deleted."""
+
+
+class DayInUse(Exception):
+    """More deliveries of the day are left than can be moved within a moment."""
 
 
 def days_of(conn: Connection, table: DayTable) -> list[int]:
@@ -66,26 +83,119 @@ def drop_events_of(conn: Connection, day: int, at: int) -> int:
     Raises DayHeldUp and DayNotOwned, with nothing changed.
     """
     partition = EVENTS.partition(day)
+    with _whole_day(conn, [EVENTS], day):
+        count = _drop(conn, partition, day, at)
+    log.info("retention.day_dropped", partition=partition, rows=count)
+    return count
+
+
+def deliveries_of(conn: Connection, day: int, most: int) -> int:
+    """Return the number of rows of a day's partition, all of which it reads; 0 if there is none.
+
+    Raises DayInUse if more than `most` deliveries are pending.
+    """
+    if day not in days_of(conn, DELIVERIES):
+        return 0
+    _pending(conn, DELIVERIES.partition(day), most)
+    ((count,),) = conn.execute(f"SELECT count(*) FROM {DELIVERIES.partition(day)}").fetchall()
+    return int(count)
+
+
+def drop_deliveries_of(conn: Connection, day: int, rows: int, most: int) -> int:
+    """Drop a day's deliveries and their attempts in the transaction of `conn`; return the number of deliveries that are gone.
+
+    Those that are pending are moved to the default partition, with their attempts.
+
+    Args:
+        rows: the deliveries that the day has, counted before, because all others wait from the first drop on.
+        most: pending deliveries that are moved at most, for the same reason.
+
+    Raises DayHeldUp, DayNotOwned and DayInUse, with nothing changed.
+    """
+    tables = [table for table in (DELIVERIES, ATTEMPTS) if day in days_of(conn, table)]
+    with _whole_day(conn, tables, day):
+        if len(tables) == 1:
+            _drop_single(conn, tables[0], day)
+            count = 0
+        else:
+            count = rows - _drop_both(conn, day, most)
+    log.info("retention.day_dropped", partition=DELIVERIES.partition(day), rows=count)
+    return count
+
+
+@contextmanager
+def _whole_day(conn: Connection, tables: Sequence[DayTable], day: int) -> Iterator[None]:
+    """Run the body as a whole or not at all. Raises DayHeldUp, DayNotOwned and DayInUse."""
+    partitions = [table.partition(day) for table in tables]
+    ((timeout,),) = conn.execute("SELECT current_setting('lock_timeout')").fetchall()
     conn.execute("SAVEPOINT whole_day")
     try:
-        count = _drop(conn, partition, day, at)
+        yield
+        conn.execute(_LOCK_TIMEOUT, (timeout,))
+    except DayInUse:
+        conn.execute("ROLLBACK TO SAVEPOINT whole_day")
+        raise
     except DatabaseError as error:
         if error.sqlstate not in (LOCK_NOT_AVAILABLE, NOT_ALLOWED):
             raise
         conn.execute("ROLLBACK TO SAVEPOINT whole_day")
         if error.sqlstate == NOT_ALLOWED:
-            log.warning("retention.day_not_owned", partition=partition, effect="its rows are deleted")
+            log.warning("retention.day_not_owned", partition=partitions[0], effect="its rows are deleted")
             raise DayNotOwned from error
-        holders = [who for (who,) in conn.execute(_HOLDERS, (EVENTS.name, partition)).fetchall()]
-        log.warning("retention.day_held_up", partition=partition, sessions=holders)
+        names = [*(table.name for table in tables), *partitions]
+        holders = [who for (who,) in conn.execute(_HOLDERS, (names,)).fetchall()]
+        log.warning("retention.day_held_up", partition=partitions[0], sessions=holders)
         raise DayHeldUp from error
-    log.info("retention.day_dropped", partition=partition, rows=count)
-    return count
+
+
+def _drop_both(conn: Connection, day: int, most: int) -> int:
+    """Drop a day's partitions of both tables; return the number of pending deliveries that were moved."""
+    deliveries, attempts = DELIVERIES.partition(day), ATTEMPTS.partition(day)
+    _detach(conn, DELIVERIES, deliveries)  # in the order in which results are recorded
+    _detach(conn, ATTEMPTS, attempts)
+    moved = _pending(conn, deliveries, most)
+    _move(conn, DELIVERIES, deliveries, "position", moved)
+    _move(conn, ATTEMPTS, attempts, "delivery", moved)
+    conn.execute(f"DROP TABLE {deliveries}, {attempts}")
+    return len(moved)
+
+
+def _drop_single(conn: Connection, table: DayTable, day: int) -> None:
+    """Drop the partition of a day that has none in the other table, once no delivery of the day is left. Raises DayInUse."""
+    for change in (partial(_detach, conn, table, table.partition(day)), None):
+        if conn.execute("SELECT 1 FROM deliveries WHERE day = CAST(? AS int) LIMIT 1", (day,)).fetchone():
+            raise DayInUse
+        if change is not None:
+            change()
+    conn.execute(f"DROP TABLE {table.partition(day)}")
+
+
+def _pending(conn: Connection, partition: str, most: int) -> list[int]:
+    """Return the positions of the deliveries that are still to be made. Raises DayInUse if there are more."""
+    found = [position for (position,) in conn.execute(_PENDING.format(partition=partition), (most + 1,))]
+    if len(found) > most:
+        raise DayInUse
+    return found
+
+
+def _detach(conn: Connection, table: DayTable, partition: str) -> None:
+    conn.execute(_LOCK_TIMEOUT, (f"{LOCK_TIMEOUT_MS}ms",))
+    conn.execute(f"ALTER TABLE {table.name} DETACH PARTITION {partition}")
+
+
+def _move(conn: Connection, table: DayTable, detached: str, column: str, positions: Sequence[int]) -> None:
+    """Insert rows of a detached partition into the table again: their day has no partition, so they go to the default one."""
+    if positions:
+        ((columns,),) = conn.execute(_COLUMNS, (table.name,)).fetchall()
+        conn.execute(
+            f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {detached} WHERE {column} = ANY(CAST(? AS bigint[]))",
+            (list(positions),),
+        )
 
 
 def _drop(conn: Connection, partition: str, day: int, at: int) -> int:
     last = _LAST.format(partition=partition)
-    conn.execute("SELECT set_config('lock_timeout', ?, true)", (f"{LOCK_TIMEOUT_MS}ms",))
+    conn.execute(_LOCK_TIMEOUT, (f"{LOCK_TIMEOUT_MS}ms",))
     newest = conn.execute(_NEWEST.format(partition=partition)).fetchall()
     conn.execute(_MOVE, (day, [position for (position,) in newest]))
     pruned = conn.execute(last).fetchall()

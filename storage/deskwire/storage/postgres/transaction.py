@@ -12,6 +12,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.conversations.writing_changes import WritingChange
+from deskwire.engine.core.ids import day_of
 from deskwire.engine.events.types import (
     ERASURE,
     REDACTION,
@@ -32,7 +33,7 @@ from deskwire.storage.postgres.commit.heads import SAVE, VERSIONS, Head, lock_he
 from deskwire.storage.postgres.driver.refusals import DatabaseError
 from deskwire.storage.postgres.following import HeadReads
 from deskwire.storage.postgres.log import LogReads, LogWrites
-from deskwire.storage.postgres.schema.days import TODAY, day_of
+from deskwire.storage.postgres.schema.days import TODAY
 from deskwire.storage.postgres.search.lookup import PostgresSearchReads
 from deskwire.storage.postgres.search.tickets import PostgresTicketReads, PostgresTicketWrites
 from deskwire.storage.tables.all import AllReads, AllWrites
@@ -275,7 +276,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             at,
             redelivery=redelivery_of is not None,
         )
-        self.conn.execute(INSERT_DELIVERY, delivery_row(delivery, skipped, redelivery_of))
+        self.conn.execute(INSERT_DELIVERY[POSTGRES], row_of_day(delivery, skipped, redelivery_of))
         if skipped is None:
             self.deliveries.append(delivery)
         return delivery
@@ -293,6 +294,11 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             row = self.conn.execute(VERSIONS, (project,)).fetchone()
             self._versions[project] = 0 if row is None else row[0]
         return super().routed_endpoints(project)
+
+
+def row_of_day(delivery: Delivery, skipped: str | None, redelivery_of: int | None) -> tuple[object, ...]:
+    """Return the values of INSERT_DELIVERY."""
+    return (*delivery_row(delivery, skipped, redelivery_of), day_of(delivery.id))
 
 
 def row_with_subjects(event: StoredEvent, at: int) -> tuple[object, ...]:

@@ -171,7 +171,7 @@ class LogWrites(EventWrites, DeliveryWrites):
             at,
             redelivery=redelivery_of is not None,
         )
-        self.conn.execute(INSERT_DELIVERY, delivery_row(delivery, skipped, redelivery_of))
+        self.conn.execute(INSERT_DELIVERY[self.dialect], delivery_row(delivery, skipped, redelivery_of))
         if skipped is None:
             self.deliveries.append(delivery)
         return delivery
@@ -203,4 +203,4 @@ class LogWrites(EventWrites, DeliveryWrites):
         rows = self.conn.execute(
             "SELECT position, created_at, status FROM deliveries ORDER BY position LIMIT ?", (limit,)
         ).fetchall()
-        return self._delete([row[0] for row in rows if row[1] < older_than and row[2] != "pending"])
+        return self._delete([row for row in rows if row[1] < older_than and row[2] != "pending"])

@@ -10,11 +10,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from deskwire.engine.cluster.ports import Beat, Candidate, Leased
+from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.ports import Courier
+from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
 _OVER: Final = "(incarnation IS NULL OR incarnation NOT IN (SELECT n.incarnation FROM nodes n))"
 """Whether the lease of whoever holds a thing is over, or nobody holds it."""
+
+_ATTEMPTS: Final = either(
+    "SELECT attempts FROM deliveries WHERE position = ? {of_day} AND status = 'pending'"
+)
 
 BARS: Final = "(node = ? OR files <> ? OR files = 'disk')"
 """Whether a node keeps another away that has this name and this place of uploads."""
@@ -63,10 +69,9 @@ class ClusterReads(Queries):
         row = self.conn.execute("SELECT generation FROM couriers WHERE endpoint = ?", (endpoint,)).fetchone()
         return None if row is None else int(row[0])
 
-    def is_untried(self, position: int) -> bool:
-        row = self.conn.execute(
-            "SELECT attempts FROM deliveries WHERE position = ? AND status = 'pending'", (position,)
-        ).fetchone()
+    def is_untried(self, delivery: Delivery) -> bool:
+        key = delivery.position, *self.dialect.day_of(delivery.id)
+        row = self.conn.execute(_ATTEMPTS[self.dialect], key).fetchone()
         return row is not None and not row[0]
 
 

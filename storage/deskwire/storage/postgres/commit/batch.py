@@ -16,11 +16,13 @@ from deskwire.engine.conversations.agent_view import Beside
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
+from deskwire.engine.core.ids import day_of
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.commit.buffer import Buffer, NeedsAlone, never_wait
 from deskwire.storage.postgres.commit.heads import VERSIONS, Head
 from deskwire.storage.postgres.commit.laid import Laid, Saved
@@ -42,7 +44,9 @@ LOCKED: Final = "SELECT rowid FROM conversations WHERE rowid = ANY($1) ORDER BY 
 ROWIDS: Final = (
     "SELECT nextval(pg_get_serial_sequence(CAST($1 AS text), 'rowid')) FROM generate_series(1, 256)"
 )
-_PENDING: Final = "SELECT position FROM deliveries WHERE position = ? AND status = 'pending' FOR UPDATE"
+_PENDING: Final = POSTGRES.text(
+    "SELECT position FROM deliveries WHERE position = ? {of_day} AND status = 'pending' FOR UPDATE"
+)
 _INTO: Final = re.compile(r"INSERT INTO (?P<table>\w+) \((?P<columns>[^)]*)\) VALUES \(")
 _INSERT_MESSAGE: Final = (
     "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
@@ -305,6 +309,9 @@ class BatchTransaction(PostgresTransaction):
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
         raise NeedsAlone  # it may drop a table
 
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        raise NeedsAlone  # it may, too
+
     def append_event(
         self,
         project: Project,
@@ -356,15 +363,15 @@ class BatchTransaction(PostgresTransaction):
 
     # Results of deliveries
 
-    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+    def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
         # Without it each result wants a row of its own in turn: more rounds than a batch has, if there are many of them.
-        wanted = [key_of(GENERATION, (endpoint,)), *(key_of(_PENDING, (position,)) for position in positions)]
+        wanted = [key_of(GENERATION, (endpoint,)), *(key_of(_PENDING, _place(each)) for each in deliveries)]
         missing = [key for key in wanted if key not in self._fetched.rows]
         if missing:
             raise Wanted(*missing)
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
-        if not self._is_pending(planned.position):
+        if not self._is_pending(planned):
             return False
         with self.buffer.one_row():
             return super().record_retry(planned, attempt)
@@ -378,14 +385,14 @@ class BatchTransaction(PostgresTransaction):
         *,
         missed: bool = False,
     ) -> bool:
-        if not self._is_pending(delivery.position):
+        if not self._is_pending(delivery):
             return False
         self._laid.put(self._laid.ended, delivery.position, True)
         with self.buffer.one_row():
             return super().record_end(delivery, attempt, status, reason, missed=missed)
 
     def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
-        if not self._is_pending(delivery.position):
+        if not self._is_pending(delivery):
             return False
         self._laid.put(self._laid.ended, delivery.position, True)
         with self.buffer.one_row():
@@ -394,11 +401,16 @@ class BatchTransaction(PostgresTransaction):
     def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
         raise NeedsAlone
 
-    def _is_pending(self, position: int) -> bool:
-        if position in self._laid.ended:
+    def _is_pending(self, delivery: Delivery) -> bool:
+        if delivery.position in self._laid.ended:
             return False
         with self.buffer.untouched():
-            return self.conn.execute(_PENDING, (position,)).fetchone() is not None
+            return self.conn.execute(_PENDING, _place(delivery)).fetchone() is not None
+
+
+def _place(delivery: Delivery) -> tuple[int, int]:
+    """Return the values of _PENDING."""
+    return delivery.position, day_of(delivery.id)
 
 
 @lru_cache(maxsize=256)

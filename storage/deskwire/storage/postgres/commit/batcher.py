@@ -25,6 +25,7 @@ from psycopg import pq
 from deskwire.engine.core.counters import SharedCommits
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
+from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.commit.batch import BatchTransaction, Fetched, Routes
 from deskwire.storage.postgres.commit.buffer import Write
 from deskwire.storage.postgres.commit.course import Carried, Course, divided, may_wait
@@ -82,7 +83,7 @@ _FILLED_MAX: Final = 32
 _PAUSE_S: Final = 0.05
 _SAVE_TEXT: Final = translated(SAVE)[0]
 _EVENT_TEXT: Final = translated(INSERT_EVENT)[0]
-_DELIVERY_TEXT: Final = translated(INSERT_DELIVERY)[0]
+_DELIVERY_TEXT: Final = translated(INSERT_DELIVERY[POSTGRES])[0]
 _COUNT_TEXT, _OPEN_TEXT, _ASK_TEXT = (translated(each)[0] for each in (COUNT, OPEN, ASK))
 _CHANGES: Final = Statement(CHANGES)
 

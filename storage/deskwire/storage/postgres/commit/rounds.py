@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from psycopg import pq
 
+from deskwire.storage.dialect import UNPLANNED
 from deskwire.storage.postgres.commit.batch import CLAIMED, LOCKED, Fetched
 from deskwire.storage.postgres.commit.buffer import Write
 from deskwire.storage.postgres.commit.heads import LOCK, LOCK_OF, Head, head_of
@@ -25,7 +26,12 @@ from deskwire.storage.tables.conversations.columns import update
 BEGIN: Final = Statement("BEGIN")
 COMMIT: Final = Statement("COMMIT")
 ROLLBACK: Final = Statement("ROLLBACK")
-_KEYED: Final = re.compile(r"UPDATE .* WHERE \w+ = \$(\d+)(?: AND status = 'pending')?", re.DOTALL)
+_KEYED: Final = re.compile(
+    r"UPDATE .* WHERE \w+ = \$(\d+) ?(?: AND day = \$\d+"
+    + re.escape(UNPLANNED)
+    + r")?(?: AND status = 'pending')?",
+    re.DOTALL,
+)
 """An UPDATE of one row by its key, which may be merged with others if none has the same key."""
 
 PARENTS: Final = (
@@ -68,7 +74,7 @@ class Planner:
         if len(rows) == 1 or shape.many is None:
             assert len(rows) == 1, "what can't be merged comes by itself"
             return single(text, rows[0])
-        return with_columns(shape.many, self._types[text], rows)
+        return with_columns(shape.many, self._types[text], rows, shape.day)
 
     def queries(self, keys: Iterable[Key]) -> list[tuple[Statement, list[Key]]]:
         """Return the statements that fetch the answers, each with the keys of its answers."""
@@ -83,7 +89,8 @@ class Planner:
                 continue
             alike.sort(key=lambda key: key[1] if "FOR UPDATE" in key[0] else ())
             rows = [key[1] for key in alike]
-            found.append((with_columns(each_of(text, width), self._types[text], rows), alike))
+            day = shape_of(text).day
+            found.append((with_columns(each_of(text, width), self._types[text], rows, day), alike))
         return found
 
 

@@ -16,9 +16,9 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.postgres.commit.heads import Head, project_of
-from deskwire.storage.postgres.transaction import row_with_subjects
+from deskwire.storage.postgres.transaction import row_of_day, row_with_subjects
 from deskwire.storage.tables.events.events import event_at
-from deskwire.storage.tables.webhooks.deliveries import delivery_at, delivery_row
+from deskwire.storage.tables.webhooks.deliveries import delivery_at
 
 _ID_LENGTH: Final = 30
 _ID_AT: Final = len(b'{"id":"')
@@ -149,7 +149,7 @@ class Unsealed:
 
     def delivery_rows(self) -> list[Sequence[Any]]:
         """Return the rows of the deliveries, once they are sealed."""
-        return [delivery_row(each.delivery, each.skipped, each.redelivery_of) for each in self.deliveries]
+        return [row_of_day(each.delivery, each.skipped, each.redelivery_of) for each in self.deliveries]
 
 
 def waits(values: Sequence[Any]) -> bool:

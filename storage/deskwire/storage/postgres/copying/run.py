@@ -28,6 +28,7 @@ from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.operating.asked import Asked
 from deskwire.storage.postgres.operating.installation import Identity
 from deskwire.storage.postgres.operating.preflight import connected, examine
+from deskwire.storage.postgres.schema.delivery_days import date_pending
 from deskwire.storage.sqlite.backup.snapshot import CopyError, opened
 
 
@@ -102,6 +103,7 @@ def _copied(order: Order, source: Source, connection: psycopg.Connection[Any]) -
         if key_column is not None:
             target.continue_keys(table, key_column, source.used_key(table))
     target.continue_lines(*source.lines(), source.window())
+    date_pending(connection)
     order.told("words of tickets")
     target.index_tickets()
     order.told("uploads' files")

@@ -30,13 +30,17 @@ ALWAYS: Final = {
 """What is not said otherwise: a server that has died is noticed within five seconds, and a standby is not written to."""
 
 _LOCKS: Final = {"lock_timeout": "8s", "TimeZone": "UTC", "bytea_output": "hex"}
+_BY_KEY: Final = {"enable_seqscan": "off"}
+"""For sessions whose statements are planned once, and find rows by keys. PostgreSQL would read the whole partition of a day
+for as long as a plan lasts that was made while it was empty (ADR 104)."""
+
 _SETTINGS: Final[dict[Role, dict[str, str]]] = {
     # What stops in the middle of a transaction lets others go on after two seconds. No `statement_timeout`: it would
     # not end a COMMIT that waits for a standby, and what it ends elsewhere has not gone wrong.
-    "batch": {**_LOCKS, "idle_in_transaction_session_timeout": "2s"},
-    "lone": {**_LOCKS, "idle_in_transaction_session_timeout": "5s"},
+    "batch": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "2s"},
+    "lone": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "5s"},
     "search": {**_LOCKS, "idle_in_transaction_session_timeout": "5s"},
-    "look": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
+    "look": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "10s"},
     "read": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
     "bus": {"synchronous_commit": "off"},
     "beat": dict(_LOCKS),

@@ -14,6 +14,7 @@ from deskwire.storage.postgres.schema import (
     cluster,
     contacts,
     days,
+    delivery_days,
     files,
     folding,
     machines,
@@ -134,6 +135,7 @@ MIGRATIONS: Final = (
     Migration("m0026_servers_that_were_seen", "m0022_scopes_of_machine_credentials", servers.SQL),
     Migration("m0027_events_by_day", "m0022_scopes_of_machine_credentials", steps=days.split(days.EVENTS)),
     Migration("m0031_folded_tags", "m0031_folded_tags", tags.SQL, fill=tags.fill),
+    Migration("m0032_deliveries_by_day", "m0032_deliveries_by_day", steps=delivery_days.split_deliveries),
 )
 
 RECORDS: Final = "schema_migrations"

@@ -12,6 +12,7 @@ from typing import Any, Final
 import psycopg
 
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.ids import day_of
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content, Files
@@ -30,6 +31,11 @@ _PIECE: Final = 1 << 20
 _CONTENTS: Final = """
 SELECT DISTINCT u.project, u.sha256, u.size, coalesce(c.rowid, 0) FROM uploads u
 LEFT JOIN contents c ON c.project = u.project AND c.sha256 = u.sha256 AND c.going = 0
+"""
+
+_PENDING: Final = "SELECT id, day FROM deliveries WHERE status = 'pending'"
+_STRAY: Final = """
+SELECT a.number, d.id FROM attempts a JOIN deliveries d ON d.position = a.delivery WHERE a.day <> d.day
 """
 
 
@@ -56,6 +62,7 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
                 asked = Asked(connection)
                 report.problems += broken_rules(asked, POSTGRES, tell)
                 report.problems += broken_seals(asked, secrets)
+                report.problems += _wrong_days(connection)
                 report.notes += stray_credentials(asked, wall_clock())
                 report.rows = _row_counts(connection)
                 report.notes += _missing_days(connection)
@@ -91,6 +98,22 @@ def _missing_days(connection: psycopg.Connection[Any]) -> Iterator[str]:
                 f"{table.name} has no {' and no '.join(missing)}: rows of these days are in {table.default}, and are deleted one by "
                 "one. The log of the nodes says why (storage.days_not_added)."
             )
+
+
+def _wrong_days(connection: psycopg.Connection[Any]) -> Iterator[Problem]:
+    """Yield a problem for each pending delivery that is not of the day of its id, and each attempt of another day than its delivery."""
+    with connection.cursor("pending") as pending:
+        for delivery_id, day in pending.execute(_PENDING):
+            if day_of(delivery_id) != day:
+                yield Problem(
+                    "delivery_day",
+                    f"Delivery {delivery_id} is pending and stored under day {day}, where no result finds it.",
+                )
+    for number, delivery_id in connection.execute(_STRAY):
+        yield Problem(
+            "attempt_day",
+            f"Attempt {number} at delivery {delivery_id} is stored under another day than that.",
+        )
 
 
 def _row_counts(connection: psycopg.Connection[Any]) -> dict[str, int]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 from typing import Any, Final
 
 import psycopg
@@ -20,7 +19,6 @@ from psycopg import errors
 
 log: Final = structlog.get_logger(__name__)
 
-DAY_MS: Final = 86_400_000
 AHEAD: Final = 3
 """Days after today that get a partition before they begin."""
 
@@ -31,14 +29,6 @@ _RETRY_DELAY_S: Final = 2.0
 """So others queue for at most a twentieth of the time while a dump reads the table."""
 
 _EPOCH: Final = date(1970, 1, 1)
-_PREFIX: Final = len("evt_")
-_BLOCK: Final = 8
-"""Characters of an id that have its time in units of 1,024 ms, of which a day has exactly 84,375."""
-
-_BLOCKS: Final = DAY_MS // 1_024
-_DIGITS: Final = str.maketrans("JKMNPQRSTVWXYZ", "IJKLMNOPQRSTUV")
-"""From Crockford's digits to those that `int` reads."""
-
 VACUUMS_DAYS: Final = "deskwire.vacuums_days"
 """The setting of a session that also vacuums the partitions."""
 
@@ -64,9 +54,16 @@ _SESSION: Final = "SELECT set_config(%s, %s, true)"
 
 
 class DayTable(Struct, frozen=True):
-    """The names of a table that has partitions by day, and of its partitions."""
+    """A table that has partitions by day, with the names of these.
+
+    Args:
+        options: the storage parameters of new partitions, which PostgreSQL does not copy.
+        key: the columns of the parent's primary key, which ON CONFLICT needs; empty for none.
+    """
 
     name: str
+    options: str = ""
+    key: str = ""
 
     @property
     def undated(self) -> str:
@@ -86,6 +83,11 @@ class DayTable(Struct, frozen=True):
             f"WHERE i.inhparent = '{self.name}'::regclass ORDER BY c.relname"
         )
 
+    @property
+    def storage(self) -> str:
+        """The clause of CREATE TABLE with the options of a partition."""
+        return f"WITH ({self.options})" if self.options else ""
+
     def partition(self, day: int) -> str:
         """Return the name of a day's partition."""
         return f"{self.name}_{_EPOCH + timedelta(days=day):%Y%m%d}"
@@ -99,17 +101,11 @@ class DayTable(Struct, frozen=True):
 
 
 EVENTS: Final = DayTable("events")
-DAY_TABLES: Final = (EVENTS,)
-
-
-def day_of(identifier: str) -> int:
-    """Return the day on which an id of three letters was made: days since 1970-01-01 in UTC."""
-    return _day_of_block(identifier[_PREFIX : _PREFIX + _BLOCK])
-
-
-@lru_cache(maxsize=64)  # a commit makes many ids in one second
-def _day_of_block(digits: str) -> int:
-    return int(digits.translate(_DIGITS), 32) // _BLOCKS
+DELIVERIES: Final = DayTable(
+    "deliveries", "autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05"
+)
+ATTEMPTS: Final = DayTable("attempts", key="delivery, number, day")
+DAY_TABLES: Final = (EVENTS, DELIVERIES, ATTEMPTS)
 
 
 def split(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
@@ -175,20 +171,23 @@ def _close(table: DayTable) -> list[str]:
 
 def _split(table: DayTable) -> list[str]:
     name, undated = table.name, table.undated
+    add_key = f"ALTER TABLE {name} ADD PRIMARY KEY ({table.key})"
     return [
         f"LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE",
+        *([f"ALTER TABLE {name} DROP CONSTRAINT {name}_pkey", add_key] if table.key else []),
         f"ALTER TABLE {name} RENAME TO {undated}",
         f"CREATE TABLE {name} (LIKE {undated} {_COLUMNS_ALONE}) PARTITION BY RANGE (day)",
         f"ALTER TABLE {name} ATTACH PARTITION {undated} FOR VALUES FROM (MINVALUE) TO (1)",
         f"ALTER TABLE {undated} DROP CONSTRAINT {name}_no_day",
-        f"CREATE TABLE {table.default} (LIKE {undated} INCLUDING ALL)",
+        f"CREATE TABLE {table.default} (LIKE {undated} INCLUDING ALL) {table.storage}",
         f"ALTER TABLE {name} ATTACH PARTITION {table.default} DEFAULT",
+        *([add_key] if table.key else []),
     ]
 
 
 def _attach(table: DayTable, name: str, day: int) -> list[str]:
     return [
-        f"CREATE TABLE {name} (LIKE {table.undated} INCLUDING ALL)",
+        f"CREATE TABLE {name} (LIKE {table.undated} INCLUDING ALL) {table.storage}",
         f"ALTER TABLE {table.name} ATTACH PARTITION {name} FOR VALUES FROM ({day}) TO ({day + 1})",
     ]
 

@@ -43,19 +43,66 @@ _RETRIES: Final = either(
     "AND CASE WHEN d.redelivery_of IS NOT NULL THEN d.position <= ? "
     "ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END ORDER BY d.due_at LIMIT ?"
 )
-INSERT_DELIVERY: Final = (
+INSERT_DELIVERY: Final = either(
     "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, created_at, "
-    "ended_at, reason, event_id, type, sequence, redelivery_of) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "ended_at, reason, event_id, type, sequence, redelivery_of{and_day}) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?{and_mark})"
 )
-"""Takes the values of `delivery_row`."""
+"""Takes the values of `delivery_row`, and the day of the delivery's id where there are days."""
 
-_OF_TICKETS: Final = (
+_INSERT_ATTEMPT: Final = either(
+    "INSERT INTO attempts (delivery, number, at, latency_ms, status, error, answer{and_day}) VALUES (?, ?, ?, ?, ?, ?, ?{and_mark}) "
+    "ON CONFLICT (delivery, number{and_day}) DO UPDATE SET at = excluded.at, "
+    "latency_ms = excluded.latency_ms, status = excluded.status, error = excluded.error, answer = excluded.answer"
+)
+_RETRY: Final = either(
+    "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ?, refusals = ? "
+    "WHERE position = ? {of_day} AND status = 'pending'"
+)
+_ATTEMPTED: Final = either(
+    "UPDATE deliveries SET status = ?, attempts = ?, ended_at = ?, reason = ?, missed = ? "
+    "WHERE position = ? {of_day} AND status = 'pending'"
+)
+_ENDED: Final = either(
+    "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ? {of_day} AND status = 'pending'"
+)
+"""A pending delivery is always of the day of its id."""
+
+_REPEATED: Final = either(
+    "UPDATE deliveries SET redelivered_as = ?, missed = NULL WHERE position = ? {of_day}"
+)
+_NOT_MISSED: Final = either("UPDATE deliveries SET missed = NULL WHERE position = ? {of_day}")
+_MISSED: Final = either(
+    "SELECT {keys}, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 AND event > ? ORDER BY event LIMIT 1"
+)
+_TOO_OLD: Final = (
+    "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE created_at < ? AND position IN "
+    "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' ORDER BY position LIMIT ?)"
+)
+_SKIP: Final = (
+    "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE position IN "
+    "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)"
+)
+_SOME: Final = either("SELECT {keys} FROM deliveries WHERE endpoint = ? LIMIT ?")
+_OF_LANE: Final = either("DELETE FROM deliveries WHERE lane = {hidden} RETURNING {keys}")
+_EVENTS_OF_LANE: Final = either("SELECT event, {keys} FROM deliveries WHERE lane = {hidden}")
+_FORGET_ANSWER: Final = either("UPDATE attempts SET answer = ? WHERE delivery = ? {of_day}")
+_OF_TICKETS: Final = either(
     "DELETE FROM deliveries WHERE lane IN (SELECT :first + e.ticket FROM events e WHERE e.conversation = :subject "
     "AND e.ticket IS NOT NULL) AND event IN (SELECT e.position FROM events e WHERE e.conversation = :subject "
-    "AND e.ticket IS NOT NULL) RETURNING position"
+    "AND e.ticket IS NOT NULL) RETURNING {keys}"
 )
 """By their lanes, which have an index."""
 
+_PLACE: Final = either("SELECT {keys} FROM deliveries WHERE position = ?")
+_TO_REPEAT: Final = either(
+    f"SELECT d.endpoint, d.lane, d.previous, {EVENT_COLUMNS} "
+    "FROM deliveries d JOIN events e ON e.position = d.event WHERE d.position = {hidden} {of_day_of[d]}"
+)
+_FAILED: Final = either(
+    "SELECT {keys_of[d]} FROM deliveries d JOIN events e ON e.position = d.event "
+    f"WHERE {FAILED} AND d.event_id > ? ORDER BY d.event, d.position LIMIT ?"
+)
 _END: Final = 2**63 - 1
 _AT_ONCE: Final = 5_000
 """Deliveries whose attempts one statement removes."""
@@ -183,56 +230,34 @@ class DeliveryWrites(Changes):
         return self.add_delivery(endpoint, event, ordering_key, previous, at, skipped=skipped)
 
     def redeliver(self, position: int, at: int) -> Delivery | None:
-        row = self.conn.execute(
-            f"SELECT d.endpoint, d.lane, d.previous, {EVENT_COLUMNS} "
-            "FROM deliveries d JOIN events e ON e.position = d.event WHERE d.position = ?",
-            (position,),
-        ).fetchone()
-        if row is None:
-            return None
-        endpoint, ordering_key, previous, *event = row
-        again = self.add_delivery(
-            endpoint, event_of(event), ordering_key, previous, at, redelivery_of=position
-        )
-        self.conn.execute(
-            "UPDATE deliveries SET redelivered_as = ?, missed = NULL WHERE position = ?",
-            (again.position, position),
-        )
-        return again
+        row = self.conn.execute(_PLACE[self.dialect], (position,)).fetchone()
+        return None if row is None else self._repeat(row, at)
 
     def recover(self, endpoint: int, after: str, at: int, limit: int) -> int:
-        found = self.conn.execute(
-            "SELECT d.position FROM deliveries d JOIN events e ON e.position = d.event "
-            f"WHERE {FAILED} AND d.event_id > ? ORDER BY d.event, d.position LIMIT ?",
-            (endpoint, after, limit),
-        ).fetchall()
-        for (position,) in found:
-            self.redeliver(position, at)
+        found = self.conn.execute(_FAILED[self.dialect], (endpoint, after, limit)).fetchall()
+        for key in found:
+            self._repeat(key, at)
         return len(found)
 
     def catch_up(self, endpoint: int, after: str, at: int, limit: int, *, beyond: int = 0) -> int:
         made = 0
         while made < limit:
-            row = self.conn.execute(
-                "SELECT position, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 AND event > ? ORDER BY event LIMIT 1",
-                (endpoint, beyond),
-            ).fetchone()
+            row = self.conn.execute(_MISSED[self.dialect], (endpoint, beyond)).fetchone()
             if row is None:
                 break
-            position, event_id = row
-            if event_id > after and self.redeliver(position, at) is not None:
+            *key, event_id = row
+            if event_id > after and self._repeat(key, at) is not None:
                 made += 1
             else:
-                self.conn.execute("UPDATE deliveries SET missed = NULL WHERE position = ?", (position,))
+                self.conn.execute(_NOT_MISSED[self.dialect], key)
         return made
 
-    def prefetch_results(self, endpoint: int, positions: Sequence[int]) -> None:
+    def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
         pass  # only a batch on PostgreSQL reads in advance
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         changed = self.conn.execute(
-            "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ?, refusals = ? "
-            "WHERE position = ? AND status = 'pending'",
+            _RETRY[self.dialect],
             (
                 planned.attempts,
                 planned.due_at,
@@ -240,10 +265,11 @@ class DeliveryWrites(Changes):
                 planned.failing_since,
                 planned.refusals,
                 planned.position,
+                *self.dialect.day_of(planned.id),
             ),
         ).rowcount
         if changed:
-            self._insert_attempt(planned.position, attempt)
+            self._insert_attempt(planned, attempt)
         return bool(changed)
 
     def record_end(
@@ -256,8 +282,7 @@ class DeliveryWrites(Changes):
         missed: bool = False,
     ) -> bool:
         changed = self.conn.execute(
-            "UPDATE deliveries SET status = ?, attempts = ?, ended_at = ?, reason = ?, missed = ? "
-            "WHERE position = ? AND status = 'pending'",
+            _ATTEMPTED[self.dialect],
             (
                 status,
                 attempt.number,
@@ -265,25 +290,23 @@ class DeliveryWrites(Changes):
                 reason,
                 1 if missed else None,
                 delivery.position,
+                *self.dialect.day_of(delivery.id),
             ),
         ).rowcount
         if changed:
-            self._insert_attempt(delivery.position, attempt)
+            self._insert_attempt(delivery, attempt)
         return bool(changed)
 
     def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
         changed = self.conn.execute(
-            "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ? AND status = 'pending'",
-            (status, reason, at, delivery.position),
+            _ENDED[self.dialect],
+            (status, reason, at, delivery.position, *self.dialect.day_of(delivery.id)),
         ).rowcount
         return bool(changed)
 
     def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
-        return self.conn.execute(
-            "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE created_at < ? AND position IN "
-            "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' ORDER BY position LIMIT ?)",
-            (reason, at, before, endpoint, limit),
-        ).rowcount
+        values = (reason, at, before, endpoint, limit)
+        return self.conn.execute(_TOO_OLD, values).rowcount
 
     def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
         row = self.conn.execute(
@@ -298,8 +321,7 @@ class DeliveryWrites(Changes):
 
     def erase_deliveries(self, conversation: int) -> None:
         """Remove all deliveries of a conversation's events, also of events that were pruned before."""
-        gone = self.conn.execute("DELETE FROM deliveries WHERE lane = ? RETURNING position", (conversation,))
-        self._delete_attempts([position for (position,) in gone.fetchall()])
+        self._delete_attempts(self.conn.execute(_OF_LANE[self.dialect], (conversation,)).fetchall())
         self.deliveries[:] = [
             delivery for delivery in self.deliveries if delivery.ordering_key != conversation
         ]
@@ -311,63 +333,65 @@ class DeliveryWrites(Changes):
             replace(delivery, event=bodies.get(delivery.event.position, delivery.event))
             for delivery in self.deliveries
         ]
-        rows = self.conn.execute("SELECT position, event FROM deliveries WHERE lane = ?", (conversation,))
-        for position in [position for position, event in rows.fetchall() if event in bodies]:
-            self.conn.execute("UPDATE attempts SET answer = ? WHERE delivery = ?", (b"", position))
+        rows = self.conn.execute(_EVENTS_OF_LANE[self.dialect], (conversation,)).fetchall()
+        for key in [key for event, *key in rows if event in bodies]:
+            self.conn.execute(_FORGET_ANSWER[self.dialect], (b"", *key))
 
     def erase_ticket_deliveries(self, subject: int) -> None:
         """Remove the deliveries of those ticket events that go with this contact's lane, and not with their ticket."""
-        gone = self.conn.execute(_OF_TICKETS, {"subject": subject, "first": ticket_lane(0)}).fetchall()
-        positions = [position for (position,) in gone]
-        self._delete_attempts(positions)
-        removed = frozenset(positions)
+        values = {"subject": subject, "first": ticket_lane(0)}
+        gone = self.conn.execute(_OF_TICKETS[self.dialect], values).fetchall()
+        self._delete_attempts(gone)
+        removed = frozenset(row[0] for row in gone)
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.position not in removed]
 
-    def _insert_attempt(self, position: int, attempt: Attempt) -> None:
+    def _repeat(self, key: Sequence[int], at: int) -> Delivery | None:
+        """Store a pending delivery that repeats the one with this key; None if its event is no longer stored."""
+        row = self.conn.execute(_TO_REPEAT[self.dialect], key).fetchone()
+        if row is None:
+            return None
+        endpoint, ordering_key, previous, *event = row
+        again = self.add_delivery(endpoint, event_of(event), ordering_key, previous, at, redelivery_of=key[0])
+        self.conn.execute(_REPEATED[self.dialect], (again.position, *key))
+        return again
+
+    def _insert_attempt(self, delivery: Delivery, attempt: Attempt) -> None:
         """Store an attempt, in place of the one that it repeats."""
         self.conn.execute(
-            "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (delivery, number) DO UPDATE SET at = excluded.at, "
-            "latency_ms = excluded.latency_ms, status = excluded.status, error = excluded.error, answer = excluded.answer",
+            _INSERT_ATTEMPT[self.dialect],
             (
-                position,
+                delivery.position,
                 attempt.number,
                 attempt.at,
                 attempt.latency_ms,
                 attempt.status,
                 attempt.error,
                 attempt.answer,
+                *self.dialect.day_of(delivery.id),
             ),
         )
 
     def _skip_pending(self, endpoint: int, reason: str, at: int, limit: int) -> int:
-        return self.conn.execute(
-            "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE position IN "
-            "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)",
-            (reason, at, endpoint, limit),
-        ).rowcount
+        return self.conn.execute(_SKIP, (reason, at, endpoint, limit)).rowcount
 
     def _delete_some(self, endpoint: int, limit: int) -> int:
-        rows = self.conn.execute(
-            "SELECT position FROM deliveries WHERE endpoint = ? LIMIT ?", (endpoint, limit)
-        ).fetchall()
-        return self._delete([row[0] for row in rows])
+        return self._delete(self.conn.execute(_SOME[self.dialect], (endpoint, limit)).fetchall())
 
-    def _delete(self, positions: Sequence[int]) -> int:
-        if positions:
-            marks = ", ".join("?" for _ in positions)
-            self.conn.execute(f"DELETE FROM deliveries WHERE position IN ({marks})", positions)
-            self._delete_attempts(positions)
-        return len(positions)
+    def _delete(self, keys: Sequence[Sequence[int]]) -> int:
+        if keys:
+            condition, values = self.dialect.among("position", keys)
+            self.conn.execute(f"DELETE FROM deliveries WHERE {condition}", values)
+            self._delete_attempts(keys)
+        return len(keys)
 
-    def _delete_attempts(self, positions: Sequence[int]) -> None:
+    def _delete_attempts(self, keys: Sequence[Sequence[int]]) -> None:
         """Remove the attempts at deliveries that are removed already.
 
         In this order, as another node may record an attempt at this moment: the removal of its delivery waits for that.
         """
-        for start in range(0, len(positions), _AT_ONCE):
-            part = positions[start : start + _AT_ONCE]
-            marks = ", ".join("?" for _ in part)
-            self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({marks})", part)
+        for start in range(0, len(keys), _AT_ONCE):
+            condition, values = self.dialect.among("delivery", keys[start : start + _AT_ONCE])
+            self.conn.execute(f"DELETE FROM attempts WHERE {condition}", values)
 
     def _delete_endpoint(self, endpoint: int) -> int:
         self.conn.execute("DELETE FROM endpoints WHERE rowid = ?", (endpoint,))

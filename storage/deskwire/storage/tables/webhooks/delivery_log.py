@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, get_args
 
 import orjson
@@ -22,17 +22,23 @@ from deskwire.storage.tables.base import Queries
 _STATUSES: Final[Sequence[DeliveryStatus]] = get_args(DeliveryStatus)
 _RECORD: Final = (
     "d.position, d.id, w.id, d.event_id, d.type, c.id, d.sequence, d.status, d.reason, d.due_at, "
-    "o.id, a.id, d.created_at, d.ended_at, e.body"
+    "d.redelivery_of, d.redelivered_as, d.created_at, d.ended_at, e.body, {day[d]}"
 )
+_OTHERS_AT: Final = -6
+_IDS: Final = either(
+    "SELECT d.position, d.id FROM {numbers} n {and_then} deliveries d ON d.position = n.value"
+)
+"""Of deliveries that others repeat, or that repeat others: few, and their days are unknown."""
+
 _JOINED: Final = (
     "JOIN endpoints w ON w.rowid = d.endpoint "
     "LEFT JOIN conversations c ON c.rowid = d.lane "
-    "LEFT JOIN deliveries o ON o.position = d.redelivery_of "
-    "LEFT JOIN deliveries a ON a.position = d.redelivered_as "
     "LEFT JOIN events e ON e.position = d.event AND c.rowid IS NULL"  # a deletion names its conversation itself
 )
-_LISTED: Final = either(
-    f"SELECT {_RECORD} FROM {{numbers}} n {{and_then}} deliveries d ON d.position = n.value {_JOINED} ORDER BY d.position DESC"
+_LISTED: Final = either(f"SELECT {_RECORD} FROM {{placed}} {_JOINED} ORDER BY d.position DESC")
+_ONE: Final = either(
+    f"SELECT {_RECORD} FROM deliveries d {_JOINED} "
+    "WHERE d.position = {hidden} {of_day_or_none} AND w.project = ? AND w.status != 'removed'"
 )
 _LARGEST: Final = (1 << 63) - 1
 LOOKED_AT = 10_000
@@ -50,13 +56,13 @@ FAILED: Final = "d.endpoint = ? AND d.status IN ('dropped', 'skipped') AND d.red
 """A condition on deliveries `d`: of this endpoint, not delivered, and not repeated."""
 
 
-_OUTCOME: Final = (
+_OUTCOME: Final = either(
     "SELECT d.position, d.endpoint, d.sequence, d.event_id, e.created_at, d.status, d.reason, d.attempts, a.status, "
     "a.error, d.due_at, d.ended_at, d.missed FROM deliveries d "
     "JOIN endpoints w ON w.rowid = d.endpoint AND w.status != 'removed' "
     "LEFT JOIN events e ON e.position = d.event "
-    "LEFT JOIN attempts a ON a.delivery = d.position "
-    "AND a.number = (SELECT max(number) FROM attempts WHERE delivery = d.position) "
+    "LEFT JOIN attempts a ON a.delivery = d.position {same_day[a]} "
+    "AND a.number = (SELECT max(x.number) FROM attempts x WHERE x.delivery = d.position {same_day[x]}) "
 )
 _COUNTS: Final = (
     "(d.redelivered_as IS NULL OR d.status = 'delivered') AND (d.redelivery_of IS NULL OR NOT EXISTS ("
@@ -67,6 +73,7 @@ _COUNTS: Final = (
 """A condition on deliveries `d`: of those of an event to an endpoint, the first that arrived, else the last."""
 
 
+_MADE_AT: Final = either("SELECT created_at FROM deliveries WHERE position = ? {of_day}")
 _LANE: Final = "endpoint = :endpoint AND position > :low AND position < :high"
 _CONDITIONS: Final = {
     "type": "AND type = :type",
@@ -79,6 +86,10 @@ _CONDITIONS: Final = {
 
 class DeliveryPlaces(Queries):
     """Queries for the places of deliveries in the log, which each database finds in its own way."""
+
+    def delivery_positions_before(self, project: int, times: Sequence[int]) -> list[int]:
+        """Return `delivery_position_before` for each of these times (ms)."""
+        return [self.delivery_position_before(project, at) for at in times]
 
     @abstractmethod
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
@@ -97,28 +108,27 @@ class DeliveryLogReads(DeliveryPlaces):
     ) -> FoundDeliveries:
         low, high = self._span(project, wanted, before)
         values = {**_values(wanted), "endpoint": endpoint, "low": low, "high": high, "limit": limit}
-        reached = None
+        reached, keys = None, self.dialect.text("{keys}")
         if wanted.event_type is not None and wanted.conversation_id is None:
             reached = self._reached(wanted, values)
             values["low"] = low if reached is None else reached[0] - 1
         if wanted.conversation_id is None:
             parts = [
-                f"SELECT * FROM (SELECT position FROM deliveries WHERE {each} LIMIT :limit) AS newest"
+                f"SELECT * FROM (SELECT {keys} FROM deliveries WHERE {each} LIMIT :limit) AS newest"
                 for each in self._of_statuses(wanted, _conditions(wanted))
             ]
         else:  # by lane, of which there are few
-            parts = [f"SELECT position FROM deliveries WHERE {_LANE} {_conditions(wanted)}"]
+            parts = [f"SELECT {keys} FROM deliveries WHERE {_LANE} {_conditions(wanted)}"]
         chosen = f"{' UNION ALL '.join(parts)} ORDER BY position DESC LIMIT :limit"
-        positions = [position for (position,) in self.conn.execute(chosen, values)]
-        listed = self.dialect.listed(positions)
-        return FoundDeliveries(self._records(_LISTED[self.dialect], (listed,)), reached)
+        found = self.conn.execute(chosen, values).fetchall()
+        return FoundDeliveries(self._records(_LISTED[self.dialect], self.dialect.placed(found)), reached)
 
     def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:
         position = self.delivery_position(project, delivery_id)
         if position is None:
             return None
-        sql = f"SELECT {_RECORD} FROM deliveries d {_JOINED} WHERE d.position = ? AND w.project = ? AND w.status != 'removed'"
-        return next(iter(self._records(sql, (position, project))), None)
+        values = (position, *self.dialect.day_of(delivery_id), project)
+        return next(iter(self._records(_ONE[self.dialect], values)), None)
 
     def conversation_id(self, conversation: int) -> str | None:
         row = self.conn.execute("SELECT id FROM conversations WHERE rowid = ?", (conversation,)).fetchone()
@@ -129,7 +139,7 @@ class DeliveryLogReads(DeliveryPlaces):
     ) -> Sequence[Outcome]:
         last = (_LARGEST, _LARGEST) if wanted.last is None else (wanted.last + 1, 0)
         rows = self.conn.execute(
-            f"{_OUTCOME} WHERE d.lane = ? AND d.sequence >= ? AND (d.sequence, d.position) < (?, ?) "
+            f"{_OUTCOME[self.dialect]} WHERE d.lane = ? AND d.sequence >= ? AND (d.sequence, d.position) < (?, ?) "
             f"AND d.event_id IS NOT NULL AND {_COUNTS} ORDER BY d.sequence DESC, d.position DESC LIMIT ?",
             (conversation, wanted.first or 1, *min(last, before or last), limit),
         )
@@ -162,33 +172,38 @@ class DeliveryLogReads(DeliveryPlaces):
             row
             for each in self._of_statuses(wanted)
             for row in self.conn.execute(
-                f"SELECT position FROM deliveries WHERE {each} LIMIT 1 OFFSET :skipped",
+                self.dialect.text(f"SELECT {{keys}} FROM deliveries WHERE {each} LIMIT 1 OFFSET :skipped"),
                 {**values, "skipped": LOOKED_AT - 1},
             )
         ]
         if not ends:
             return None
-        (position,) = max(ends)
-        (at,) = self.conn.execute(
-            "SELECT created_at FROM deliveries WHERE position = ?", (position,)
-        ).fetchone()
-        return position, at
+        newest = max(ends)
+        (at,) = self.conn.execute(_MADE_AT[self.dialect], newest).fetchone()
+        return newest[0], at
 
     def _records(self, sql: str, arguments: Sequence[Any]) -> list[DeliveryRecord]:
         rows = self.conn.execute(sql, arguments).fetchall()
-        attempts = self._attempts([row[0] for row in rows])
-        return [_record_of(row, attempts) for row in rows]
+        attempts = self._attempts([(row[0], row[-1]) for row in rows])
+        ids = self._ids({each for row in rows for each in row[_OTHERS_AT:][:2] if each is not None})
+        return [_record_of(row, attempts, ids) for row in rows]
 
-    def _attempts(self, positions: Sequence[int]) -> Mapping[int, list[Attempt]]:
+    def _ids(self, positions: Collection[int]) -> Mapping[int, str]:
         if not positions:
             return {}
-        marks = ", ".join("?" for _ in positions)
+        listed = self.dialect.listed(sorted(positions))
+        return dict(self.conn.execute(_IDS[self.dialect], (listed,)).fetchall())
+
+    def _attempts(self, keys: Sequence[Sequence[int]]) -> Mapping[int, list[Attempt]]:
+        if not keys:
+            return {}
+        condition, values = self.dialect.among("delivery", keys)
         rows = self.conn.execute(
             "SELECT delivery, number, at, latency_ms, status, error, answer FROM attempts "
-            f"WHERE delivery IN ({marks}) ORDER BY delivery, number",
-            positions,
+            f"WHERE {condition} ORDER BY delivery, number",
+            values,
         )
-        found: dict[int, list[Attempt]] = {position: [] for position in positions}
+        found: dict[int, list[Attempt]] = {position: [] for position, _ in keys}
         for position, *fields in rows:
             found[position].append(Attempt(*fields))
         return found
@@ -211,11 +226,13 @@ def _values(wanted: DeliveryFilter) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _record_of(row: Sequence[Any], attempts: Mapping[int, list[Attempt]]) -> DeliveryRecord:
+def _record_of(
+    row: Sequence[Any], attempts: Mapping[int, list[Attempt]], ids: Mapping[int, str]
+) -> DeliveryRecord:
     position, delivery_id, endpoint, event_id, kind, conversation, sequence, status, reason, due_at, *rest = (
         row
     )
-    of, again, created_at, ended_at, body = rest
+    of, again, created_at, ended_at, body, _ = rest
     return DeliveryRecord(
         position,
         delivery_id,
@@ -228,8 +245,8 @@ def _record_of(row: Sequence[Any], attempts: Mapping[int, list[Attempt]]) -> Del
         reason,
         attempts[position],
         due_at,
-        of,
-        again,
+        ids.get(of),
+        ids.get(again),
         created_at,
         ended_at,
     )

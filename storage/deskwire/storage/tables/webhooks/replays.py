@@ -6,26 +6,37 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.webhooks.replay import Replayable, Replayed
+from deskwire.storage.dialect import differing, either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
 
 _LARGEST: Final = (1 << 63) - 1
-_OF_EVENT: Final = "d.lane = e.conversation AND d.sequence = e.sequence AND d.endpoint = :endpoint"
-_NEWEST: Final = f"(SELECT max(d.position) FROM deliveries d WHERE {_OF_EVENT})"
-_WANTED: Final = "e.conversation = :conversation AND e.internal = 0 AND e.sequence >= :first AND e.sequence <= :last AND e.type IN ({types})"
-_COUNTED: Final = (
-    "SELECT count(*), count(p.position) FROM events e LEFT JOIN deliveries p "
-    f"ON p.position = {_NEWEST} AND p.status = 'pending' WHERE {_WANTED}"
+_EVENT_AT: Final = 3
+_OF_EVENTS: Final = "FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= :last AND d.endpoint = :endpoint"
+_NEWEST: Final = differing(
+    # With max(), SQLite takes the other columns from the row that has it.
+    sqlite=f"(SELECT d.sequence, max(d.position) AS position, d.status, 0 AS day {_OF_EVENTS} GROUP BY d.sequence) AS n",
+    postgres=f"(SELECT DISTINCT ON (d.sequence) d.sequence, d.position, d.status, d.day {_OF_EVENTS} "
+    "ORDER BY d.sequence, d.position DESC) AS n",
+)
+"""The newest delivery of each of the conversation's events to the endpoint."""
+
+_WANTED: Final = "e.conversation = :conversation AND e.internal = 0 AND e.sequence >= :first AND e.sequence <= :last AND e.type IN ({{types}})"
+_COUNTED: Final = either(
+    f"SELECT count(*), count(CASE WHEN n.status = 'pending' THEN 1 END) FROM events e LEFT JOIN {{newest}} "
+    f"ON n.sequence = e.sequence WHERE {_WANTED}",
+    newest=_NEWEST,
 )
 _GONE: Final = (
     "SELECT count(*) FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= :last "
     "AND d.endpoint = :endpoint AND d.redelivered_as IS NULL "
     "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.position = d.event)"
 )
-_LISTED: Final = (
-    f"SELECT n.position, n.status, {EVENT_COLUMNS} FROM events e LEFT JOIN deliveries n ON n.position = {_NEWEST} "
-    f"WHERE {_WANTED} ORDER BY e.sequence LIMIT :limit"
+_LISTED: Final = either(
+    f"SELECT n.status, n.position, n.day, {EVENT_COLUMNS} FROM events e LEFT JOIN {{newest}} ON n.sequence = e.sequence "
+    f"WHERE {_WANTED} ORDER BY e.sequence LIMIT :limit",
+    newest=_NEWEST,
 )
 _PREVIOUS: Final = (
     "SELECT coalesce(max(sequence), 0) FROM deliveries WHERE lane = ? AND endpoint = ? AND sequence < ?"
@@ -38,7 +49,7 @@ class ReplayReads(Queries):
     def replayable(self, endpoint: int, conversation: int, wanted: Replayed) -> Replayable:
         if not wanted.types:
             return Replayable(0, 0, 0)
-        sql, values = _asked(_COUNTED, endpoint, conversation, wanted)
+        sql, values = _asked(_COUNTED[self.dialect], endpoint, conversation, wanted)
         found, pending = self.conn.execute(sql, values).fetchone()
         bounds = {name: values[name] for name in ("endpoint", "conversation", "first", "last")}
         (gone,) = self.conn.execute(_GONE, bounds).fetchone()
@@ -53,18 +64,18 @@ class ReplayWrites(DeliveryWrites):
     ) -> tuple[int, int | None]:
         if not wanted.types:
             return 0, None
-        sql, values = _asked(_LISTED, endpoint, conversation, wanted)
+        sql, values = _asked(_LISTED[self.dialect], endpoint, conversation, wanted)
         rows = self.conn.execute(sql, {**values, "limit": limit}).fetchall()
         made = sum(self._send_again(endpoint, conversation, row, at) for row in rows)
-        return made, event_of(rows[-1][2:]).sequence if len(rows) == limit else None
+        return made, event_of(rows[-1][_EVENT_AT:]).sequence if len(rows) == limit else None
 
     def _send_again(self, endpoint: int, conversation: int, row: Sequence[Any], at: int) -> bool:
-        newest, status, *columns = row
+        status, *newest = row[:_EVENT_AT]
         if status == "pending":
             return False
-        if newest is not None:
-            return self.redeliver(newest, at) is not None
-        event = event_of(columns)
+        if status is not None:
+            return self._repeat(self.dialect.key(*newest), at) is not None
+        event = event_of(row[_EVENT_AT:])
         (previous,) = self.conn.execute(_PREVIOUS, (conversation, endpoint, event.sequence)).fetchone()
         self.insert_delivery(endpoint, event, conversation, previous, at)
         return True
