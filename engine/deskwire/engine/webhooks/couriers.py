@@ -151,7 +151,9 @@ class Couriers:
             self.remove(endpoint.rowid)
         else:
             if endpoint.rowid in self._held and endpoint.rowid not in self._leaving:
-                self._dispatcher.change(endpoint)  # a leaving one would get a worker again, beside that of the next node
+                self._dispatcher.change(
+                    endpoint
+                )  # a leaving one would get a worker again, beside that of the next node
             self._tell_of_change()
 
     def remove(self, endpoint_rowid: int) -> None:
