@@ -109,6 +109,11 @@ def _log_as_it_was() -> Iterator[None]:
     configured, root = structlog.is_configured(), logging.getLogger()
     handlers, level = root.handlers, root.level
     chatty = {each: each.level for each in map(logging.getLogger, CHATTY)}
+    if (
+        not configured
+    ):  # as the service does: the default shows the variables of a failure, credentials among them
+        plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        structlog.configure(processors=[*processors[:-1], plain])
     yield
     root.handlers = handlers
     root.setLevel(level)
