@@ -47,6 +47,7 @@ SECTIONS = {
         *("following", "primary", "pauses"),
     ],
     "days": ["day-end", "day-costs"],
+    "delivery-days": ["delivery-day-end", "delivery-day-costs"],
     "tickets": ["tickets", "bulk"],
     "search": ["search", "index"],
     "inbox": ["inbox"],
