@@ -19,6 +19,7 @@ from tests.support.api.service import running
 _ALL = {"Hub", "AgentStreams", "Holding"}
 
 
+@pytest.mark.sqlite  # the lease that the test sets is that of a node on a file
 @pytest.mark.parametrize(
     ("trusted", "headers", "valid_until", "ended"),
     [

@@ -51,7 +51,9 @@ async def test_what_the_disk_refuses_is_refused_whole_and_the_rest_goes_on(tmp_p
         events = (await http.get(f"{path}/events", params={"limit": 200})).json()["items"]
         assert sorted(each["text"] for each in listed) == sorted(["Hello", *kept])
         assert [each["sequence"] for each in events] == list(range(1, len(kept) + 3))
-        assert "storage.commit_failed" in server.log()  # further ones within a minute are counted in the next line
+        assert (
+            "storage.commit_failed" in server.log()
+        )  # further ones within a minute are counted in the next line
     data = shim.root / "data"
     report = check(data, present_secrets(data, None), contents=True, settled_s=0)
     assert (report.problems, report.rows["uploads"]) == ([], 0)
