@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
+from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lease import ChannelLease
+from deskwire.engine.stream.ports import StreamConsumer
 from tests.support.streaming import CHANNEL, PROJECT_ID, Stage
 
 LEASE_S = 60.0
@@ -18,7 +21,8 @@ def lease() -> ChannelLease:
 def test_a_new_lease_has_nobody_and_keeps_nobody_out() -> None:
     new = lease()
     assert (new.holder, new.consumer_id, new.generation, new.confirmed, new.since) == (None, None, 0, 0, 0)
-    assert (new.waiting, new.released, new.busy) == (0, False, False)
+    assert (new.waiting, new.released, new.busy, new.paused) == (0, False, False, False)
+    assert (new.elsewhere, new.replaced, new.channel.name) == (False, False, CHANNEL)
     assert new.admitted_at("c1") == -inf
     assert (new.free_at(), new.after_taking("c1", 0.0)) == (-inf, {})
 
@@ -65,6 +69,71 @@ async def test_the_lease_goes_to_the_new_holder_and_the_old_one_cannot_leave_it(
     assert (first.current, taken.takeovers, list(taken.superseded)) == (False, (6.0,), ["c1"])
     assert not taken.leave(first, 7.0, for_good=True)
     assert (taken.holder, taken.released, list(taken.superseded)) == (second, False, ["c1"])
+
+
+async def test_a_lease_is_paused_while_its_holder_may_not_write(stage: Stage) -> None:
+    taken, holder = lease(), await stage.hold("c1")
+    taken.take(holder, 1, 1_000, 5.0)
+    holder.current = True
+    assert not taken.paused
+    holder.current = False
+    assert taken.paused
+
+
+async def test_an_ended_consumer_is_returned_fenced_and_may_not_write(stage: Stage) -> None:
+    taken, holder = lease(), await stage.hold("c1")
+    taken.take(holder, 1, 1_000, 5.0)
+    holder.current = True
+    changed = taken.changed
+    assert taken.end(6.0) is holder
+    assert (taken.holder, holder.current, changed.is_set()) == (None, False, True)
+    assert taken.fenced("c1", 6.0)
+    assert lease().end(6.0) is None
+
+
+async def test_a_stopped_lease_returns_its_holder_which_may_not_write(stage: Stage) -> None:
+    taken, holder = lease(), await stage.hold("c1")
+    taken.take(holder, 1, 1_000, 5.0)
+    holder.current = True
+    assert taken.stop() is holder
+    assert (taken.holder, holder.current) == (None, False)
+    assert taken.stop() is None
+
+
+def stored(**given: Any) -> StreamConsumer:
+    """A row of generation 4, confirmed up to 20, whose connection ended at 90 s."""
+    row = StreamConsumer(1, CHANNEL, "c2", 4, 20, ("c0", "c1"), 70_000, 80_000)
+    return replace(row, dropped_at=90_000, takeovers=(60_000, 61_500), event="evt_20", **given)
+
+
+def test_a_stored_row_of_another_generation_is_taken_over_whole() -> None:
+    loaded = lease()
+    loaded.generation, loaded.confirmed = 3, 25
+    loaded.load(stored())
+    assert (loaded.consumer_id, loaded.generation, loaded.since) == ("c2", 4, 70_000)
+    assert (loaded.confirmed, loaded.event) == (20, "evt_20")
+    assert (list(loaded.superseded), loaded.takeovers) == (["c0", "c1"], (60.0, 61.5))
+    assert (loaded.held, loaded.released, loaded.dropped_at) == (False, False, 90.0)
+
+
+def test_a_stored_row_of_this_generation_takes_no_confirmation_back() -> None:
+    ahead, same, late = lease(), lease(), lease()
+    ahead.generation, ahead.confirmed = 4, 25
+    ahead.load(stored())
+    assert ahead.confirmed == 25
+    assert ahead.event is None
+    for each, confirmed in ((same, 20), (late, 19)):
+        each.generation, each.confirmed = 4, confirmed
+        each.load(stored())
+        assert (each.confirmed, each.event) == (20, "evt_20")
+
+
+def test_a_stored_row_says_whether_the_channel_is_held_or_was_left() -> None:
+    held, left = lease(), lease()
+    held.load(replace(stored(), connected=True, dropped_at=0))
+    assert (held.held, held.released, held.dropped_at) == (True, False, -inf)
+    left.load(replace(stored(), dropped_at=0))
+    assert (left.held, left.released, left.dropped_at) == (False, True, -inf)
 
 
 async def test_who_leaves_by_its_own_word_leaves_no_fence_and_is_not_superseded(stage: Stage) -> None:
