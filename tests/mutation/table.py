@@ -156,7 +156,15 @@ TABLE: Final = (
             "tests/engine/stream/test_lease.py",
             "tests/engine/stream/test_takeover.py",
         ),
-        left=(Left("return False", "return False", "return None", "both are no"),),
+        left=(
+            Left("return False", "return False", "return None", "both are no"),
+            Left(
+                "or row.position > self.confirmed",
+                "row.position > self.confirmed",
+                "row.position >= self.confirmed",
+                "an equal position stays as it is",
+            ),
+        ),
     ),
     Mutated(
         "engine/deskwire/engine/stream/resume.py",
