@@ -112,7 +112,7 @@ def _log_as_it_was() -> Iterator[None]:
     if (
         not configured
     ):  # as the service does: the default shows the variables of a failure, credentials among them
-        plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
         structlog.configure(processors=[*processors[:-1], plain])
     yield
     root.handlers = handlers

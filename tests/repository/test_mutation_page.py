@@ -26,8 +26,6 @@ NOT_MEASURED_YET: Final = frozenset(
     {
         "engine/conversations/decide.py",
         "engine/stream/hub.py",
-        "engine/stream/lease.py",
-        "engine/stream/resume.py",
         "engine/stream/subscription.py",
         "engine/webhooks/retry/breaker.py",
     }
