@@ -27,7 +27,6 @@ NOT_MEASURED_YET: Final = frozenset(
         "engine/conversations/decide.py",
         "engine/stream/hub.py",
         "engine/stream/subscription.py",
-        "engine/webhooks/retry/breaker.py",
     }
 )
 """Modules whose figures are of older code. This may only shrink: `make mutate` with the module's name measures it."""
