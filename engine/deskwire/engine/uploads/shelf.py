@@ -128,7 +128,7 @@ class SharedShelf:
         try:
             while not await self._kept(content, draft, job):
                 log.info("uploads.content_was_going", project=content.project)
-        except BaseException:  # whatever it was, it goes on from here
+        except BaseException:  # re-raised: a file that no upload uses is removed, and its entry with it
             await self._undo(content)
             raise
 

@@ -134,7 +134,7 @@ class PostgresIndex:
             tx.flush()
             *position, complete, _ = self._connection.execute(_STATE).fetchone()
             self._connection.command("COMMIT")
-        except BaseException:  # whatever it was, it goes on from here
+        except BaseException:  # re-raised: what the job wrote is rolled back, so that the session can take the next one
             with suppress(DatabaseError):
                 self._connection.command("ROLLBACK")
             raise
