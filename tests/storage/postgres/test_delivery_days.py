@@ -288,6 +288,35 @@ async def test_a_day_that_only_one_of_the_tables_has_goes_by_row_and_then_whole(
     assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(0,)]
 
 
+@pytest.mark.parametrize("there", [DELIVERIES, ATTEMPTS])
+async def test_a_delivery_that_a_node_with_a_late_clock_adds_keeps_its_day_from_being_dropped(
+    postgres_url: str, today: int, there: DayTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = today - 9
+    add(postgres_url, old, tables=(there,))
+    async with node(postgres_url) as here:
+        shelf = await Shelf.of(here)
+        [first] = await shelf.put((old - 1) * DAY_MS)
+        real = dropping._detach
+        begin = old * DAY_MS
+        late_id = new_id("dlv", begin)
+        late = (
+            "INSERT INTO deliveries (position, id, endpoint, event, lane, status, attempts, due_at, created_at, day) "
+            f"SELECT position + 1, '{late_id}', endpoint, event, lane, status, 0, 0, {begin}, {old} "
+            f"FROM deliveries WHERE position = {first.position}"
+        )
+
+        def add_before(conn: Any, table: DayTable, partition: str) -> None:
+            execute(postgres_url, late)
+            real(conn, table, partition)
+
+        monkeypatch.setattr(dropping, "_detach", add_before)
+        assert await shelf.prune((old + 1) * DAY_MS) == 0
+        assert there.partition(old) in partitions(postgres_url, there)
+        stored = rows(postgres_url, f"SELECT day FROM deliveries WHERE position = {first.position + 1}")
+        assert stored == [(old,)]
+
+
 async def test_an_account_that_does_not_own_the_tables_deletes_deliveries_by_row(
     postgres_url: str, today: int
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Final
 
 import structlog
@@ -162,12 +161,17 @@ def _drop_both(conn: Connection, day: int, most: int) -> int:
 
 def _drop_single(conn: Connection, table: DayTable, day: int) -> None:
     """Drop the partition of a day that has none in the other table, once no delivery of the day is left. Raises DayInUse."""
-    for change in (partial(_detach, conn, table, table.partition(day)), None):
-        if conn.execute("SELECT 1 FROM deliveries WHERE day = CAST(? AS int) LIMIT 1", (day,)).fetchone():
-            raise DayInUse
-        if change is not None:
-            change()
-    conn.execute(f"DROP TABLE {table.partition(day)}")
+    partition = table.partition(day)
+    deliveries = partition if table is DELIVERIES else DELIVERIES.name
+    _require_none(conn, deliveries, day)
+    _detach(conn, table, partition)
+    _require_none(conn, deliveries, day)  # one may have been added before the lock
+    conn.execute(f"DROP TABLE {partition}")
+
+
+def _require_none(conn: Connection, deliveries: str, day: int) -> None:
+    if conn.execute(f"SELECT 1 FROM {deliveries} WHERE day = CAST(? AS int) LIMIT 1", (day,)).fetchone():
+        raise DayInUse
 
 
 def _pending(conn: Connection, partition: str, most: int) -> list[int]:
