@@ -184,8 +184,13 @@ def _render(console: Console, out: Path, page: Path) -> None:
     if saved is None:
         raise click.ClickException(f"There is no saved run in {out}: measure first.")
     pictures = _PICTURES if page == _PAGE else rendering.PICTURES
-    for path in rendering.render(saved, page, pictures):
+    written = rendering.render(saved, page, pictures)
+    for path in written:
         console.print(f"written: {path}")
+    if not written:
+        console.print(
+            f"{saved} has no figures for {page}: docs/performance.md reports those of days in its own words."
+        )
 
 
 if __name__ == "__main__":

@@ -22,14 +22,17 @@ _NODES: Final = frozenset(
     ("stores", "nodes", "alternating", "added", "spread", "hot", "endpoint", "following", "primary", "pauses")
 )
 
+_IN_WORDS: Final = frozenset(("day-end", "day-costs", "delivery-day-end", "delivery-day-costs"))
+"""Sections whose figures docs/performance.md repeats with the conditions of their run, which is another than that of the page."""
+
 _Rows = list[dict[str, Cell]]
 
 
 def render(saved: Path, page: Path, pictures: str = PICTURES) -> list[Path]:
     """Write the figures of the run into the page and its plots into the folder; return the written files.
 
-    Those of several nodes have a place of their own, so that a run of them alone leaves the others. Of a run of large installations
-    there are plots alone: the page tells of those in its own words.
+    The figures of several nodes have a place of their own, so that a run of them alone leaves the others. Those of days are left out. Of
+    a run of large installations only plots are written, because docs/performance.md reports its figures.
 
     Args:
         pictures: the folder of the plots, as a relative path from the page.
@@ -37,7 +40,9 @@ def render(saved: Path, page: Path, pictures: str = PICTURES) -> list[Path]:
     Raises ValueError if the page lacks one of its marks.
     """
     document = json.loads(saved.read_text())
-    found = {each["name"]: _section(each) for each in document["sections"]}
+    found = {each["name"]: _section(each) for each in document["sections"] if each["name"] not in _IN_WORDS}
+    if not found:
+        return []
     of_nodes = {name: each for name, each in found.items() if name in _NODES}
     sections = {name: each for name, each in found.items() if name not in _NODES}
     large = "large" in sections

@@ -198,6 +198,27 @@ def test_a_run_of_several_nodes_becomes_tables_in_a_place_of_their_own(tmp_path:
     assert not (tmp_path / "performance").exists()
 
 
+@pytest.mark.parametrize("name", [each for only in ("days", "delivery-days") for each in SECTIONS[only]])
+def test_a_run_of_days_alone_leaves_the_page_and_its_plots(tmp_path: Path, name: str) -> None:
+    sections = [{"name": name, "title": "A day", "columns": ["a day is"], "rows": [["dropped"]], "note": ""}]
+    document = {
+        "sections": sections,
+        "at": "2026-11-28T10:00:00Z",
+        "machine": {**machine(), "load": "x", "load before": 0.5},
+        "failed": [],
+    }
+    (run := tmp_path / "run.json").write_text(json.dumps(document))
+    page, folder = tmp_path / "performance.md", tmp_path / "performance"
+    page.write_text(PAGE)
+    folder.mkdir()
+    (folder / "post.svg").write_text("<svg/>")
+
+    assert render(run, page) == []
+
+    assert page.read_text() == PAGE
+    assert [each.name for each in folder.iterdir()] == ["post.svg"]
+
+
 def test_a_page_without_marks_is_left_as_it_is(saved: Path, tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text("# Performance\n")
