@@ -73,6 +73,21 @@ def rows(url: str, sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql.encode()).fetchall()
 
 
+@contextmanager
+def without_ownership(url: str) -> Iterator[str]:
+    """Yield the URL for an account that may use all tables of the database but owns none, so that it can't drop them."""
+    role = f"node_{url.rpartition('_')[2]}"
+    with psycopg.connect(url) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN".encode())
+        owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}".encode())
+        owner.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {role}".encode())
+    try:
+        yield url.replace("deskwire@", f"{role}@")
+    finally:
+        with psycopg.connect(url) as owner:
+            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+
+
 async def until_found(url: str, sql: str) -> None:
     """Return once the database has a row for the query."""
     with trio.fail_after(_WITHIN_S):

@@ -182,7 +182,9 @@ class Transactions:
         try:
             result = job(tx)
             self.commit(tx)
-        except BaseException:  # re-raised: the transaction is rolled back, so that the store can begin the next one
+        except (
+            BaseException
+        ):  # re-raised: the transaction is rolled back, so that the store can begin the next one
             with suppress(Exception):
                 self.roll_back()
             raise

@@ -28,7 +28,7 @@ from deskwire.storage.postgres.schema.days import AHEAD, EVENTS, add_day, free
 from tests.storage.postgres.test_following import nodes, shown
 from tests.support.builders import OTHER_PROJECT, PROJECT, endpoint
 from tests.support.postgres import binaries, fresh_database, own_server, shared_server
-from tests.support.postgres_nodes import NodeHere, node, rows
+from tests.support.postgres_nodes import NodeHere, node, rows, without_ownership
 
 P: Final = PROJECT.rowid
 HOUR: Final = DAY_MS // 24
@@ -241,14 +241,8 @@ async def test_an_event_that_comes_into_a_day_while_it_is_dropped_is_not_lost(
 
 async def test_an_account_that_does_not_own_the_tables_deletes_rows(postgres_url: str, today: int) -> None:
     old = today - 9
-    role = f"node_{postgres_url.rpartition('_')[2]}"
-    with psycopg.connect(postgres_url) as owner:
-        owner.execute(f"CREATE ROLE {role} LOGIN".encode())
-        owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}".encode())
-        owner.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {role}".encode())
-    try:
-        add(postgres_url, old)
-        url = postgres_url.replace("deskwire@", f"{role}@")
+    add(postgres_url, old)
+    with without_ownership(postgres_url) as url:
         with capture_logs() as logs:
             assert add_days(url)  # all are there
             execute(postgres_url, f"DROP TABLE {EVENTS.partition(today + AHEAD)}")
@@ -259,9 +253,6 @@ async def test_an_account_that_does_not_own_the_tables_deletes_rows(postgres_url
             assert await prune(here, (old + 1) * DAY_MS) == 2
         assert placed(postgres_url)[0][1] == EVENTS.partition(today)
         assert EVENTS.partition(old) in partitions(postgres_url)
-    finally:
-        with psycopg.connect(postgres_url) as owner:
-            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
 
 async def test_events_of_a_day_without_a_partition_are_kept_and_pruned_by_row(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +32,7 @@ from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, DayTable
 from tests.storage.postgres.test_batches import at_once
 from tests.support.builders import PROJECT, endpoint
 from tests.support.postgres import fresh_database, own_server, shared_server
-from tests.support.postgres_nodes import NodeHere, node, rows, until_one_waits
+from tests.support.postgres_nodes import NodeHere, node, rows, until_one_waits, without_ownership
 
 P: Final = PROJECT.rowid
 LANE: Final = 7
@@ -134,6 +136,14 @@ class Shelf:
         """Return the numbers of the attempts that the delivery log has; None if it lacks the delivery."""
         record = await self.here.store.read(lambda reader: reader.delivery_record(P, delivery.id))
         return None if record is None else [each.number for each in record.attempts]
+
+
+@asynccontextmanager
+async def shelf_beside(url: str, *wanted: int) -> AsyncIterator[Shelf]:
+    """Run a node with an endpoint beside the partitions of these days."""
+    add(url, *wanted)
+    async with node(url) as here:
+        yield await Shelf.of(here)
 
 
 async def test_retention_drops_a_day_of_deliveries_with_their_attempts(postgres_url: str, today: int) -> None:
@@ -321,15 +331,9 @@ async def test_an_account_that_does_not_own_the_tables_deletes_deliveries_by_row
     postgres_url: str, today: int
 ) -> None:
     old = today - 9
-    role = f"node_{postgres_url.rpartition('_')[2]}"
     add(postgres_url, old)
-    with psycopg.connect(postgres_url) as owner:
-        owner.execute(f"CREATE ROLE {role} LOGIN".encode())
-        owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}".encode())
-        owner.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {role}".encode())
-    try:
-        async with node(postgres_url.replace("deskwire@", f"{role}@")) as here:
-            shelf = await Shelf.of(here)
+    with without_ownership(postgres_url) as url:
+        async with shelf_beside(url) as shelf:
             made = await shelf.put(old * DAY_MS, old * DAY_MS + 1)
             for each in made:
                 await shelf.end(each)
@@ -337,9 +341,6 @@ async def test_an_account_that_does_not_own_the_tables_deletes_deliveries_by_row
             assert placed(postgres_url) == []
             assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(0,)]
             assert DELIVERIES.partition(old) in partitions(postgres_url)
-    finally:
-        with psycopg.connect(postgres_url) as owner:
-            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
 
 async def test_rows_of_today_are_deleted_by_row_where_they_are_kept_for_hours(
@@ -358,25 +359,15 @@ async def test_results_of_several_days_are_recorded_in_one_batch_and_each_once(
     postgres_url: str, today: int
 ) -> None:
     """Also a result that comes twice: the second of the same delivery is refused, or in place of the first."""
-    add(postgres_url, today - 9, today - 1)
-    async with node(postgres_url) as here:
-        shelf = await Shelf.of(here)
+    async with shelf_beside(postgres_url, today - 9, today - 1) as shelf:
         times = [(today - back) * DAY_MS + number for number, back in enumerate((0, 1, 9, 30, 0, 1, 9, 30))]
         made = await shelf.put(*times)
-
-        def result(delivery: Delivery, tx: Any) -> bool:
-            planned = replace(delivery, attempts=1, due_at=9, planned_from=1)
-            recorded: bool = tx.record_retry(planned, attempt(1))
-            return recorded
-
-        def ended(delivery: Delivery, tx: Any) -> bool:
-            recorded: bool = tx.record_end(delivery, attempt(1, b"ok", 200), "delivered", None)
-            return recorded
-
-        assert await at_once(here, [partial(result, each) for each in made]) == [True] * 8
-        assert await at_once(here, [partial(result, each) for each in made]) == [True] * 8
-        assert await at_once(here, [partial(ended, each) for each in made[:4]]) == [True] * 4
-        assert await at_once(here, [partial(ended, each) for each in made]) == [False] * 4 + [True] * 4
+        assert await at_once(shelf.here, [partial(fail_one, 1, each) for each in made]) == [True] * 8
+        assert await at_once(shelf.here, [partial(fail_one, 1, each) for each in made]) == [True] * 8
+        assert await at_once(shelf.here, [partial(end_one, each) for each in made[:4]]) == [True] * 4
+        assert (
+            await at_once(shelf.here, [partial(end_one, each) for each in made]) == [False] * 4 + [True] * 4
+        )
         found = rows(postgres_url, "SELECT delivery, number, answer, day FROM attempts ORDER BY delivery")
         assert found == [(each.position, 1, b"ok", day_of(each.id)) for each in made]
         assert rows(postgres_url, "SELECT DISTINCT status FROM deliveries") == [("delivered",)]
@@ -386,17 +377,15 @@ async def test_results_of_several_days_wait_for_one_that_another_node_records_an
     postgres_url: str, today: int
 ) -> None:
     """PostgreSQL looks again at a row that it has waited for; where it chose partitions by a joined day, it lost the rows after it."""
-    add(postgres_url, today - 9, today - 1)
-    async with node(postgres_url) as here:
-        shelf = await Shelf.of(here)
+    async with shelf_beside(postgres_url, today - 9, today - 1) as shelf:
         times = [(today - back) * DAY_MS + number for number in range(2) for back in (9, 1, 0)]
         made = await shelf.put(*sorted(times))
         for number in range(8):  # so that plans for all values are in use
-            assert all(await at_once(here, [partial(fail_one, number + 1, each) for each in made]))
+            assert all(await at_once(shelf.here, [partial(fail_one, number + 1, each) for each in made]))
         outcomes: list[Any] = []
 
         async def record() -> None:
-            outcomes.extend(await at_once(here, [partial(end_one, each) for each in made]))
+            outcomes.extend(await at_once(shelf.here, [partial(end_one, each) for each in made]))
 
         with psycopg.connect(postgres_url) as other:
             positions = [each.position for each in made[1::2]]
