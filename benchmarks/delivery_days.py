@@ -225,7 +225,7 @@ def _reads(project: int, endpoint: int, newest: str, position: int) -> dict[str,
     return {
         "a delivery by id": lambda reader: reader.delivery_record(project, newest),
         "a page of 50": lambda reader: reader.delivery_records(project, endpoint, DeliveryFilter(), None, 50),
-        "what is pending": lambda reader: reader.pending_deliveries(endpoint, position - 4, 100),
+        "pending deliveries": lambda reader: reader.pending_deliveries(endpoint, position - 4, 100),
         "a day's figures": lambda reader: reader.delivery_figures(
             project, endpoint, [now - hour * 3_600_000 for hour in range(24, 0, -1)], None
         ),

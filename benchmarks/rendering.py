@@ -23,7 +23,7 @@ _NODES: Final = frozenset(
 )
 
 _IN_WORDS: Final = frozenset(("day-end", "day-costs", "delivery-day-end", "delivery-day-costs"))
-"""Sections whose figures docs/performance.md repeats with the conditions of their run, which is another than that of the page."""
+"""Sections that docs/performance.md reports in its own words, each with the conditions of its run."""
 
 _Rows = list[dict[str, Cell]]
 

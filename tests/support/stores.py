@@ -182,9 +182,7 @@ class Transactions:
         try:
             result = job(tx)
             self.commit(tx)
-        except (
-            BaseException
-        ):  # re-raised: the transaction is rolled back, so that the store can begin the next one
+        except BaseException:  # re-raised: the transaction is rolled back, so the next one can begin
             with suppress(Exception):
                 self.roll_back()
             raise

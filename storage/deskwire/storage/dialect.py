@@ -87,8 +87,8 @@ Statement = Mapping[Dialect, str]
 UNPLANNED: Final = " + 0 * pg_backend_pid()"
 """Hides the value of a day from PostgreSQL's planner, but not from the executor's start, because the function is stable.
 
-With the value in sight the planner plans a statement for each value again, because that leaves few partitions. Planning takes longer
-than all the rest of the statement (ADR 104).
+If the planner sees the value, it plans the statement again for each value, because few partitions are left then. Planning takes
+longer than the rest of the statement (ADR 104).
 """
 
 
@@ -116,9 +116,9 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "locking": _Of(""),
         # The events of a project, by the range of its positions.
         "of_project": "",
-        # Deliveries and attempts by position, and by the day that says in which partition they are: the columns,
-        # the day alone, the condition that a delivery is of a day, one that tolerates rows of before there were days, that
-        # an attempt is of its delivery's day `d`, what is added to an INSERT, and the deliveries `d` of a list of keys.
+        # Deliveries and attempts by position and by day, which chooses their partition on PostgreSQL. Columns: `keys`, `keys_of`
+        # and `day`; `and_day` and `and_mark` for an INSERT. Conditions: `of_day` and `of_day_of`; `of_day_or_none` also finds rows
+        # from before the split; `same_day` joins attempts with their delivery `d`. `placed`: the deliveries `d` of a list of keys.
         "keys": "position",
         "keys_of": _Of("{}.position"),
         "day": _Of("0"),

@@ -106,8 +106,8 @@ def drop_deliveries_of(conn: Connection, day: int, rows: int, most: int) -> int:
     Those that are pending are moved to the default partition, with their attempts.
 
     Args:
-        rows: the deliveries that the day has, counted before, because all others wait from the first drop on.
-        most: pending deliveries that are moved at most, for the same reason.
+        rows: the number of the day's deliveries, counted before, because other transactions wait from the first lock on.
+        most: the most pending deliveries to move, because others wait for that as well.
 
     Raises DayHeldUp, DayNotOwned and DayInUse, with nothing changed.
     """

@@ -310,7 +310,7 @@ class BatchTransaction(PostgresTransaction):
         raise NeedsAlone  # it may drop a table
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:
-        raise NeedsAlone  # it may, too
+        raise NeedsAlone  # it may drop tables, too
 
     def append_event(
         self,
@@ -364,7 +364,7 @@ class BatchTransaction(PostgresTransaction):
     # Results of deliveries
 
     def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
-        # Without it each result wants a row of its own in turn: more rounds than a batch has, if there are many of them.
+        # Otherwise each result asks for its row in turn, and many results need more rounds than a batch has.
         wanted = [key_of(GENERATION, (endpoint,)), *(key_of(_PENDING, _place(each)) for each in deliveries)]
         missing = [key for key in wanted if key not in self._fetched.rows]
         if missing:

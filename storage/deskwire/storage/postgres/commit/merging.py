@@ -79,7 +79,7 @@ def _many(text: str, width: int) -> str | None:
 def _within_days(part: str, width: int) -> str:
     """Put the bounds of the days, whose places are after those of the columns, in place of each row's day.
 
-    A joined day may not choose partitions: of rows after one that FOR UPDATE has waited for, PostgreSQL then finds none.
+    The join must not choose partitions by day, because PostgreSQL then finds no row after one for which FOR UPDATE has waited.
     """
     first, last = (f"${width + at}{UNPLANNED}" for at in (1, 2))
     return _NAMED_DAY.sub(f"AND day >= {first} AND day <= {last}", part)

@@ -402,9 +402,7 @@ def _attempt(given: dict[str, Any], address: Address) -> _Attempt:
                 sql = asking.send(None if answer is None else first_row(answer))
             except StopIteration as done:
                 return connection, done.value
-    except (
-        BaseException
-    ):  # re-raised: until it returns, the attempt alone has the connection and has to close it
+    except BaseException:  # re-raised: only the attempt has the connection until it returns, so it closes it
         connection.finish()
         raise
 

@@ -31,9 +31,9 @@ ALWAYS: Final = {
 
 _LOCKS: Final = {"lock_timeout": "8s", "TimeZone": "UTC", "bytea_output": "hex"}
 _BY_KEY: Final = {"enable_seqscan": "off", "jit": "off"}
-"""For sessions whose statements are planned once, and find rows by keys. PostgreSQL would read the whole partition of a day
-for as long as a plan lasts that was made while it was empty (ADR 104). Up to version 17 a whole read that has no index costs so much by
-this that PostgreSQL would compile the statement."""
+"""For sessions whose statements are planned once, and find rows by keys. A plan that was made while a day's partition was empty would
+otherwise read all of it at each use (ADR 104). Up to version 17 a scan that no index can replace costs so much with the first setting
+that PostgreSQL would compile the statement without the second one."""
 
 _SETTINGS: Final[dict[Role, dict[str, str]]] = {
     # What stops in the middle of a transaction lets others go on after two seconds. No `statement_timeout`: it would

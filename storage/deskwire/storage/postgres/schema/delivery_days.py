@@ -1,7 +1,7 @@
 """Deliveries and attempts by day: the split of both tables, and the days of deliveries that are still to be made (ADR 104).
 
-A pending delivery, and the attempts at it, always have the day of the delivery's id. So a recorder of results knows the
-partition, and an attempt that is stored again meets the first one. Deliveries that had ended before the split have no day.
+A pending delivery and its attempts always have the day of the delivery's id. So the recorder of a result knows the
+partition, and a repeated attempt replaces the first one. Deliveries that had ended before the split have no day.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SELECT d.position, d.id FROM endpoints e JOIN {DELIVERIES.undated} d ON d.endpoi
 WHERE d.id >= %s LIMIT %s
 """
 _DATED: Final = id_before("dlv", DAY_MS)
-"""Ids that are smaller are of day 0, which is none."""
+"""Smaller ids are of day 0, which stands for no day."""
 
 _DATE_DELIVERIES: Final = """
 UPDATE deliveries SET day = m.day FROM unnest(%s::bigint[], %s::int[]) AS m (position, day)

@@ -134,9 +134,7 @@ class PostgresIndex:
             tx.flush()
             *position, complete, _ = self._connection.execute(_STATE).fetchone()
             self._connection.command("COMMIT")
-        except (
-            BaseException
-        ):  # re-raised: what the job wrote is rolled back, so that the session can take the next one
+        except BaseException:  # re-raised: the writes of the job are rolled back, so the session can go on
             with suppress(DatabaseError):
                 self._connection.command("ROLLBACK")
             raise

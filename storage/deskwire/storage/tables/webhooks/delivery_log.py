@@ -28,7 +28,7 @@ _OTHERS_AT: Final = -6
 _IDS: Final = either(
     "SELECT d.position, d.id FROM {numbers} n {and_then} deliveries d ON d.position = n.value"
 )
-"""Of deliveries that others repeat, or that repeat others: few, and their days are unknown."""
+"""The ids of deliveries that a record names as its repetition or its original. They are few, and their days are unknown."""
 
 _JOINED: Final = (
     "JOIN endpoints w ON w.rowid = d.endpoint "
