@@ -121,6 +121,32 @@ def test_a_range_and_the_types_bound_what_is_sent(shelf: Shelf) -> None:
     assert [sequence for sequence, _, _ in shelf.pending(shelf.crm)] == [2, 4]
 
 
+@pytest.mark.sqlite
+def test_a_part_of_a_replay_reads_no_deliveries_of_later_parts(shelf: Shelf) -> None:
+    """The steps of SQLite's machine do not grow with them."""
+
+    def part(first: int) -> int:
+        taken = 0
+
+        def count() -> None:
+            nonlocal taken
+            taken += 1
+
+        shelf.store.connection.set_progress_handler(count, 1)
+        try:
+            assert shelf.replay(shelf.crm, Replayed(frozenset({MESSAGE}), first, None), 5) == (5, first + 4)
+        finally:
+            shelf.store.connection.set_progress_handler(None, 0)
+        return taken
+
+    for sequence in range(1, 21):
+        shelf.put(sequence)
+    few = part(1)
+    for sequence in range(21, 401):
+        shelf.put(sequence)
+    assert part(6) < 1.2 * few
+
+
 def test_events_that_are_no_longer_stored_are_counted_and_not_sent(shelf: Shelf) -> None:
     shelf.put(1)
     shelf.put(2)

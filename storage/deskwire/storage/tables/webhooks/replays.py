@@ -6,27 +6,34 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.webhooks.replay import Replayable, Replayed
-from deskwire.storage.dialect import differing, either
+from deskwire.storage.dialect import Statement, differing, either
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
 
 _LARGEST: Final = (1 << 63) - 1
 _EVENT_AT: Final = 3
-_OF_EVENTS: Final = "FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= :last AND d.endpoint = :endpoint"
-_NEWEST: Final = differing(
-    # With max(), SQLite takes the other columns from the row that has it.
-    sqlite=f"(SELECT d.sequence, max(d.position) AS position, d.status, 0 AS day {_OF_EVENTS} GROUP BY d.sequence) AS n",
-    postgres=f"(SELECT DISTINCT ON (d.sequence) d.sequence, d.position, d.status, d.day {_OF_EVENTS} "
-    "ORDER BY d.sequence, d.position DESC) AS n",
-)
-"""The newest delivery of each of the conversation's events to the endpoint."""
+_WANTED: Final = "e.conversation = :conversation AND e.internal = 0 AND e.sequence >= :first AND e.sequence <= :last AND e.type IN ({types})"
+_PART_END: Final = f"(SELECT max(p.sequence) FROM (SELECT e.sequence FROM events e WHERE {_WANTED} ORDER BY e.sequence LIMIT :limit) AS p)"
+"""The sequence of the last event of a part. Without this bound, each part would read the deliveries of all parts after it."""
 
-_WANTED: Final = "e.conversation = :conversation AND e.internal = 0 AND e.sequence >= :first AND e.sequence <= :last AND e.type IN ({{types}})"
+
+def _newest(last: str) -> Statement:
+    """Return the newest delivery of each of the conversation's events up to the sequence `last` to the endpoint."""
+    deliveries = f"FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= {last} AND d.endpoint = :endpoint"
+    return differing(
+        # With max(), SQLite takes the other columns from the row that has it.
+        sqlite=f"(SELECT d.sequence, max(d.position) AS position, d.status, 0 AS day {deliveries} GROUP BY d.sequence) AS n",
+        postgres=f"(SELECT DISTINCT ON (d.sequence) d.sequence, d.position, d.status, d.day {deliveries} "
+        "ORDER BY d.sequence, d.position DESC) AS n",
+    )
+
+
 _COUNTED: Final = either(
-    f"SELECT count(*), count(CASE WHEN n.status = 'pending' THEN 1 END) FROM events e LEFT JOIN {{newest}} "
-    f"ON n.sequence = e.sequence WHERE {_WANTED}",
-    newest=_NEWEST,
+    "SELECT count(*), count(CASE WHEN n.status = 'pending' THEN 1 END) FROM events e LEFT JOIN {newest} "
+    "ON n.sequence = e.sequence WHERE {wanted}",
+    newest=_newest(":last"),
+    wanted=differing(sqlite=_WANTED, postgres=_WANTED),
 )
 _GONE: Final = (
     "SELECT count(*) FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= :last "
@@ -35,8 +42,9 @@ _GONE: Final = (
 )
 _LISTED: Final = either(
     f"SELECT n.status, n.position, n.day, {EVENT_COLUMNS} FROM events e LEFT JOIN {{newest}} ON n.sequence = e.sequence "
-    f"WHERE {_WANTED} ORDER BY e.sequence LIMIT :limit",
-    newest=_NEWEST,
+    "WHERE {wanted} ORDER BY e.sequence LIMIT :limit",
+    newest=_newest(_PART_END),
+    wanted=differing(sqlite=_WANTED, postgres=_WANTED),
 )
 _PREVIOUS: Final = (
     "SELECT coalesce(max(sequence), 0) FROM deliveries WHERE lane = ? AND endpoint = ? AND sequence < ?"
