@@ -28,7 +28,7 @@ def derive(sections: _Sections) -> list[Section]:
         columns = ("what of it", "µs", "share")
         found.append(Section("parts", "A POST's cost, part by part", columns, parts, note))
     if holds:
-        note = "From the tables above; a figure of memory is beside what the program takes by itself."
+        note = "Derived from the tables above. Figures of memory do not include the program's own."
         found.append(
             Section("holds", "What one core and its machine hold", ("what", "how many"), holds, note)
         )

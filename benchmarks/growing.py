@@ -49,7 +49,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     )
     note = (
         f"{_CONNECTIONS} connections. µs: the server's processor time for each. MB: resident memory of the server afterwards. "
-        "KB a message: what the database takes on disk, the message with its event."
+        "KB a message: the disk space of a message with its event."
     )
     return [Section("growth", "With few messages stored, and with many", columns, rows, note)]
 

@@ -111,7 +111,7 @@ public class Subscribe implements WebSocket.Listener {
       case "pusher:connection_established" -> subscribe(socket, data.get("socket_id").asText());
       case "pusher_internal:subscription_succeeded" -> {
         resume = "auto"; // from now on the service knows the place
-        System.out.println("subscribed " + data); // gap: fetch the conversations anew
+        System.out.println("subscribed " + data); // gap: fetch the conversations again
       }
       case "pusher:subscription_error" -> System.out.println("refused " + data);
       case "pusher:ping" -> socket.sendText("{\"event\":\"pusher:pong\",\"data\":{}}", true);

@@ -20,7 +20,7 @@ CREATE INDEX IF NOT EXISTS messages_by_conversation ON messages (conversation);
 
 
 class Mirror:
-    """The copy. Each page is committed with the place behind it, so it can be stopped at any time."""
+    """The copy. Each page is committed together with its place, so the program can be stopped at any time."""
 
     def __init__(self, base, key, path):
         self.base, self.key = f"{base}/v3/s2s/", key
@@ -62,7 +62,7 @@ class Mirror:
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise
-            return self.drop(conversation)  # it was deleted meanwhile
+            return self.drop(conversation)  # it was deleted in the meantime
         self.db.execute("DELETE FROM messages WHERE conversation = ?", (conversation,))
         for message in messages:
             self.keep_message(message)
@@ -75,7 +75,7 @@ class Mirror:
         try:
             events = self.get("events", after=place[0], wait=wait, limit=200)["items"]
         except urllib.error.HTTPError as error:
-            if error.code not in (404, 410):  # not stored any more, or not yet: the service was restored
+            if error.code not in (404, 410):  # no longer stored, or not yet: the service was restored
                 raise
             return self.build()
         for event in events:
@@ -115,7 +115,7 @@ class Mirror:
         self.db.execute("INSERT OR REPLACE INTO messages VALUES (?, ?, ?)", row)
 
     def rename(self, contact):
-        """Show a contact's name and address in its conversations: no event of theirs tells of them."""
+        """Show a contact's name and address in its conversations: they have no event for it."""
         for key, body in self.db.execute(
             "SELECT id, body FROM conversations WHERE contact = ?", (contact["id"],)
         ).fetchall():

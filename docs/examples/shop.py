@@ -80,7 +80,7 @@ class Worker:
     def take_in(self, event):
         """Take in the event that follows on what the mirror has of its conversation; False if the feed has to be read.
 
-        Whatever comes late, twice or not at all makes no difference that way: the feed has everything, in order.
+        Late, repeated and missing events make no difference that way: the feed has everything, in order.
         """
         if event["sequence"] is None:
             return False
@@ -159,7 +159,7 @@ class Shop(BaseHTTPRequestHandler):
             db.execute("DELETE FROM orders WHERE customer = ?", (customer,))
             db.execute("DELETE FROM customers WHERE id = ?", (customer,))
             path = f"contacts/{quote(customer, safe='')}"
-            db.execute("DELETE FROM tasks WHERE path = ?", (path,))  # what was to be told of the customer
+            db.execute("DELETE FROM tasks WHERE path = ?", (path,))  # unsent changes of the customer
             db.execute("INSERT INTO tasks (method, path) VALUES ('DELETE', ?)", (path,))
         inbox.put(None)
         self.answer(204)

@@ -114,7 +114,7 @@ func handle(connection *websocket.Conn, mine project, got message) error {
 		resume = "auto" // from now on the service knows the place
 		var text string
 		json.Unmarshal(got.Data, &text)
-		fmt.Println("subscribed", text) // gap: fetch the conversations anew
+		fmt.Println("subscribed", text) // gap: fetch the conversations again
 	case "pusher:subscription_error":
 		fmt.Println("refused", string(got.Data))
 	case "pusher:ping":
@@ -155,7 +155,7 @@ func subscribe(connection *websocket.Conn, mine project, data json.RawMessage) e
 	return connection.WriteJSON(message{Event: "pusher:subscribe", Data: written})
 }
 
-// take works through an event, and keeps its place behind it.
+// take processes an event, and then keeps its place.
 func take(each event) error {
 	if recent[each.ID] {
 		return nil

@@ -34,7 +34,7 @@ const pusher = new Pusher(project.streamKey, {
 const channel = pusher.subscribe(`private-project-${project.id}`);
 channel.bind("pusher:subscription_succeeded", ({ resumedAfter, gap }) => {
   resume = "auto"; // from now on the service knows the place: pongs confirm what has arrived
-  console.log("subscribed", { resumedAfter, gap }); // gap: fetch the conversations anew
+  console.log("subscribed", { resumedAfter, gap }); // gap: fetch the conversations again
 });
 channel.bind("pusher:subscription_error", (refusal) => console.log("refused", refusal));
 channel.bind_global((type, event) => {

@@ -57,7 +57,7 @@ function follow(string $file): never
     while (true) {
         [$status, $page] = get('/v3/s2s/events', array_filter(['after' => $place, 'wait' => 30, 'limit' => 200]));
         if ($status === 404 || $status === 410) {
-            fwrite(STDERR, "The place is not stored any more: fetch the conversations anew (the guide's mirror).\n");
+            fwrite(STDERR, "The place is no longer stored: fetch the conversations again (the guide's mirror).\n");
             exit(1);
         }
         if ($status !== 200) {

@@ -1,7 +1,7 @@
 """Follow every event of a project with Pysher 1.0.8: pip install Pysher, then
 BASE=http://127.0.0.1:8080 KEY=sk_... python3 subscribe.py [FILE]
 This runs on your server: the server key must never reach a customer.
-In FILE it keeps its place: started again, it goes on behind the last event that it has worked through.
+In FILE it keeps its place: started again, it continues after the last event that it has processed.
 """
 
 import collections
@@ -42,7 +42,7 @@ client = pysher.Pusher(
     auth_endpoint=endpoint(PLACE.read_text() if PLACE and PLACE.exists() else "auto"),
     auth_endpoint_headers=HEADERS,
 )
-recent = collections.deque(maxlen=1000)  # what was under way when a connection broke comes twice
+recent = collections.deque(maxlen=1000)  # events in flight when a connection broke come twice
 
 
 def on_connected(_data):
@@ -55,7 +55,7 @@ def on_connected(_data):
 
 
 def on_subscribed(data):
-    """From now on the service knows the place: pongs confirm what has arrived. `gap`: fetch the conversations anew."""
+    """From now on the service knows the place: pongs confirm what has arrived. `gap`: fetch the conversations again."""
     client.auth_endpoint = endpoint("auto")
     print("subscribed", data, flush=True)
 

@@ -111,7 +111,7 @@ class Follower
     when "pusher:connection_established" then subscribe(data["socket_id"])
     when "pusher_internal:subscription_succeeded"
       @resume = "auto" # from now on the service knows the place
-      puts "subscribed #{data}" # gap: fetch the conversations anew
+      puts "subscribed #{data}" # gap: fetch the conversations again
     when "pusher:subscription_error" then puts "refused #{data}"
     when "pusher:ping" then send_frame(JSON.generate(event: "pusher:pong", data: {}))
     when "pusher:error" then warn data

@@ -56,7 +56,7 @@ def store(event_id, body):
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Answers 204 to what is signed and stored, and 400 to the rest, within 5 seconds whatever the work takes."""
+    """Answers 204 to a signed event once it is stored, and 400 to the rest, within 5 seconds however long the work takes."""
 
     timeout = 10
 
@@ -84,7 +84,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 def work():
-    """Do what your business needs, one event after the other. What a crash leaves undone is in the inbox."""
+    """Do what your business needs, one event after the other. Events that a crash left undone are in the inbox."""
     while True:
         event = jobs.get()
         print("verified", event["type"], event["sequence"], event["id"], flush=True)

@@ -98,7 +98,7 @@ NAVIGATION = {
         "reference/settings",
     ),
 }
-"""The order of pages, where there are pages of these names; what is not named comes behind."""
+"""The order of pages, if pages of these names exist; other pages follow."""
 
 PLACES = {"changelog": "CHANGELOG.md", "reporting": "SECURITY.md"}
 """Pages that are only the place of a file beside `docs/`."""
