@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
 import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
+from deskwire.engine.webhooks.dispatcher import Dispatcher
 from tests.support.sockets.receivers import Receivers, Request, answering, opened
 
 T = TypeVar("T")
@@ -207,6 +210,31 @@ async def test_a_removed_endpoint_gets_nothing_more_in_mid_retry(
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert await installation.rows() == []
     assert receiver.sequences == [1, 2, 3]
+
+
+@pytest.mark.parametrize("ending", [Dispatcher.drop, Dispatcher.remove])
+async def test_a_drop_or_removal_cuts_off_attempts_of_an_endpoint_that_is_being_released(
+    tmp_path: Path,
+    receivers: Receivers,
+    mock_clock: MockClock,
+    ending: Callable[[Dispatcher, int], None],
+) -> None:
+    """Another node may deliver by then, and to a removed endpoint none."""
+
+    async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
+        await trio.sleep_forever()
+
+    receiver = await receivers(silent)
+    async with opened(tmp_path) as installation:
+        endpoint = await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(installation.dispatcher.let_go, endpoint.rowid)
+            await trio.sleep(0.1)  # virtual time: the mock clock jumps
+            began = trio.current_time()
+            ending(installation.dispatcher, endpoint.rowid)
+        assert trio.current_time() - began < 0.1
 
 
 async def test_an_erased_conversation_is_not_sent_any_more(

@@ -349,10 +349,12 @@ class Dispatcher:
         self._ephemeral.offer(event)
 
     def _stop_worker(self, endpoint_rowid: int) -> None:
-        supervised = self._take_out(endpoint_rowid)
-        if supervised is not None:
-            supervised.worker.abandon()
-            supervised.cancel()
+        stopped = [each for each in self._leaving if each.worker.endpoint.rowid == endpoint_rowid]
+        if (supervised := self._take_out(endpoint_rowid)) is not None:
+            stopped.append(supervised)
+        for each in stopped:
+            each.worker.abandon()
+            each.cancel()
 
     def _take_out(self, endpoint_rowid: int) -> Supervised[EndpointWorker] | None:
         supervised = self._workers.pop(endpoint_rowid, None)

@@ -77,6 +77,7 @@ class EndpointWorker(Sender):
         self._relieving = False
         self._stopping = False
         self._grace_s = context.stop_grace_s
+        self._grace: Final = trio.CancelScope(shield=True)
 
     async def run(self) -> None:
         """See `Sender.run`. A secret that can't be opened opens the circuit, so that endpoint, metrics and alerts show it."""
@@ -164,23 +165,24 @@ class EndpointWorker(Sender):
             self._wakeup.set()
 
     def abandon(self) -> None:
-        """Give attempts under way no grace when the worker is cancelled."""
+        """Give attempts under way no grace once the worker is cancelled, also if it has been."""
         self._grace_s = 0.0
+        if self._stopping:
+            self._grace.cancel()
         self._wakeup.set()
 
     async def _serve(self) -> None:
         self.breaker.notify = self._circuit_changed
-        grace = trio.CancelScope(shield=True)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._run_attempts, grace)
+            nursery.start_soon(self._run_attempts)
             try:
                 await self._start_due()
             finally:
-                self._stop(grace)
+                self._stop()
 
-    async def _run_attempts(self, grace: trio.CancelScope) -> None:
+    async def _run_attempts(self) -> None:
         """Give attempts their nursery and record them; return when stopped and nothing is under way."""
-        with grace:
+        with self._grace:
             async with trio.open_nursery() as self._attempts:
                 try:
                     self._wakeup.set()
@@ -201,9 +203,9 @@ class EndpointWorker(Sender):
             else:
                 self._wakeup.set()
 
-    def _stop(self, grace: trio.CancelScope) -> None:
+    def _stop(self) -> None:
         self._stopping = True
-        grace.deadline = trio.current_time() + self._grace_s
+        self._grace.deadline = trio.current_time() + self._grace_s
         self._close_if_done()
 
     def _close_if_done(self) -> None:
