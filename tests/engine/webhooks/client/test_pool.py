@@ -7,6 +7,7 @@ import ssl
 import h11
 import pytest
 import trio
+import trio.testing
 from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
@@ -93,6 +94,29 @@ async def test_a_connection_that_has_had_its_last_answer_is_closed(
     assert (second.status, second.error, second.answer) == (200, None, b"ok")
     await trio.sleep(1)  # virtual time: the mock clock jumps
     assert (receiver.connections, receiver.open) == (2, 0)
+
+
+async def test_a_tls_connection_with_an_answer_too_many_is_closed(
+    receivers: Receivers, trusting: ssl.SSLContext
+) -> None:
+    """A record that comes together with the answer's is read from the socket along with it."""
+
+    async def answer(stream: trio.abc.Stream, _request: Request) -> None:
+        assert isinstance(stream, trio.SSLStream)
+        records = trio.testing.MemorySendStream()
+        beneath, stream.transport_stream = stream.transport_stream, records
+        await stream.send_all(OK)
+        await stream.send_all(b"HTTP/1.1 500 Unasked\r\nContent-Length: 0\r\n\r\n")
+        stream.transport_stream = beneath
+        await beneath.send_all(records.get_data_nowait())
+
+    receiver = await receivers(answer, tls=True)
+    client = client_for(receiver, ssl_context=trusting)
+    attempts = [await post(client, 1), await post(client, 2)]
+    await client.aclose()
+    assert [(attempt.status, attempt.answer) for attempt in attempts] == [(200, b"ok")] * 2
+    assert receiver.connections == 2
+    assert receiver.sequences == [1, 2]
 
 
 async def test_a_connection_that_the_receiver_has_closed_meanwhile_costs_no_attempt(

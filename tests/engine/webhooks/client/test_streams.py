@@ -1,4 +1,4 @@
-"""Streams of a client's connections: whole requests and responses over TCP and TLS, whatever pieces they come in."""
+"""Streams of a client's connections: requests and responses of any size and in any pieces, over TCP and TLS."""
 
 from __future__ import annotations
 
@@ -10,18 +10,10 @@ import trio
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.http.streams import TlsStream
-from tests.support.sockets.receivers import (
-    Receiver,
-    Receivers,
-    Request,
-    answering,
-    client_for,
-    delivery,
-)
+from deskwire.engine.webhooks.http.streams import DirectStream, TlsStream
+from tests.support.sockets.receivers import Receiver, Receivers, Request, answering, client_for, delivery
 
-VERSIONS = [None, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
-IDS = ["TCP", "TLS 1.2", "TLS 1.3"]
+VERSIONS = {"TCP": None, "TLS 1.2": ssl.TLSVersion.TLSv1_2, "TLS 1.3": ssl.TLSVersion.TLSv1_3}
 
 
 def large(number: int = 1, size: int = 3_000_000) -> Delivery:
@@ -29,9 +21,11 @@ def large(number: int = 1, size: int = 3_000_000) -> Delivery:
     return replace(made, event=replace(made.event, body=b"%d" % number * size))
 
 
-async def receiver_with(
-    receivers: Receivers, trusting: ssl.SSLContext, version: ssl.TLSVersion | None
+@pytest.fixture(params=VERSIONS)
+async def receiver(
+    receivers: Receivers, trusting: ssl.SSLContext, request: pytest.FixtureRequest
 ) -> Receiver:
+    version = VERSIONS[request.param]
     if version is not None:
         trusting.minimum_version = trusting.maximum_version = version
     return await receivers(tls=version is not None)
@@ -45,11 +39,9 @@ async def posted(receiver: Receiver, context: ssl.SSLContext, *made: Delivery) -
         await client.aclose()
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=IDS)
 async def test_a_request_larger_than_all_buffers_arrives_whole(
-    receivers: Receivers, trusting: ssl.SSLContext, version: ssl.TLSVersion | None
+    receiver: Receiver, trusting: ssl.SSLContext
 ) -> None:
-    receiver = await receiver_with(receivers, trusting, version)
     attempts = await posted(receiver, trusting, large(1), large(2), delivery(3))
     assert [attempt.error for attempt in attempts] == [None] * 3
     assert [len(request.body) for request in receiver.requests] == [3_000_000, 3_000_000, 1]
@@ -57,25 +49,22 @@ async def test_a_request_larger_than_all_buffers_arrives_whole(
     assert receiver.connections == 1
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=IDS)
 async def test_a_response_that_comes_byte_by_byte_is_read_whole(
-    receivers: Receivers, trusting: ssl.SSLContext, version: ssl.TLSVersion | None
+    receiver: Receiver, trusting: ssl.SSLContext
 ) -> None:
     async def in_bytes(stream: trio.abc.Stream, _: Request) -> None:
         for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nthanks":
             await stream.send_all(bytes([byte]))
             await trio.lowlevel.checkpoint()
 
-    receiver = await receiver_with(receivers, trusting, version)
     receiver.behaviour = in_bytes
     attempts = await posted(receiver, trusting, delivery(1), delivery(2))
     assert [(attempt.status, attempt.answer) for attempt in attempts] == [(200, b"thanks")] * 2
     assert receiver.connections == 1
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=IDS)
 async def test_a_response_that_ends_with_the_connection_is_read_to_its_end(
-    receivers: Receivers, trusting: ssl.SSLContext, version: ssl.TLSVersion | None
+    receiver: Receiver, trusting: ssl.SSLContext
 ) -> None:
     """The end of TCP is enough, without TLS's close_notify: many servers send none."""
 
@@ -84,7 +73,6 @@ async def test_a_response_that_ends_with_the_connection_is_read_to_its_end(
         under = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
         await under.aclose()
 
-    receiver = await receiver_with(receivers, trusting, version)
     receiver.behaviour = answer_and_end
     (attempt,) = await posted(receiver, trusting, delivery())
     assert (attempt.status, attempt.error, attempt.answer) == (200, None, b"thanks")
@@ -131,3 +119,14 @@ async def test_a_read_that_is_cancelled_loses_no_byte(
     assert await tls.receive_some(3) == b"sec"
     assert await tls.receive_some() == b"ond"
     await tls.aclose()
+
+
+async def test_a_closed_stream_neither_reads_nor_writes(receivers: Receivers) -> None:
+    receiver = await receivers()
+    for _ in range(2):  # the first one leaves nothing behind that the second one meets
+        stream = DirectStream(await trio.open_tcp_stream("127.0.0.1", receiver.port))
+        await stream.aclose()
+        with pytest.raises(trio.ClosedResourceError):
+            await stream.receive_some()
+        with pytest.raises(trio.ClosedResourceError):
+            await stream.send_all(b"GET")

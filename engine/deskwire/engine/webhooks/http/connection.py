@@ -15,7 +15,7 @@ import h11
 import trio
 
 from deskwire.engine.core.http1 import ResponseHead, plain_response
-from deskwire.engine.webhooks.http.streams import TlsStream, socket_of
+from deskwire.engine.webhooks.http.streams import TlsStream, is_quiet, socket_of
 
 HEAD_MAX: Final = 64 * 1024
 """Bytes of a response up to the end of its head."""
@@ -136,7 +136,7 @@ class Connection:
     @property
     def quiet(self) -> bool:
         """Return whether nothing has come on an idle connection since, neither its end nor stray bytes."""
-        return not self._socket.is_readable()
+        return is_quiet(self._stream)
 
     def close(self) -> None:
         """Close at once, without TLS's close_notify: each response says itself where it ends."""

@@ -19,7 +19,7 @@ _READ: Final = 16 * 1024
 
 
 class DirectStream(trio.abc.Stream):
-    """A TCP stream; raises trio.BrokenResourceError as `trio.SocketStream` does.
+    """A TCP stream; raises trio.BrokenResourceError and trio.ClosedResourceError as `trio.SocketStream` does.
 
     Sending passes Trio's scheduler only if the system can't take all at once, and receiving only to wait.
     """
@@ -40,9 +40,9 @@ class DirectStream(trio.abc.Stream):
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """See `trio.abc.ReceiveStream.receive_some`. `trio.SocketStream` tries to read before there can be anything."""
         while True:
-            await trio.lowlevel.wait_readable(self._socket)
+            await trio.lowlevel.wait_readable(self._descriptor())
             try:
-                return os.read(self._socket.fileno(), max_bytes or _READ)
+                return os.read(self._descriptor(), max_bytes or _READ)
             except BlockingIOError:
                 pass  # woken for nothing
             except OSError as error:
@@ -55,11 +55,18 @@ class DirectStream(trio.abc.Stream):
     def _sent_now(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
         """Send the bytes that the system takes without waiting; return the rest. Raises trio.BrokenResourceError."""
         try:
-            return data[os.write(self._socket.fileno(), data) :]
+            return data[os.write(self._descriptor(), data) :]
         except BlockingIOError:
             return data
         except OSError as error:
             raise trio.BrokenResourceError from error
+
+    def _descriptor(self) -> int:
+        """Return the socket's file descriptor. Raises trio.ClosedResourceError."""
+        descriptor = self._socket.fileno()
+        if descriptor < 0:
+            raise trio.ClosedResourceError  # waiting for -1 would leave it busy in Trio for all sockets that are closed
+        return descriptor
 
 
 class TlsStream(trio.abc.Stream):
@@ -96,7 +103,7 @@ class TlsStream(trio.abc.Stream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """See `trio.abc.ReceiveStream.receive_some`."""
-        if not self._incoming.pending and not self._tls.pending():
+        if not self.has_unread:
             await self._receive()  # a read that can't succeed would cost an exception
         try:
             return await self._carry_out(self._tls.read, max_bytes or _READ)
@@ -108,6 +115,11 @@ class TlsStream(trio.abc.Stream):
     async def aclose(self) -> None:
         """See `trio.abc.AsyncResource.aclose`."""
         await self.transport_stream.aclose()
+
+    @property
+    def has_unread(self) -> bool:
+        """True if bytes have been received here that were not read yet, or the end of TLS."""
+        return bool(self._incoming.pending or self._tls.pending())
 
     async def _carry_out(self, operation: Callable[..., T], *arguments: Any) -> T:
         """Repeat an operation until it has received all that it waits for."""
@@ -142,6 +154,15 @@ def socket_of(stream: trio.abc.Stream) -> trio.socket.SocketType:
         stream = stream.transport_stream
     assert isinstance(stream, trio.SocketStream)
     return stream.socket
+
+
+def is_quiet(stream: trio.abc.Stream) -> bool:
+    """Return whether nothing is there to be read, neither bytes nor the end, in TLS or beneath it."""
+    while isinstance(stream, TlsStream):
+        if stream.has_unread:
+            return False
+        stream = stream.transport_stream
+    return not socket_of(stream).is_readable()
 
 
 def _is_eof(error: BaseException | None) -> bool:
