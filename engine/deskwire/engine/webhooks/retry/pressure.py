@@ -130,8 +130,7 @@ class BackPressure:
         self._trials_failed = 0
         self._trial_failed_at = 0
         self._until_trial = 0
-        self._streak = 0
-        self._streak_keys: set[Key] = set()
+        self._streak: list[Key] = []
         self._rejected = self._recovered = 0
         self._streak_since = 0
         self._pauses = 0
@@ -156,7 +155,7 @@ class BackPressure:
         self.forget(delivery_id)
         self._unwelcome.pop(key, None)
         if began >= self._streak_since:
-            self._end_streak()
+            self._streak.clear()
             self._pauses = 0
         self._note_sequel(key, began, "within" if not refusals else "after")
         if self._paused_before <= began < self._paused_until and ended < self._paused_until:
@@ -248,11 +247,10 @@ class BackPressure:
         if not self._streak:
             self._streak_since = ended
         if not self._streak or began >= self._streak_since:
-            self._streak += 1  # one that was under way beside the first one proves nothing more
-            self._streak_keys.add(key)
-        if self._trial and len(self._streak_keys) >= _MANY:
+            self._streak.append(key)  # one that was under way beside the first one proves nothing more
+        if self._trial and len(set(self._streak)) >= _MANY:
             most = _MANY_TRIAL_STREAK
-        if self._streak < most:
+        if len(self._streak) < most:
             return 0
         if self._selective and self._pauses and self._last_pause_whole:
             self._selective = False  # nothing has succeeded since, so all are refused
@@ -260,14 +258,10 @@ class BackPressure:
             self._trial, self._trials_failed = False, self._trials_failed + 1
             self._trial_failed_at = ended
             self._until_trial = min(1 << (self._trials_failed - 1), _TRIAL_EVERY_MAX)
-        self._end_streak()
+        self._streak.clear()
         self._pauses += 1
         growing_ms = _FIRST_PAUSE_MS << min(self._pauses - 1, 10)
         return self._paused(ended, min(wait_ms, growing_ms) if self._selective else wait_ms, wait_ms)
-
-    def _end_streak(self) -> None:
-        self._streak = 0
-        self._streak_keys.clear()
 
     def _paused(self, ended: int, pause_ms: int, wait_ms: int) -> int:
         self._last_pause_whole = pause_ms >= wait_ms
