@@ -57,6 +57,15 @@ def open_row(desk: Desk, name: str) -> None:
     expect(desk.said(f"I am {name}")).to_be_visible()
 
 
+def read_ada(desk: Desk) -> None:
+    """Have the focus in the thread of a conversation with Ada."""
+    desk.stage.converse("ada", "I am Ada", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    expect(desk.said("I am Ada")).to_be_visible()
+    desk.page.locator(".log").focus()
+
+
 def active(desk: Desk) -> str:
     return str(desk.page.locator("[role=option].active .who").inner_text())
 
@@ -157,11 +166,7 @@ DELAY = "() => { const frame = requestAnimationFrame; window.requestAnimationFra
 
 @pytest.mark.parametrize(("key", "label"), [("r", "Reply to Ada"), ("n", "Write a note")])
 def test_keys_before_the_box_has_the_focus_are_text(desk: Desk, key: str, label: str) -> None:
-    desk.stage.converse("ada", "I am Ada", name="Ada")
-    desk.sign_in()
-    desk.converse("Ada")
-    expect(desk.said("I am Ada")).to_be_visible()
-    desk.page.locator(".log").focus()
+    read_ada(desk)
     desk.page.evaluate(DELAY)
     desk.page.keyboard.press(key)
     desk.page.keyboard.type("everything again, Ada!")
@@ -199,11 +204,7 @@ def test_keys_typed_while_a_conversation_opens_are_text(desk: Desk) -> None:
     ],
 )
 def test_keys_before_a_field_or_dialog_is_there_are_text(desk: Desk, key: str, field: str) -> None:
-    desk.stage.converse("ada", "I am Ada", name="Ada")
-    desk.sign_in()
-    desk.converse("Ada")
-    expect(desk.said("I am Ada")).to_be_visible()
-    desk.page.locator(".log").focus()
+    read_ada(desk)
     desk.page.evaluate(DELAY)
     desk.page.keyboard.press(key)
     desk.page.keyboard.type("apex")
@@ -212,11 +213,7 @@ def test_keys_before_a_field_or_dialog_is_there_are_text(desk: Desk, key: str, f
 
 
 def test_escape_ends_the_wait_for_a_field(desk: Desk) -> None:
-    desk.stage.converse("ada", "I am Ada", name="Ada")
-    desk.sign_in()
-    desk.converse("Ada")
-    expect(desk.said("I am Ada")).to_be_visible()
-    desk.page.locator(".log").focus()
+    read_ada(desk)
     desk.page.evaluate("() => { window.requestAnimationFrame = () => 0; }")
     desk.page.evaluate("() => { HTMLElement.prototype.focus = () => {}; }")
     desk.page.keyboard.press("r")
@@ -244,11 +241,7 @@ def test_keys_before_the_actions_are_loaded_are_text(desk: Desk) -> None:
 
 
 def test_enter_right_after_escape_opens_the_row_again(desk: Desk) -> None:
-    desk.stage.converse("ada", "I am Ada", name="Ada")
-    desk.sign_in()
-    desk.converse("Ada")
-    expect(desk.said("I am Ada")).to_be_visible()
-    desk.page.locator(".log").focus()
+    read_ada(desk)
     desk.page.evaluate(DELAY)
     desk.page.keyboard.press("Escape")
     desk.page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""Credentials that machine credentials make: they have no more, end no later, and are revoked together (ADR 70)."""
+"""Credentials made by a machine credential: no wider, no longer valid, and revoked together with it (ADR 70)."""
 
 from __future__ import annotations
 

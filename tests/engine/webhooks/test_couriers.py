@@ -155,6 +155,17 @@ class Nodes:
                 node.dispatcher.commit_nowait(made)
         return made
 
+    async def releasing(self, receiver: Receiver) -> tuple[Deliverer, Deliverer, Sequence[Endpoint]]:
+        """Start a node with 12 endpoints and then another one; return once the first one, slowly, releases its share."""
+        (a,) = await self.start("a")
+        endpoints = [await self.endpoint(receiver, number) for number in range(12)]
+        await trio.sleep(2)
+        a.way.delay_s = 0.3
+        _, b = await self.start("b")
+        while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
+            await trio.sleep(0.1)
+        return a, b, endpoints
+
     def holder(self, endpoint: Endpoint) -> Deliverer:
         (found,) = [node for node in self.all if node.dispatcher.delivers_to(endpoint.rowid)]
         return found
@@ -432,14 +443,8 @@ async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_a
 async def test_what_is_removed_or_dropped_while_its_release_is_stored_ends_nothing_else(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    (a,) = await nodes.start("a")
     receiver = await receivers(WORKING)
-    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
-    await trio.sleep(2)
-    a.way.delay_s = 0.3
-    await nodes.start("b")
-    while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
-        await trio.sleep(0.1)
+    a, _, endpoints = await nodes.releasing(receiver)
     a.couriers.remove(next(each.rowid for each in endpoints if not a.dispatcher.delivers_to(each.rowid)))
     a.couriers.drop_all()
     await trio.sleep(3)
@@ -450,14 +455,8 @@ async def test_what_is_removed_or_dropped_while_its_release_is_stored_ends_nothi
 async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_nobody(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    (a,) = await nodes.start("a")
     receiver = await receivers(WORKING)
-    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
-    await trio.sleep(2)
-    a.way.delay_s = 0.3
-    await nodes.start("b")
-    while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
-        await trio.sleep(0.1)
+    a, _, endpoints = await nodes.releasing(receiver)
     a.taking.cancel()
     await trio.sleep(0.1)
     await a.couriers.look()
@@ -474,14 +473,8 @@ async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_n
 async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_courier(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    (a,) = await nodes.start("a")
     receiver = await receivers(WORKING)
-    endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
-    await trio.sleep(2)
-    a.way.delay_s = 0.3
-    _, b = await nodes.start("b")
-    while all(a.dispatcher.delivers_to(each.rowid) for each in endpoints):  # noqa: ASYNC110  # virtual time
-        await trio.sleep(0.1)
+    a, b, endpoints = await nodes.releasing(receiver)
     leaving = [each for each in endpoints if not a.dispatcher.delivers_to(each.rowid)]
     for endpoint in leaving:
         a.couriers.change(endpoint)

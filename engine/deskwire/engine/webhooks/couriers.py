@@ -150,10 +150,9 @@ class Couriers:
         if endpoint.status != "enabled":
             self.remove(endpoint.rowid)
         else:
+            # While an endpoint is being released, its worker here has ended, and the next one is another node's.
             if endpoint.rowid in self._held and endpoint.rowid not in self._leaving:
-                self._dispatcher.change(
-                    endpoint
-                )  # a leaving one would get a worker again, beside that of the next node
+                self._dispatcher.change(endpoint)
             self._tell_of_change()
 
     def remove(self, endpoint_rowid: int) -> None:

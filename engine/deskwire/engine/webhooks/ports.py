@@ -87,7 +87,7 @@ class DeliveryReader(Protocol):
         """Return the generation of the lease on an endpoint's deliveries; None if there has been none."""
 
     def is_untried(self, delivery: Delivery) -> bool:
-        """Tell whether a delivery waits for the result of its first attempt."""
+        """Return whether a delivery waits for the result of its first attempt."""
 
     def held_back(self, endpoint: int) -> HeldBack:
         """Return the numbers of the endpoint's deliveries that an outage keeps waiting."""

@@ -331,15 +331,14 @@ class _Front:
 
 
 def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
-    """Accept what is in the listener's queue, and close it: what stays there is reset.
+    """Accept all connections in the listener's queue, and close the listener, which resets those that are still in it.
 
-    In one turn of the loop, because each connection that is being served would delay the next `accept`.
+    A listener of a service manager stays open there. All in one turn of the loop, because each connection that is served
+    would delay the next `accept`.
     """
     found: list[trio.SocketStream] = []
-    with (
-        socket.socket(fileno=listener.socket.detach()) as queue,
-        suppress(OSError),
-    ):  # empty, or no room for more
+    # OSError: the queue is empty, or the system has no room for more connections.
+    with socket.socket(fileno=listener.socket.detach()) as queue, suppress(OSError):
         queue.setblocking(False)
         for _ in range(_QUEUE_MAX):
             accepted, _peer = queue.accept()

@@ -1,6 +1,6 @@
 """The reading end of one stream connection: frames to messages, pongs and the close.
 
-What the peer sends is bounded (ADR 41). Nothing more is parsed of a peer that has broken a rule.
+The size and rate of a peer's messages are bounded (ADR 41). After a broken rule, nothing more of the peer is parsed.
 """
 
 from __future__ import annotations
