@@ -1,4 +1,4 @@
-"""Held messages, held against what is committed: each is sent once when it is due, or taken back, never both and never neither.
+"""The judge of held messages, by all commits and answers: each is either sent once, when it is due, or taken back.
 
 It hears each commit when it is made, with the rows of held messages and drafts that are there after it, and each answer
 when the agent has it; after every restart, and at the end, it looks into the database itself.
@@ -141,7 +141,7 @@ class HeldMessages:
             self._wrong(f"{message_id} was sent {known.send_at - self._clock()} ms before its time")
 
     def _ended(self, message_id: str, *, sent: bool) -> None:
-        """Look at what has become of a message that is held no longer."""
+        """Judge the end of a message that is no longer held: it was sent, or is in a draft."""
         known, stored = self._known[message_id], self._stored
         drafted = stored.drafts[known.text]
         self.back += bool(drafted)

@@ -1,4 +1,4 @@
-"""The whole service under a seeded schedule of everything that can go wrong; `docs/testing.md` says what that is.
+"""The whole service under a seeded schedule of everything that can go wrong; `docs/testing.md` lists all of it.
 
 One seed is one life of a project. `SIMULATION_SEEDS=500` runs more of them, `SIMULATION_FIRST=1234` from another one;
 `make simulate` is for many. A seed that failed is kept in `corpus.txt`, with the reason.

@@ -31,7 +31,7 @@ NARROW: Final[dict[str, Any]] = {"viewport": {"width": 390, "height": 800}}
 
 @pytest.fixture
 def stage(stage: Stage) -> Stage:
-    """A service with a few conversations; of the test's own, because it keeps drafts and what was seen."""
+    """A service with a few conversations; each test has one of its own, because drafts and read marks are kept."""
     for number, (name, text) in enumerate(
         (
             ("Alan Turing", "It does not halt."),

@@ -1,4 +1,4 @@
-"""Nobody comes into an organisation through an account that another one has made (ADR 15).
+"""No access to an organisation through an account that another organisation has created (ADR 15).
 
 Acme has registered an address of somebody at Globex, and knows the password. Globex then adds that address.
 """

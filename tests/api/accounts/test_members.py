@@ -243,7 +243,7 @@ async def test_a_member_who_has_forgotten_the_password_gets_another_one(
 async def test_a_password_is_not_given_to_oneself_nor_where_the_account_is_somebody_elses_too(
     service: Service,
 ) -> None:
-    """ADR 15: whoever may reset the password of an account may sign in to all organisations of it."""
+    """ADR 15: the right to reset an account's password would be the right to sign in to all its organisations."""
     elsewhere = await operate(service, "org.create", name="Elsewhere")
     boss = await operate(
         service, "user.create", email="boss@elsewhere.example", organisation="Elsewhere", role="owner"

@@ -1,4 +1,4 @@
-"""Sessions of browsers: signing in with a cookie, what it opens, and how it ends (ADR 15)."""
+"""Sessions of browsers: signing in with a cookie, its access, and its end (ADR 15)."""
 
 from __future__ import annotations
 

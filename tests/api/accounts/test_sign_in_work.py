@@ -1,4 +1,4 @@
-"""After the cost of hashing was changed, the work of a sign-in tells nobody who has an account (decisions 2, ADR 15)."""
+"""After the cost of hashing was changed, the work of a sign-in does not show which addresses have an account (decisions 2, ADR 15)."""
 
 from __future__ import annotations
 

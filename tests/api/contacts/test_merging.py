@@ -1,4 +1,4 @@
-"""A contact that is merged into another one: what moves, what is told, and what is left (ADR 19)."""
+"""A contact that is merged into another one: its moved objects, events and remains (ADR 19)."""
 
 from __future__ import annotations
 

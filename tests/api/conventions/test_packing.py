@@ -1,4 +1,4 @@
-"""Responses packed by gzip: what users read, and nothing else (ADR 15)."""
+"""Responses compressed by gzip: those that users read, and no others (ADR 15)."""
 
 from __future__ import annotations
 

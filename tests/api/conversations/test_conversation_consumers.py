@@ -1,4 +1,4 @@
-"""What each stream consumer has confirmed of a conversation, for agents (ADR 10)."""
+"""The events of a conversation that each stream consumer has confirmed, for agents (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a conversation's events, as agents see it (ADR 19)."""
+"""The deliveries of a conversation's events, for agents (ADR 19)."""
 
 from __future__ import annotations
 

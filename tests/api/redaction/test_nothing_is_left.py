@@ -1,4 +1,4 @@
-"""Of what was redacted or deleted no byte is left, in the data directory and on any channel; the rest stays (ADR 21)."""
+"""Redacted and deleted text leaves no byte in the data directory or on any channel; the rest stays (ADR 21)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redacting and deleting one message: what the routes answer, refuse, and tell (ADR 21)."""
+"""Redacting and deleting one message: answers, refusals and events (ADR 21)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is redacted at one node is shown and sent by none, from the answer on (ADR 21)."""
+"""A message that was redacted at one node is shown and sent by none after the answer (ADR 21)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that reach what another permission is about: they need that, too, or leave it out (ADR 70)."""
+"""Calls that reach objects of another permission: they need that permission, too, or leave the objects out (ADR 70)."""
 
 from __future__ import annotations
 

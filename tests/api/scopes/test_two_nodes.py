@@ -1,4 +1,4 @@
-"""What a machine credential has made at one node ends at every node with its revocation at another (ADR 70)."""
+"""Objects made by a machine credential at one node end at every node when it is revoked at another (ADR 70)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`delivery.changed`: what becomes of a message, for those who look at its conversation (ADR 19)."""
+"""`delivery.changed`: the state of a message's deliveries, for viewers of its conversation (ADR 19)."""
 
 from __future__ import annotations
 

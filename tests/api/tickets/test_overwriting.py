@@ -1,4 +1,4 @@
-"""A change of a ticket that names what it was made of: refused if somebody else was faster (ADR 56, RFC 9110 13.1.1)."""
+"""A change of a ticket that names the version it was made from: refused if another change was faster (ADR 56, RFC 9110 13.1.1)."""
 
 from __future__ import annotations
 

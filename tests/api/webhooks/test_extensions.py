@@ -1,4 +1,4 @@
-"""Event types beyond the contract: for the endpoints and the calls that name them, and for nobody else (ADR 51)."""
+"""Event types beyond the contract: only for the endpoints and the calls that name them (ADR 51)."""
 
 from __future__ import annotations
 

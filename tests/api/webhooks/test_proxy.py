@@ -1,4 +1,4 @@
-"""The service with `DESKWIRE_WEBHOOK_PROXY`: whom it asks, and what the delivery log says (ADR 6)."""
+"""The service with `DESKWIRE_WEBHOOK_PROXY`: its connections, and the words in the delivery log (ADR 6)."""
 
 from __future__ import annotations
 

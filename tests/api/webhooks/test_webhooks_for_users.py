@@ -1,4 +1,4 @@
-"""Webhooks, deliveries and consumers for users: what server keys have, under the permission of the role (ADR 10)."""
+"""Webhooks, deliveries and consumers for users: the same as for server keys, under the permissions of the role (ADR 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from commands of agents, redactions, merges and snoozes, decided on the state alone."""
+"""The facts that follow from commands of agents, redactions, merges and snoozes, decided on the state alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actors of one conversation on several nodes: what is answered rests on what is stored (ADR 60)."""
+"""Actors of one conversation on several nodes: each answer rests on the stored state (ADR 60)."""
 
 from __future__ import annotations
 

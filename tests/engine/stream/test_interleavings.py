@@ -1,4 +1,4 @@
-"""Nodes in any order of what can happen to them, and a judge: at most one writes, and nothing is left out (ADR 60)."""
+"""Nodes in any order of events, and a judge: at most one node writes, and no event is left out (ADR 60)."""
 
 from __future__ import annotations
 

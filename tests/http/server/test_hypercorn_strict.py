@@ -1,4 +1,4 @@
-"""What Hypercorn would let pass or refuse without a word (ADR 25)."""
+"""Requests that Hypercorn alone would accept, or refuse without a reason (ADR 25)."""
 
 from __future__ import annotations
 

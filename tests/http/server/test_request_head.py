@@ -1,4 +1,4 @@
-"""What is taken for a plain request is read by h11, which is strict, in the very same way (ADR 7)."""
+"""A request that the fast path takes as plain is read in the same way by h11, which is strict (ADR 7)."""
 
 from __future__ import annotations
 

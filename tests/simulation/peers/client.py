@@ -137,7 +137,7 @@ class Client:
     async def call(
         self, method: str, path: str, body: dict[str, Any], headers: dict[str, str]
     ) -> Asked | None:
-        """Return what comes of one call, None if that can't be known: the request or its answer got lost."""
+        """Return the outcome of one call; None if it is unknown, because the request or its answer got lost."""
         dice, world = self._dice, self._world
         await trio.sleep(dice.random() * _LATENCY_S)  # virtual time: the mock clock jumps
         chance = dice.random() if world.flaky else 1.0

@@ -308,7 +308,7 @@ class Mail:
                 self._wrong(f"{delivery} was missed, and its quiet endpoint was not probed with it")
 
     def _audit_pending(self, connection: sqlite3.Connection) -> None:
-        """Nothing is pending, except a delivery whose receiver may mean itself, and later ones of its conversation."""
+        """Check that only these are pending: deliveries whose receiver may want a pause of all, and later ones of their conversations."""
         held_up: set[tuple[int, int | None]] = set()
         for rowid, event, lane, delivery in connection.execute(_PENDING):
             if self._has_to_wait(delivery, rowid):

@@ -1,4 +1,4 @@
-"""The leases of channels where several nodes share the store: who has one is what is stored (ADR 60).
+"""The leases of channels where several nodes share the store: the stored row decides which node has one (ADR 60).
 
 A channel that nobody holds, or this node, is taken in one commit, which compares what it rests on. One that another
 node holds is asked for: that node lets its consumer go, and from then on writes nothing to it, before it says so in

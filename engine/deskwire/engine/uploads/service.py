@@ -1,4 +1,4 @@
-"""The upload service: receives uploads, serves them, and removes what nothing refers to any more (ADR 17)."""
+"""The upload service: receives uploads, serves them, and removes those without a reference (ADR 17)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The recorder of attempts' results: it gathers them for a moment, stores them in one job, and repeats it until it succeeds.
 
-What is gathered and not stored when the process is killed is sent again, as at-least-once allows (contract 6.4.4, ADR 6).
+A delivery whose result is not stored when the process is killed is sent again; at-least-once allows it (contract 6.4.4, ADR 6).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Admission: how much may be under way at once. What is more is refused at once, and not queued (ADR 24).
 
 Waiting costs a place of its own: a client that sends slowly, or waits in the feed, holds up nobody's work. Of each kind of
-place nobody has all (ADR 41): what is refused to one for that is its own affair, and told by 429.
+place no caller has all (ADR 41): a caller that is refused for its own number of calls gets a 429.
 """
 
 from __future__ import annotations

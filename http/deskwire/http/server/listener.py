@@ -42,7 +42,7 @@ _NEWCOMERS: Final = "newcomers"
 _ENDING_S: Final = 0.001
 """How long a connection that makes room needs to be gone."""
 _QUEUE_MAX: Final = 65_535
-"""Connections of a listener that are still accepted when the stop begins: its queue is no longer."""
+"""The longest queue of a listener; all connections in it are accepted when the stop begins."""
 _ARRIVING_S: Final = 0.5
 """How long a connection that was accepted before the stop may still take to say what it wants."""
 

@@ -1,4 +1,4 @@
-"""The end of stream connections whose server key, machine credential or project is no more (ADR 8, 70)."""
+"""The end of stream connections whose server key, machine credential or project has ended (ADR 8, 70)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The limit on stream connections of one network that have not subscribed, and on their rate.
 
-Until it has subscribed nobody knows whose a connection is (ADR 41). So it takes one of the few places of its network:
+The owner of a connection is unknown until it has subscribed (ADR 41). So it takes one of the few places of its network:
 
 - A place is free again as soon as its connection has subscribed; else 10 s after it was taken, whether the connection
   has ended by then or not. A connection that is still open then makes room, if another waits.

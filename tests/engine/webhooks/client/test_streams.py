@@ -123,7 +123,7 @@ async def test_a_read_that_is_cancelled_loses_no_byte(
 
 async def test_a_closed_stream_neither_reads_nor_writes(receivers: Receivers) -> None:
     receiver = await receivers()
-    for _ in range(2):  # the first one leaves nothing behind that the second one meets
+    for _ in range(2):  # Trio must not take the second one for the first one
         stream = DirectStream(await trio.open_tcp_stream("127.0.0.1", receiver.port))
         await stream.aclose()
         with pytest.raises(trio.ClosedResourceError):

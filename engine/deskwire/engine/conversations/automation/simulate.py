@@ -1,4 +1,4 @@
-"""The try-out of a workflow: what it would do with a contact's answers, without a conversation (ADR 20)."""
+"""The try-out of a workflow: its steps with a contact's answers, without a conversation (ADR 20)."""
 
 from __future__ import annotations
 

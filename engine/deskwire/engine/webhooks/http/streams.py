@@ -72,8 +72,8 @@ class DirectStream(trio.abc.Stream):
 class TlsStream(trio.abc.Stream):
     """TLS of a client over another stream; `do_handshake` comes first.
 
-    Raises trio.BrokenResourceError, caused by the `ssl.SSLError` where TLS objects to something. As with HTTPS in general the end of
-    the other stream is the end of this one, also without TLS's close_notify, and none is sent.
+    Raises trio.BrokenResourceError, caused by the `ssl.SSLError` if TLS fails. As with HTTPS in general, the end of the other stream
+    ends this one, with or without TLS's close_notify, and none is sent.
 
     Args:
         server_name: the name or address that the server's certificate must be for.
@@ -122,7 +122,7 @@ class TlsStream(trio.abc.Stream):
         return bool(self._incoming.pending or self._tls.pending())
 
     async def _carry_out(self, operation: Callable[..., T], *arguments: Any) -> T:
-        """Repeat an operation until it has received all that it waits for."""
+        """Run an operation of TLS, again after each receipt of bytes that it needs, and return its result."""
         while True:
             try:
                 return operation(*arguments)
@@ -144,7 +144,7 @@ class TlsStream(trio.abc.Stream):
 
 
 def direct(stream: trio.SocketStream) -> trio.abc.Stream:
-    """Return a stream that uses the socket itself, or the stream as it is if that is none of the operating system's."""
+    """Return a stream that uses the socket itself; the given one if its socket is none of the operating system."""
     return DirectStream(stream) if stream.socket.fileno() >= 0 else stream
 
 

@@ -1,4 +1,4 @@
-"""The headers that every response has for browsers and caches, whoever makes it (ADR 25)."""
+"""The headers of all responses for browsers and caches, on every path through the server (ADR 25)."""
 
 from __future__ import annotations
 
