@@ -118,11 +118,10 @@ const unread = (ids) => leave(ids) ?? perform(ids, (one) => {
   return { do: "unread", index: last === null ? Math.max(-1, one.messages - 2) : last - 1 };
 }, { what: t.actions.what.unread, done: t.actions.done.unread }, (one) => (now) => [{ do: "unread", index: one.mine.seenIndex ?? -1, unread: now.messages === one.messages ? one.mine.unread : undefined }]);
 
-/** With the conversations on the screen that a key is for, or a word that there are none. @param {(ids: string[]) => void} what */
+/** With the conversations on the screen that a key is for. @param {(ids: string[]) => void} what */
 const on = (what) => () => {
   const ids = aim();
-  if (ids?.length) what(ids);
-  else if (ids) say(t.actions.notHere, { icon: "info" });
+  if (ids) what(ids);
 };
 
 /** Whether `Ctrl Z` belongs to the text of a field: it has some, or it was changed later than anything else. @param {KeyboardEvent | null} event */

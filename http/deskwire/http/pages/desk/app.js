@@ -48,15 +48,14 @@ const ask = (which) => ((dialog.value = which), writeAhead("dialog"));
 /** Ask about the conversations on the screen that a key is for. @param {string} name */
 const askAbout = (name) => () => {
   const ids = aim();
-  if (ids && !ids.length) say(t.actions.notHere, { icon: "info" });
-  else if (ids && !session.may("conversations.manage")) say(t.actions.notAllowed, { bad: true });
+  if (ids && !session.may("conversations.manage")) say(t.actions.notAllowed, { bad: true });
   else if (ids) ask({ name, ids });
 };
 /** Answer in the conversation that a key is for, as soon as its box is there. @param {string} command */
 const write = (command) => () => {
-  const [one] = aim() ?? [null];
-  if (one === null) return;
-  if (!one || store.gone(one)) say(t.actions.notHere, { icon: "info" });
+  const [one] = aim() ?? [];
+  if (!one) return;
+  if (store.gone(one)) say(t.actions.notHere, { icon: "info" });
   else if (!session.may("conversations.reply")) say(t.actions.notAllowed, { bad: true });
   else {
     writeAhead(EDITOR, command);

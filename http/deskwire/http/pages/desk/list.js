@@ -73,11 +73,12 @@ export function targets() {
   return one ? [one] : [];
 }
 
-/** The targets of a key. A row that was scrolled out of sight is brought back, and nothing is done. @returns {string[] | null} null: one was brought back. */
+/** The targets of a key; null, with a notice, if there are none, or if the row was out of sight and is brought back instead. @returns {string[] | null} */
 export function aim() {
   const ids = targets();
   const [one] = ids;
-  if (!one || open.value === one || !listed() || selection.value.size || inSight(one)) return ids;
+  if (!one) return (say(t.actions.notHere, { icon: "info" }), null);
+  if (open.value === one || !listed() || selection.value.size || inSight(one)) return ids;
   reveal();
   say(t.list.revealed(called(row(one)?.contact)), { icon: "info" });
   return null;
